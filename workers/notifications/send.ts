@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { mayBeSentTo } from '../../runtime/domain/public-address.ts';
 
@@ -25,7 +25,8 @@ class BlockedAddressError extends Error {}
 
 /**
  * Posts one message on a new connection, without redirects. The host name is resolved once, all of its addresses must be
- * allowed, and the connection uses these, so that a later change of the name has no effect. Never rejects.
+ * allowed, and the connection uses these, so that a later change of the name has no effect. Whatever the connection has
+ * reached is checked again before anything is sent. Never rejects.
  */
 export async function send(options: SendOptions): Promise<SendResult> {
   const { url, headers, body, allowed, timeoutMs, lookup = systemLookup } = options;
@@ -44,7 +45,10 @@ export async function send(options: SendOptions): Promise<SendResult> {
   };
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(url, outgoing, resolve).on('error', reject).end(body);
+      request(url, outgoing, resolve)
+        .on('socket', (socket) => socket.prependOnceListener('connect', () => checkRemote(socket, allowed)))
+        .on('error', reject)
+        .end(body);
     });
     response.destroy();
     const retryAfter = /^\d{1,6}$/.exec(response.headers['retry-after'] ?? '')?.[0];
@@ -53,6 +57,10 @@ export async function send(options: SendOptions): Promise<SendResult> {
   } catch (error) {
     return { fault: faultOf(error, hostname, timeoutMs) };
   }
+}
+
+function checkRemote(socket: Socket, allowed: AddressMatcher): void {
+  if (!mayBeSentTo(socket.remoteAddress ?? '', allowed)) socket.destroy(new BlockedAddressError());
 }
 
 function checkedLookup(lookup: LookupFunction, allowed: AddressMatcher): LookupFunction {

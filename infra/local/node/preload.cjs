@@ -66,8 +66,10 @@ dns.promises.lookup = async (name, options) => {
 
 /** Replaces a Service by its only pod, which avoids the service proxy. */
 function redirect(options) {
-  const { host, port, path } = options ?? {};
+  const { host, port, path, lookup: ownLookup } = options ?? {};
   if (typeof host !== 'string' || path) return options;
+  // A program that resolves the name itself judges the address, so it gets to see it.
+  if (ownLookup !== undefined && ownLookup !== lookup) return options;
   const service = net.isIP(host) === 0 ? serviceOf(normalizeName(host)) : host;
   const direct = service === undefined ? undefined : readHosts().get(`${service}:${port}`);
   if (direct === undefined) return options;
