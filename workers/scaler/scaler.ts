@@ -4,18 +4,14 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import type { EventLoad } from '../../runtime/records/event-backlog.ts';
-import { desiredReplicas, type EventPressure, type Load } from './bands.ts';
+import { desiredReplicas } from './bands.ts';
+import { createLoadReader, type EventLoads } from './event-loads.ts';
+import { createLoadHistory } from './load-history.ts';
 import { createReports, type FetchReport, type Traffic } from './reports.ts';
 
 const tickEveryMs = 2_000;
-/** The same time-out as for reports of interceptors. */
-const loadsTimeoutMs = 1_000;
-/** Scaling down, except to the minimum, considers the load of this time. */
-const peakWindowMs = 60_000;
 
 /** The cache of an informer. */
 interface Objects<T extends KubeObject> {
@@ -36,8 +32,7 @@ export interface ScalerOptions {
   /** The pods with the label `app=svc-interceptor` in the system namespace. */
   interceptors: Objects<Pod>;
   fetchReport: FetchReport;
-  /** The load by event sources, by the function's id. */
-  eventLoads: () => Promise<ReadonlyMap<Id, EventLoad>>;
+  eventLoads: () => Promise<EventLoads>;
   /** Called when the problem of a function's event source changes. */
   onSourceChange: (resource: Stored<FunctionResource>) => void;
   clock: Clock;
@@ -56,23 +51,14 @@ export interface Scaler {
   tick(): Promise<void>;
 }
 
-/** The load of a function over the last minute. */
-interface History {
-  since: number;
-  samples: { at: number; inflight: number; backlog: number }[];
-  /** When the backlog was last not empty, or unknown. */
-  eventsAt: number;
-  /** The last known problem of the event source. */
-  problem: string | null;
-}
-
 /** The traffic of a function without a route. */
 const noTraffic: Traffic = { inflight: 0, idleMs: Infinity };
 
 export function createScaler(options: ScalerOptions): Scaler {
-  const { kube, functions, deployments, interceptors, eventLoads, onSourceChange, clock, log, registry } = options;
+  const { kube, functions, deployments, interceptors, onSourceChange, clock, log, registry } = options;
   const reports = createReports({ fetch: options.fetchReport, clock, log });
-  const histories = new Map<string, History>();
+  const readEventLoads = createLoadReader(options.eventLoads, { clock, log });
+  const history = createLoadHistory(clock);
   const writes = new Counter({
     name: 'scaler_writes_total',
     help: 'Scale changes of functions, by direction.',
@@ -81,49 +67,6 @@ export function createScaler(options: ScalerOptions): Scaler {
   });
   let stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
-
-  let pendingLoads: Promise<ReadonlyMap<Id, EventLoad>> | undefined;
-
-  /** @returns undefined on a failure or time-out, so that scaling by requests does not wait */
-  const readEventLoads = async (): Promise<ReadonlyMap<Id, EventLoad> | undefined> => {
-    pendingLoads ??= eventLoads().finally(() => (pendingLoads = undefined));
-    const done = new AbortController();
-    const limit = clock.sleep(loadsTimeoutMs, done.signal).then(() => {
-      throw new Error(`no answer within ${loadsTimeoutMs} ms`);
-    });
-    try {
-      return await Promise.race([pendingLoads, limit]);
-    } catch (error) {
-      log.warn({ err: error }, 'cannot count events');
-      return undefined;
-    } finally {
-      done.abort();
-    }
-  };
-
-  const historyOf = (functionId: Id): History => {
-    const now = clock.monotonic();
-    const history = histories.get(functionId) ?? { since: now, samples: [], eventsAt: now, problem: null };
-    histories.set(functionId, history);
-    return history;
-  };
-
-  /** Records a sample. @returns the load with the peaks of the last minute */
-  const observe = (
-    history: History,
-    { inflight, idleMs }: Traffic,
-    backlog: number | undefined,
-  ): Pick<Load, 'inflight' | 'idleMs' | 'peak'> & { events: EventPressure } => {
-    const now = clock.monotonic();
-    const sample = { at: now, inflight, backlog: backlog ?? 0 };
-    history.samples = [...history.samples.filter(({ at }) => at > now - peakWindowMs), sample];
-    if (backlog !== 0) history.eventsAt = now;
-    const hasFullWindow = now - history.since >= peakWindowMs;
-    const peakOf = (what: 'inflight' | 'backlog') =>
-      hasFullWindow ? Math.max(...history.samples.map((entry) => entry[what])) : undefined;
-    const events = { backlog, peak: peakOf('backlog'), quietMs: now - history.eventsAt };
-    return { inflight, idleMs, peak: peakOf('inflight'), events };
-  };
 
   const writeScale = async (
     { metadata, status }: Stored<ScaledDeployment>,
@@ -145,20 +88,16 @@ export function createScaler(options: ScalerOptions): Scaler {
   const scale = async (
     resource: Stored<FunctionResource>,
     deployment: Stored<ScaledDeployment>,
-    loads: ReadonlyMap<Id, EventLoad> | undefined,
+    loads: EventLoads | undefined,
   ): Promise<void> => {
     const id = resource.metadata.labels?.[idLabel];
     if (id === undefined || deployment.metadata.labels?.[idLabel] !== id) return;
     const { trigger, events: source, idleTimeoutSeconds } = resource.spec;
     const replicas = deployment.spec?.replicas ?? 1;
     const traffic = trigger === 'http' ? reports.traffic(id) : noTraffic;
-    const history = historyOf(id);
     const load = loads?.get(id);
-    const { events, ...requests } = observe(history, traffic, source ? load?.backlog : 0);
-    if (load && load.problem !== history.problem) {
-      history.problem = load.problem;
-      onSourceChange(resource);
-    }
+    const { events, ...requests } = history.observe(id, traffic, source ? load?.backlog : 0);
+    if (load && history.problemChanged(id, load.problem)) onSourceChange(resource);
     const desired = desiredReplicas({
       ...requests,
       replicas,
@@ -180,8 +119,7 @@ export function createScaler(options: ScalerOptions): Scaler {
     );
     const current = functions.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const [loads] = await Promise.all([readEventLoads(), reports.refresh(interceptors.list())]);
-    const ids = new Set(current.map(({ metadata }) => metadata.labels?.[idLabel]));
-    for (const id of histories.keys()) if (!ids.has(id)) histories.delete(id);
+    history.retain(new Set(current.map(({ metadata }) => metadata.labels?.[idLabel])));
     await Promise.all(
       current.map(async (resource) => {
         const deployment = byName.get(`${resource.metadata.namespace}/${resource.metadata.name}`);
@@ -200,7 +138,7 @@ export function createScaler(options: ScalerOptions): Scaler {
   return {
     start() {
       stopping = new AbortController();
-      histories.clear();
+      history.clear();
       running = run(stopping.signal);
     },
     async stop() {

@@ -1,0 +1,73 @@
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import type { EventPressure, Load } from './bands.ts';
+import type { Traffic } from './reports.ts';
+
+/** Scaling down, except to the minimum, considers the load of this time. */
+const peakWindowMs = 60_000;
+
+interface History {
+  since: number;
+  samples: { at: number; inflight: number; backlog: number }[];
+  /** When the backlog was last not empty, or unknown. */
+  eventsAt: number;
+  /** The last known problem of the event source. */
+  problem: string | null;
+}
+
+/** The load of functions over the last minute. */
+export interface LoadHistory {
+  /**
+   * Records a sample. @param backlog undefined when it is unknown
+   * @returns the load with the peaks of the last minute
+   */
+  observe(
+    functionId: Id,
+    traffic: Traffic,
+    backlog: number | undefined,
+  ): Pick<Load, 'inflight' | 'idleMs' | 'peak'> & { events: EventPressure };
+  /** Records the problem of an event source. @returns whether it differs from the last one */
+  problemChanged(functionId: Id, problem: string | null): boolean;
+  /** Forgets all other functions. */
+  retain(functionIds: ReadonlySet<string | undefined>): void;
+  clear(): void;
+}
+
+export function createLoadHistory(clock: Pick<Clock, 'monotonic'>): LoadHistory {
+  const histories = new Map<string, History>();
+
+  const historyOf = (functionId: Id): History => {
+    const now = clock.monotonic();
+    const history = histories.get(functionId) ?? { since: now, samples: [], eventsAt: now, problem: null };
+    histories.set(functionId, history);
+    return history;
+  };
+
+  return {
+    observe(functionId, { inflight, idleMs }, backlog) {
+      const history = historyOf(functionId);
+      const now = clock.monotonic();
+      const sample = { at: now, inflight, backlog: backlog ?? 0 };
+      history.samples = [...history.samples.filter(({ at }) => at > now - peakWindowMs), sample];
+      if (backlog !== 0) history.eventsAt = now;
+      const hasFullWindow = now - history.since >= peakWindowMs;
+      const peakOf = (what: 'inflight' | 'backlog') =>
+        hasFullWindow ? Math.max(...history.samples.map((entry) => entry[what])) : undefined;
+      const events = { backlog, peak: peakOf('backlog'), quietMs: now - history.eventsAt };
+      return { inflight, idleMs, peak: peakOf('inflight'), events };
+    },
+
+    problemChanged(functionId, problem) {
+      const history = historyOf(functionId);
+      const changed = problem !== history.problem;
+      history.problem = problem;
+      return changed;
+    },
+
+    retain(functionIds) {
+      for (const id of histories.keys()) if (!functionIds.has(id)) histories.delete(id);
+    },
+
+    clear: () => histories.clear(),
+  };
+}
