@@ -25,19 +25,10 @@ export async function collectEnvironments(
   resource: Stored<App>,
   neededOf: (workloadId: Id) => Promise<readonly string[]>,
 ): Promise<void> {
-  const former = environmentSecrets(resource).filter((name) => name !== resource.spec.release?.envSecret);
-  if (former.length === 0) return;
-  const needed = new Set(await neededOf(workloadIdOf(resource)));
-  const spare = former.filter((name) => !needed.has(name));
+  const spare = await spareEnvironments(resource, neededOf);
   if (spare.length === 0) return;
   const { name, namespace = '' } = resource.metadata;
-  const candidates: Stored<Secret>[] = [];
-  const deleted: string[] = [];
-  for (const secretName of spare) {
-    const secret = await kube.get<Secret>(kinds.Secret, secretName, namespace);
-    if (secret && isOwned(secret, resource)) candidates.push(secret);
-    else deleted.push(secretName);
-  }
+  const { candidates, deleted } = await readCandidates(kube, resource, spare);
   // Read after the Secrets: a release that starts to use one marks the Secret first, which changes its version.
   const app = await kube.get<App>(kinds.App, name, namespace);
   if (app?.metadata.uid !== resource.metadata.uid) return;
@@ -48,15 +39,47 @@ export async function collectEnvironments(
     if (awaited || used.has(candidate)) continue;
     if (await removed(kube, secret, { uid, resourceVersion })) deleted.push(candidate);
   }
-  const remaining = environmentSecrets(app).filter(
-    (secretName) => used.has(secretName) || !deleted.includes(secretName),
-  );
-  if (remaining.length === environmentSecrets(app).length) return;
+  const stored = environmentSecrets(app);
+  const remaining = stored.filter((secretName) => used.has(secretName) || !deleted.includes(secretName));
+  if (remaining.length < stored.length) await writeEnvironments(kube, app, remaining);
+}
+
+/** The environment Secrets of former releases that the history does not need. */
+async function spareEnvironments(
+  resource: Stored<App>,
+  neededOf: (workloadId: Id) => Promise<readonly string[]>,
+): Promise<string[]> {
+  const former = environmentSecrets(resource).filter((name) => name !== resource.spec.release?.envSecret);
+  if (former.length === 0) return [];
+  const needed = new Set(await neededOf(workloadIdOf(resource)));
+  return former.filter((name) => !needed.has(name));
+}
+
+/** @returns the app's Secrets of these names, and the names of which it has none */
+async function readCandidates(
+  kube: Pick<KubeClient, 'get'>,
+  app: Stored<App>,
+  names: readonly string[],
+): Promise<{ candidates: Stored<Secret>[]; deleted: string[] }> {
+  const candidates: Stored<Secret>[] = [];
+  const deleted: string[] = [];
+  for (const name of names) {
+    const secret = await kube.get<Secret>(kinds.Secret, name, app.metadata.namespace ?? '');
+    if (secret && isOwned(secret, app)) candidates.push(secret);
+    else deleted.push(name);
+  }
+  return { candidates, deleted };
+}
+
+async function writeEnvironments(
+  kube: Pick<KubeClient, 'mergePatch'>,
+  app: Stored<App>,
+  names: readonly string[],
+): Promise<void> {
+  const { apiVersion, kind, metadata } = app;
+  const { name, namespace = '' } = metadata;
   try {
-    await kube.mergePatch(
-      { apiVersion: app.apiVersion, kind: app.kind, namespace, name },
-      environmentSecretsPatch(app, remaining),
-    );
+    await kube.mergePatch({ apiVersion, kind, namespace, name }, environmentSecretsPatch(app, names));
   } catch (error) {
     // Another writer was first; the next reconcile tries again.
     if (!isKubeError(error, 409)) throw error;
@@ -71,13 +94,15 @@ async function usedSecrets(kube: Pick<KubeClient, 'list'>, app: Stored<App>): Pr
   if (app.spec.release?.envSecret !== undefined) used.add(app.spec.release.envSecret);
   for (const kind of [kinds.ReplicaSet, kinds.Pod, kinds.Deployment]) {
     const { items } = await kube.list<PodOrTemplate>(kind, selection);
-    for (const { spec } of items) {
-      const { containers = [] } = spec.template?.spec ?? spec;
-      for (const { secretRef } of containers.flatMap(({ envFrom = [] }) => envFrom))
-        if (secretRef?.name !== undefined) used.add(secretRef.name);
-    }
+    for (const name of items.flatMap(secretsOf)) used.add(name);
   }
   return used;
+}
+
+/** The Secrets from which containers get their environment. */
+function secretsOf({ spec }: PodOrTemplate): string[] {
+  const { containers = [] } = spec.template?.spec ?? spec;
+  return containers.flatMap(({ envFrom = [] }) => envFrom).flatMap(({ secretRef }) => secretRef?.name ?? []);
 }
 
 async function removed(

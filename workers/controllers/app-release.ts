@@ -33,36 +33,57 @@ export function releaseStatus(
   const { release } = app.spec;
   if (!release) return undefined;
   const { generation, deploymentId } = release;
-  const before = app.status?.release;
+  const { image } = recordedRelease(app, release);
   const template = deployment && templateDigest(deployment);
-  const same = before?.generation === generation && before.deploymentId === deploymentId;
-  // A different memory limit or port replaces the pods of the same release. Older versions of the platform stored no
-  // digest.
-  const unchanged = before?.template === undefined || template === undefined || before.template === template;
-  const previousPhase = same && unchanged ? before.phase : undefined;
+  const subject = { generation, deploymentId, image, ...(template !== undefined && { template }) };
+  const previous = previousStatus(app, subject);
   const reached =
     deployment && isAvailable(deployment, generation) && otherReleasesGoneInMs(pods, generation, now) === 0;
-  const { image } = recordedRelease(app, release);
-  const subject = { generation, deploymentId, image, ...(template !== undefined && { template }) };
-  if (previousPhase === 'available' || reached) return { ...subject, phase: 'available' };
+  if (previous?.phase === 'available' || reached) return { ...subject, phase: 'available' };
   // A failed release stays failed until it is available, because a crashing container runs for moments between attempts.
-  if (previousPhase === 'failed') return { ...subject, phase: 'failed', message: before?.message ?? neverReady };
+  if (previous?.phase === 'failed') return { ...subject, phase: 'failed', message: previous.message ?? neverReady };
+  return unreachedStatus(subject, { spec: app.spec, deployment, pods, faultSince: previous?.faultSince, now });
+}
+
+type Subject = Pick<ReleaseStatus, 'generation' | 'deploymentId' | 'image' | 'template'>;
+
+/**
+ * The stored status, if it is of the same release and template: a different memory limit or port replaces the pods of
+ * the same release. Older versions of the platform stored no digest.
+ */
+function previousStatus({ status }: Pick<App, 'status'>, subject: Subject): ReleaseStatus | undefined {
+  const before = status?.release;
+  if (before?.generation !== subject.generation || before.deploymentId !== subject.deploymentId) return undefined;
+  const replaced =
+    before.template !== undefined && subject.template !== undefined && before.template !== subject.template;
+  return replaced ? undefined : before;
+}
+
+/** The status of a release that is not available: `failed` when it is stuck or its fault is final or lasts. */
+function unreachedStatus(
+  subject: Subject,
+  observed: {
+    spec: AppSpec;
+    deployment: Stored<Deployment> | undefined;
+    pods: readonly Stored<Pod>[];
+    faultSince: string | undefined;
+    now: Date;
+  },
+): ReleaseStatus {
+  const { spec, deployment, pods, now } = observed;
+  const { generation } = subject;
   const releasePods = deployment ? updatedPods(deployment, pods, generation) : [];
   if (deployment && isStuck(deployment, generation)) {
-    return { ...subject, phase: 'failed', message: stuckMessage(app.spec, deployment, releasePods) };
+    return { ...subject, phase: 'failed', message: stuckMessage(spec, deployment, releasePods) };
   }
   const fault = releaseFault(releasePods) ?? (deployment && refusal(deployment, generation));
-  const progressing = {
-    ...subject,
-    phase: 'progressing' as const,
-    readyReplicas: releasePods.filter(isPodReady).length,
-  };
-  if (!fault) return progressing;
-  const faultSince = (previousPhase && before?.faultSince) ?? now.toISOString();
+  const readyReplicas = releasePods.filter(isPodReady).length;
+  if (!fault) return { ...subject, phase: 'progressing', readyReplicas };
+  const { faultSince = now.toISOString() } = observed;
   if (fault.final || now.getTime() - Date.parse(faultSince) >= patienceMs) {
     return { ...subject, phase: 'failed', message: fault.message };
   }
-  return { ...progressing, faultSince };
+  return { ...subject, phase: 'progressing', readyReplicas, faultSince };
 }
 
 /** Milliseconds until a fault of a release's pods fails it; undefined without such a fault. */

@@ -14,9 +14,8 @@ export function refIn(namespace: string, { apiVersion, kind }: Pick<KubeObject, 
 export function noneSeen(
   kube: Pick<KubeClient, 'cache'>,
   kind: ResourceKind,
-  { id }: Pick<WorkloadIdentity, 'id'>,
+  { id, namespace }: Pick<WorkloadIdentity, 'id' | 'namespace'>,
   labels: Readonly<Record<string, string>>,
-  namespace: string,
 ): boolean {
   return kube.cache?.list(kind, { ...labels, [idLabel]: id }, namespace)?.length === 0;
 }

@@ -44,6 +44,8 @@ export async function ensureCode(
 }
 
 export interface Collection {
+  /** The image of the function's runtime, on which its dependencies depend. */
+  image: string;
   /** Templates that may refer to code without a pod, such as that of a run without pods. */
   templates?: readonly { spec: Record<string, unknown> }[];
   /** Old code is kept until the newest is older than `ms`. */
@@ -57,25 +59,12 @@ export interface Collection {
 export async function collectCode(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
-  { id, namespace, name }: WorkloadIdentity,
-  { image }: RunWith,
-  { templates = [], settled }: Collection = {},
+  identity: WorkloadIdentity,
+  { image, templates = [], settled }: Collection,
 ): Promise<number | undefined> {
-  const code = inlineCode(resource.spec);
-  const current = new Set<string>();
-  if (code) current.add(codeConfigMapName(name, code));
-  if (code && hasDependencies(code)) current.add(dependenciesClaimName(name, { ...code, image }));
-  const parts: [ResourceKind, string][] = [
-    [kinds.ConfigMap, 'code'],
-    [kinds.PersistentVolumeClaim, 'dependencies'],
-  ];
-  const objects: Stored<KubeObject>[] = [];
-  for (const [kind, part] of parts) {
-    const cached = kube.cache?.list(kind, { ...managedLabels(), [idLabel]: id, [partLabel]: part }, namespace);
-    if (cached?.every(({ metadata }) => current.has(metadata.name))) continue;
-    const { items } = await kube.list(kind, { namespace, labelSelector: `${idLabel}=${id},${partLabel}=${part}` });
-    objects.push(...items);
-  }
+  const { id, namespace } = identity;
+  const current = currentNames(resource, identity, image);
+  const objects = await codeObjects(kube, identity, current);
   const old = objects.filter(({ metadata }) => !current.has(metadata.name));
   if (old.length === 0) return undefined;
   if (settled) {
@@ -90,6 +79,35 @@ export async function collectCode(
       await deleteChild(kube, resource, refIn(namespace, { apiVersion, kind }, metadata.name));
   }
   return undefined;
+}
+
+/** The names of the ConfigMap and the claim of the code in the spec. */
+function currentNames({ spec }: FunctionResource, { name }: WorkloadIdentity, image: string): ReadonlySet<string> {
+  const code = inlineCode(spec);
+  if (!code) return new Set();
+  const names = [codeConfigMapName(name, code)];
+  if (hasDependencies(code)) names.push(dependenciesClaimName(name, { ...code, image }));
+  return new Set(names);
+}
+
+/** The ConfigMaps and claims of a function's code. A kind of which the cache shows only current ones is left out. */
+async function codeObjects(
+  kube: Pick<KubeClient, 'cache' | 'list'>,
+  { id, namespace }: WorkloadIdentity,
+  current: ReadonlySet<string>,
+): Promise<Stored<KubeObject>[]> {
+  const parts: [ResourceKind, string][] = [
+    [kinds.ConfigMap, 'code'],
+    [kinds.PersistentVolumeClaim, 'dependencies'],
+  ];
+  const objects: Stored<KubeObject>[] = [];
+  for (const [kind, part] of parts) {
+    const cached = kube.cache?.list(kind, { ...managedLabels(), [idLabel]: id, [partLabel]: part }, namespace);
+    if (cached?.every(({ metadata }) => current.has(metadata.name))) continue;
+    const { items } = await kube.list(kind, { namespace, labelSelector: `${idLabel}=${id},${partLabel}=${part}` });
+    objects.push(...items);
+  }
+  return objects;
 }
 
 type Volumes = Pick<Pod['spec'], 'volumes'>;

@@ -95,7 +95,8 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       for (const run of runs) await letGo(run);
       await releaseOtherHosts(kube, identity.id, [], now);
       const templates = runs.filter((run) => !endOf(run));
-      const codeInMs = await collectCode(kube, resource, identity, runWith, {
+      const codeInMs = await collectCode(kube, resource, identity, {
+        image: runWith.image,
         templates,
         settled: { now, ms: staleScheduleMs },
       });
@@ -108,10 +109,9 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
     /** Whether there may be objects to delete. A status with runs is that of a cron function. */
     mayExist(resource: Stored<FunctionResource>, identity: WorkloadIdentity): boolean {
       if (resource.status?.runs !== undefined) return true;
-      const { namespace } = identity;
       return !(
-        noneSeen(kube, kinds.CronJob, identity, managedLabels(), namespace) &&
-        noneSeen(kube, kinds.BatchJob, identity, { [kindLabel]: 'Function' }, namespace)
+        noneSeen(kube, kinds.CronJob, identity, managedLabels()) &&
+        noneSeen(kube, kinds.BatchJob, identity, { [kindLabel]: 'Function' })
       );
     },
 

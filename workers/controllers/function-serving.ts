@@ -78,7 +78,7 @@ export function createServing(options: RoutingOptions) {
           ? await releaseOtherHosts(kube, identity.id, [], clock.now())
           : await routing.ensure(reported, identity, { ...route, host });
       if (!deployment || !hasMoved(deployment)) return lookInMs;
-      await collectCode(kube, resource, identity, runWith);
+      await collectCode(kube, resource, identity, { image: runWith.image });
       await collectEnvironments(kube, reported, envSecret, [deployment]);
       return lookInMs;
     },
@@ -86,7 +86,7 @@ export function createServing(options: RoutingOptions) {
     /** Whether there may be objects to delete. A route exists only after a status with its host. */
     mayExist(resource: Stored<FunctionResource>, identity: WorkloadIdentity): boolean {
       if (resource.status?.host !== undefined) return true;
-      return !noneSeen(kube, kinds.Deployment, identity, managedLabels(), identity.namespace);
+      return !noneSeen(kube, kinds.Deployment, identity, managedLabels());
     },
 
     /**

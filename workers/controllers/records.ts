@@ -1,0 +1,73 @@
+import type { Pool } from 'pg';
+import { transaction } from '../../runtime/db/pool.ts';
+import { hasEnded } from '../../runtime/domain/deployment.ts';
+import { acceptDeployment } from '../../runtime/records/acceptance.ts';
+import { neededEnvironments } from '../../runtime/records/automatic-rollback.ts';
+import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import {
+  deleteServiceDatabaseRecords,
+  hasBoundUsers,
+  projectBindings,
+} from '../../runtime/records/function-bindings.ts';
+import { findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
+import { projectGitSource } from '../../runtime/records/git-sources.ts';
+import { deleteProjectMembers } from '../../runtime/records/members.ts';
+import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
+import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
+import type { AppControllerOptions } from './app.ts';
+import type { ProjectRecords } from './environment.ts';
+import type { FunctionControllerOptions } from './function.ts';
+import type { JobControllerOptions } from './job.ts';
+import type { ServiceControllerOptions } from './service.ts';
+
+/** What the controllers write to PostgreSQL. */
+export interface ControllerRecords {
+  apps: AppControllerOptions['records'];
+  functions: FunctionControllerOptions['records'];
+  jobs: JobControllerOptions['records'];
+  projects: ProjectRecords;
+  services: ServiceControllerOptions['records'];
+}
+
+/** The records of all controllers in one database. */
+export function createControllerRecords(pool: Pool): ControllerRecords {
+  const jobs: ControllerRecords['jobs'] = {
+    project: (workload) => projectWorkload(pool, workload),
+    markDeleted: (id) => markWorkloadDeleted(pool, id),
+  };
+  return {
+    jobs,
+    apps: {
+      ...jobs,
+      neededEnvironments: (id) => neededEnvironments(pool, id),
+      projectGit: (id, source) => projectGitSource(pool, id, source),
+      async deployFirst(workloadId, image, actor) {
+        const first = { workloadId, trigger: 'manual', image, actor, dedupKey: 'initial', onlyFirst: true } as const;
+        await transaction(pool, (client) => acceptDeployment(client, first));
+      },
+      async deployEdited(workloadId, image, dedupKey) {
+        const edit = { workloadId, trigger: 'manual', image, actor: 'kubectl', dedupKey } as const;
+        const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));
+        return !hasEnded(state);
+      },
+    },
+    functions: {
+      ...jobs,
+      projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
+      async projectEvents(id, settings) {
+        await projectEventSource(pool, id, settings);
+        return settings && ((await findEventSource(pool, id))?.error ?? undefined);
+      },
+    },
+    projects: {
+      hasBoundUsers: (namespace, services) => hasBoundUsers(pool, namespace, services),
+      closeEnvironment: (id) => closeEnvironmentRecords(pool, id),
+      deleteEnvironment: (id) => deleteEnvironmentRecords(pool, id),
+      async deleteProject(id) {
+        await deleteProjectNotifications(pool, id);
+        await deleteProjectMembers(pool, id);
+      },
+    },
+    services: { forgetDatabases: (id) => deleteServiceDatabaseRecords(pool, id) },
+  };
+}
