@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
 import { kinds } from '../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../runtime/contracts/resources/project.ts';
@@ -7,19 +9,21 @@ import { waitForSchema } from '../runtime/db/migrate.ts';
 import { createPool } from '../runtime/db/pool.ts';
 import { systemClock } from '../runtime/domain/clock.ts';
 import { Problem } from '../runtime/domain/problem.ts';
-import { parseKeyRing } from '../runtime/domain/sealed.ts';
+import { parseKeyRing, type KeyRing } from '../runtime/domain/sealed.ts';
 import { parseTrustedProxies } from '../runtime/domain/trusted-proxies.ts';
 import { createAdminServer } from '../runtime/process/admin-server.ts';
 import { loadConsoleConfig } from '../runtime/process/config.ts';
 import { createHttpApp } from '../runtime/http/app.ts';
+import type { Route } from '../runtime/http/route.ts';
 import { createHttpServer } from '../runtime/http/server.ts';
-import { runProcess } from '../runtime/process/lifecycle.ts';
+import { runProcess, type Lifecycle } from '../runtime/process/lifecycle.ts';
 import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
-import { createProjectAccess } from '../runtime/api/project-access.ts';
+import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
 import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
+import type { KubeClient } from '../runtime/kube/kube-client.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
 import { eventsChannel } from '../runtime/records/function-events.ts';
 import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
@@ -46,12 +50,16 @@ import { createScheduleRoutes } from './schedules/handler.ts';
 import { createServiceRoutes } from './services/handler.ts';
 import { createSessionRoutes } from './sessions/handler.ts';
 import { createLoginLimit } from './sessions/login-limit.ts';
-import { createPasswords } from './sessions/password.ts';
+import { createPasswords, type Passwords } from './sessions/password.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
-import { createAcceptanceNotifier } from './webhooks/acceptance-notifier.ts';
-import { createDeploymentWaiter, deploymentEndsChannel } from './webhooks/deployment-completion.ts';
+import { createAcceptanceNotifier, type AcceptanceNotifier } from './webhooks/acceptance-notifier.ts';
+import {
+  createDeploymentWaiter,
+  deploymentEndsChannel,
+  type DeploymentWaiter,
+} from './webhooks/deployment-completion.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
 import { createRateLimit } from './webhooks/rate-limit.ts';
 import { createSettle } from './webhooks/settle.ts';
@@ -64,12 +72,14 @@ const lingerMs = 5_000;
 const config = loadConsoleConfig(process.env);
 const trustedProxies = parseTrustedProxies(process.argv.slice(2));
 const log = createLogger('console-api', config.log);
+const clock = systemClock;
+const { baseUrl } = config;
+const { version } = packageJson;
 
 await runProcess({
   name: 'console-api',
   log,
   async start(lifecycle) {
-    const clock = systemClock;
     const registry = createMetrics();
     let started = false;
 
@@ -94,79 +104,12 @@ await runProcess({
     await ensureFirstAdmin({ pool, passwords, log, ...config.firstAdmin });
 
     const keyRing = parseKeyRing(await readFile(config.encryptionKeysFile, 'utf8'));
-    const { baseUrl } = config;
-    const { version } = packageJson;
-    const tokens = createTokenStore({ kube, keyRing, log });
-    const verify = createVerifyWebhook({ pool, tokens, clock });
     const deployments = createDeploymentWaiter({ pool, clock });
     const notifier = createAcceptanceNotifier({ pool, clock, log });
     lifecycle.add({ name: 'acceptance notifier', stop: () => notifier.drain() });
-    const gateRecords = {
-      pool,
-      resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
-      projectEnvironments: async (name: string) => {
-        const project = await kube.get<Project>(kinds.Project, name);
-        if (!project) throw new Problem('not_found', `There is no project "${name}".`);
-        return environmentsOf(project);
-      },
-    };
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
-    const loginLimit = createLoginLimit({ pool, clock });
     const app = createHttpApp({
-      routes: [
-        ...createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }),
-        ...createUserRoutes({ pool, clock, passwords, loginLimit }),
-        ...createProjectRoutes({
-          kube,
-          visibleProjects,
-          members: {
-            found: (projectId, userId) => insertFounder(pool, projectId, userId),
-            forget: (projectId) => deleteProjectMembers(pool, projectId),
-          },
-        }),
-        ...createMemberRoutes({ pool }),
-        ...createAppRoutes({ kube, pool, clock, baseUrl }),
-        ...createWebhookRoutes({
-          kube,
-          pool,
-          tokens,
-          verify,
-          deployments,
-          registry,
-          baseUrl,
-          settle: createSettle({ pool, notifier }),
-          verifySecretUrl: createVerifySecretUrl({ pool }),
-          limit: createRateLimit({ clock, rate: config.webhookRate }),
-        }),
-        ...createDeploymentRoutes({ kube, pool, baseUrl }),
-        ...createGitRoutes({ kube, pool, baseUrl }),
-        ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
-        ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
-        ...createPlanRoutes(gateRecords),
-        ...createKeyRoutes({
-          ...gateRecords,
-          clock,
-          findGated: async (namespace, name) => {
-            const workload = await findWorkload(pool, namespace, name);
-            return workload?.kind === 'Job' ? undefined : workload;
-          },
-        }),
-        ...createUsageRoutes({ ...gateRecords, clock }),
-        ...createGateRoutes({ pool, clock }),
-        ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects }),
-        ...createJobRoutes({ kube, clock, baseUrl }),
-        ...createScheduleRoutes({ clock }),
-        ...createVolumeRoutes({ kube }),
-        ...createServiceRoutes({ kube }),
-        ...createPlatformRoutes({
-          version,
-          kube,
-          components: {
-            database: async () => (await pool.query('SELECT 1')).rowCount === 1,
-            controllers: async () => (await readControllerHealth(pool)).healthy,
-          },
-        }),
-      ],
+      routes: consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
       rootRoutes: createHealthRoutes({ pool, registry }),
       authenticate: createAuthenticate({ pool, clock, baseUrl }),
       authorize,
@@ -186,23 +129,7 @@ await runProcess({
     listener.start();
     lifecycle.add({ name: 'listener', stop: () => listener.stop() });
 
-    const waits = createNotifyWaiter({ clock });
-    const eventsListener = createListener({
-      ...config.database,
-      channel: eventsChannel,
-      onNotify: (payload) => waits.notified(payload),
-      clock,
-      log,
-    });
-    eventsListener.start();
-    lifecycle.add({ name: 'listener for events', stop: () => eventsListener.stop() });
-    const events = createHttpServer({
-      port: config.events.port,
-      listener: createEventDelivery({ pool, kube, clock, waits, log, metrics: createDeliveryMetrics(registry) }),
-    });
-    await events.start();
-    lifecycle.add({ name: 'server of events', stop: () => events.stop() });
-    lifecycle.add({ name: 'waits for events', stop: () => Promise.resolve(waits.stop()) });
+    await startEventDelivery(lifecycle, { kube, pool, registry });
 
     const server = createHttpServer({ port: config.http.port, listener: app.callback(), lingerMs });
     await server.start();
@@ -211,3 +138,109 @@ await runProcess({
     started = true;
   },
 });
+
+interface RouteDependencies {
+  kube: KubeClient;
+  pool: Pool;
+  registry: Registry;
+  passwords: Passwords;
+  keyRing: KeyRing;
+  visibleProjects: ProjectAccessControl['visibleProjects'];
+  deployments: DeploymentWaiter;
+  notifier: AcceptanceNotifier;
+}
+
+/** The routes under `/api/v1`. */
+function consoleRoutes(dependencies: RouteDependencies): Route[] {
+  const { kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier } = dependencies;
+  const tokens = createTokenStore({ kube, keyRing, log });
+  const verify = createVerifyWebhook({ pool, tokens, clock });
+  const loginLimit = createLoginLimit({ pool, clock });
+  const gateRecords = {
+    pool,
+    resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
+    projectEnvironments: async (name: string) => {
+      const project = await kube.get<Project>(kinds.Project, name);
+      if (!project) throw new Problem('not_found', `There is no project "${name}".`);
+      return environmentsOf(project);
+    },
+  };
+  return [
+    ...createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }),
+    ...createUserRoutes({ pool, clock, passwords, loginLimit }),
+    ...createProjectRoutes({
+      kube,
+      visibleProjects,
+      members: {
+        found: (projectId, userId) => insertFounder(pool, projectId, userId),
+        forget: (projectId) => deleteProjectMembers(pool, projectId),
+      },
+    }),
+    ...createMemberRoutes({ pool }),
+    ...createAppRoutes({ kube, pool, clock, baseUrl }),
+    ...createWebhookRoutes({
+      kube,
+      pool,
+      tokens,
+      verify,
+      deployments,
+      registry,
+      baseUrl,
+      settle: createSettle({ pool, notifier }),
+      verifySecretUrl: createVerifySecretUrl({ pool }),
+      limit: createRateLimit({ clock, rate: config.webhookRate }),
+    }),
+    ...createDeploymentRoutes({ kube, pool, baseUrl }),
+    ...createGitRoutes({ kube, pool, baseUrl }),
+    ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
+    ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
+    ...createPlanRoutes(gateRecords),
+    ...createKeyRoutes({
+      ...gateRecords,
+      clock,
+      findGated: async (namespace, name) => {
+        const workload = await findWorkload(pool, namespace, name);
+        return workload?.kind === 'Job' ? undefined : workload;
+      },
+    }),
+    ...createUsageRoutes({ ...gateRecords, clock }),
+    ...createGateRoutes({ pool, clock }),
+    ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects }),
+    ...createJobRoutes({ kube, clock, baseUrl }),
+    ...createScheduleRoutes({ clock }),
+    ...createVolumeRoutes({ kube }),
+    ...createServiceRoutes({ kube }),
+    ...createPlatformRoutes({
+      version,
+      kube,
+      components: {
+        database: async () => (await pool.query('SELECT 1')).rowCount === 1,
+        controllers: async () => (await readControllerHealth(pool)).healthy,
+      },
+    }),
+  ];
+}
+
+/** Starts the server from which function pods get their events. */
+async function startEventDelivery(
+  lifecycle: Lifecycle,
+  { kube, pool, registry }: Pick<RouteDependencies, 'kube' | 'pool' | 'registry'>,
+): Promise<void> {
+  const waits = createNotifyWaiter({ clock });
+  const eventsListener = createListener({
+    ...config.database,
+    channel: eventsChannel,
+    onNotify: (payload) => waits.notified(payload),
+    clock,
+    log,
+  });
+  eventsListener.start();
+  lifecycle.add({ name: 'listener for events', stop: () => eventsListener.stop() });
+  const events = createHttpServer({
+    port: config.events.port,
+    listener: createEventDelivery({ pool, kube, clock, waits, log, metrics: createDeliveryMetrics(registry) }),
+  });
+  await events.start();
+  lifecycle.add({ name: 'server of events', stop: () => events.stop() });
+  lifecycle.add({ name: 'waits for events', stop: () => Promise.resolve(waits.stop()) });
+}

@@ -10,7 +10,7 @@ interface Part {
 }
 
 /** What `start` of a process can use. */
-interface Lifecycle {
+export interface Lifecycle {
   /** Registers a started part. Parts are stopped one by one in reverse order. */
   add(part: Part): void;
   /** False from the first signal on, for `/ready`, so that the process gets no new requests while it drains. */
