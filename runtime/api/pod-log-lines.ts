@@ -61,24 +61,83 @@ export async function* followLogLines(
   range: LogRange,
   { clock, signal, hasEnded }: { clock: Clock; signal: AbortSignal; hasEnded?: (() => Promise<boolean>) | undefined },
 ): AsyncGenerator<LogLine> {
-  const { namespace, labelSelector, container } = source;
-  const ended = new AbortController();
-  const stop = AbortSignal.any([signal, ended.signal]);
-  const waiting: LogLine[] = [];
-  const readers = new Set<string>();
-  /**
-   * The time of the last line read from each pod, and the restart count of its container whose log was read to the end.
-   */
-  const last = new Map<string, string>();
-  const finished = new Map<string, number>();
-  let complete = false;
-  let wake = Promise.withResolvers<void>();
-  let room = Promise.withResolvers<void>();
-  const wakeAll = () => {
-    wake.resolve();
-    room.resolve();
+  const returned = new AbortController();
+  const stop = AbortSignal.any([signal, returned.signal]);
+  const buffer = createLineBuffer(stop);
+  const readers = createPodReaders(kube, source, range, { stop, add: (line) => buffer.add(line) });
+
+  const watch = async () => {
+    while (!stop.aborted) {
+      // Checked before the pods are listed, so that the list contains every pod that printed something.
+      const ended = (await hasEnded?.().catch(() => false)) ?? false;
+      const checked = await readers.check(ended).then(
+        () => true,
+        () => false,
+      );
+      if (ended && checked && readers.allDone()) {
+        buffer.close();
+        return;
+      }
+      await clock.sleep(checkMs, stop).catch(() => undefined);
+    }
   };
-  stop.addEventListener('abort', wakeAll, { once: true });
+
+  void watch();
+  try {
+    for (let line = await buffer.next(); line; line = await buffer.next()) yield line;
+  } finally {
+    returned.abort();
+  }
+}
+
+/** Passes lines from several readers, which wait while it is full, to one consumer, which waits while it is empty. */
+function createLineBuffer(stop: AbortSignal) {
+  const lines: LogLine[] = [];
+  let closed = false;
+  let changed = Promise.withResolvers<void>();
+  const signalChange = () => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  stop.addEventListener('abort', signalChange, { once: true });
+  return {
+    /** Resolves once there is room for another line. */
+    async add(line: LogLine): Promise<void> {
+      lines.push(line);
+      signalChange();
+      while (lines.length >= waitingMax && !stop.aborted) await changed.promise;
+    },
+    /** Call it when all lines were added. */
+    close() {
+      closed = true;
+      signalChange();
+    },
+    /** @returns undefined after the last line, or when stopped */
+    async next(): Promise<LogLine | undefined> {
+      for (;;) {
+        const line = stop.aborted ? undefined : lines.shift();
+        if (line) signalChange();
+        if (line || closed || stop.aborted) return line;
+        await changed.promise;
+      }
+    },
+  };
+}
+
+/** Reads the logs of a workload's pods, each by a reader of its own. */
+function createPodReaders(
+  kube: Pick<KubeClient, 'list' | 'stream'>,
+  { namespace, labelSelector, container }: LogSource,
+  range: LogRange,
+  { stop, add }: { stop: AbortSignal; add: (line: LogLine) => Promise<void> },
+) {
+  /** The pods whose logs are being read. */
+  const reading = new Set<string>();
+  /** The time of the last line read from each pod. */
+  const last = new Map<string, string>();
+  /** The restart count of each pod's container whose log was read to the end. */
+  const finished = new Map<string, number>();
+  let first = true;
 
   const read = async (pod: string, wasListed: boolean) => {
     const before = last.get(pod);
@@ -89,63 +148,41 @@ export async function* followLogLines(
       // `sinceTime` has a resolution of one second, so that lines of that second are repeated.
       if (before !== undefined && line.time <= before) continue;
       last.set(pod, line.time);
-      waiting.push(line);
-      wake.resolve();
-      while (waiting.length >= waitingMax && !stop.aborted) {
-        room = Promise.withResolvers();
-        await room.promise;
+      await add(line);
+    }
+  };
+
+  return {
+    /** Starts to read the logs of new pods and restarted containers. @param ended whether no pod prints any more */
+    async check(ended: boolean): Promise<void> {
+      const wasListed = first;
+      first = false;
+      const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
+      for (const pod of items) {
+        const { name } = pod.metadata;
+        const { started, running, restarts } = containerState(pod, container);
+        const isRead = finished.get(name) === restarts && (ended || !running);
+        if (!started || isRead || reading.has(name)) continue;
+        reading.add(name);
+        void read(name, wasListed)
+          // The pod was deleted or its node is unavailable; the next check decides.
+          .catch(() => undefined)
+          .finally(() => {
+            reading.delete(name);
+            finished.set(name, restarts);
+          });
       }
-    }
+    },
+    allDone: () => reading.size === 0,
   };
+}
 
-  const checkPods = async (first: boolean, ended: boolean) => {
-    const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
-    for (const { metadata, status } of items) {
-      const { name } = metadata;
-      const state = status?.containerStatuses?.find((candidate) => candidate.name === container);
-      const life = state?.restartCount ?? 0;
-      const started = state?.state?.running !== undefined || state?.state?.terminated !== undefined || life > 0;
-      if (!started || readers.has(name) || (finished.get(name) === life && (ended || !state?.state?.running))) continue;
-      readers.add(name);
-      void read(name, first)
-        // The pod was deleted or its node is unavailable; the next check decides.
-        .catch(() => undefined)
-        .finally(() => {
-          readers.delete(name);
-          finished.set(name, life);
-        });
-    }
-  };
-
-  const watch = async () => {
-    for (let first = true; !stop.aborted && !complete; first = false) {
-      // Checked before the pods are listed, so that the list contains every pod that printed something.
-      const ended = (await hasEnded?.().catch(() => false)) ?? false;
-      const checked = await checkPods(first, ended).then(
-        () => true,
-        () => false,
-      );
-      complete = ended && checked && readers.size === 0;
-      if (complete) wakeAll();
-      else await clock.sleep(checkMs, stop).catch(() => undefined);
-    }
-  };
-
-  void watch();
-  try {
-    while (!stop.aborted) {
-      const line = waiting.shift();
-      room.resolve();
-      if (line) yield line;
-      else {
-        if (complete) return;
-        wake = Promise.withResolvers();
-        if (waiting.length === 0 && !stop.aborted) await wake.promise;
-      }
-    }
-  } finally {
-    ended.abort();
-  }
+/** Whether a container runs, and whether it has ever been started. */
+function containerState({ status }: Pod, container: string) {
+  const current = status?.containerStatuses?.find(({ name }) => name === container);
+  const restarts = current?.restartCount ?? 0;
+  const running = current?.state?.running !== undefined;
+  return { running, restarts, started: running || current?.state?.terminated !== undefined || restarts > 0 };
 }
 
 function queryOf(container: string, { tail, since }: Partial<LogRange>): URLSearchParams {

@@ -8,7 +8,9 @@ import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { followLogLines } from '../../../runtime/api/pod-log-lines.ts';
 import { testApi } from '../../support/api.ts';
+import { settle } from '../../support/clock.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { seedShop } from '../../support/objects.ts';
 
@@ -137,4 +139,21 @@ t.test('following continues across new pods, cut logs and restarted containers',
   stop();
   await Promise.all(closed);
   t.pass('a client that leaves leaves nothing behind');
+});
+
+t.test('a slow reader gets every line of several pods', async (t) => {
+  const { kube, addPod } = await rig(t);
+  const pods = ['api-1', 'api-2', 'api-3'];
+  for (const pod of pods) addPod(pod);
+  const lines = 1_500;
+  kube.stream = saying(() => `${at(1)} x\n`.repeat(lines));
+  const source = { namespace: 'shop-prod', labelSelector: 'app=api', container: 'app' };
+  const { signal } = new AbortController();
+  const options = { clock: systemClock, signal, hasEnded: () => Promise.resolve(true) };
+  const counts = new Map<string, number>();
+  for await (const { pod } of followLogLines(kube, source, { tail: lines }, options)) {
+    if (counts.size === 0) await settle();
+    counts.set(pod, (counts.get(pod) ?? 0) + 1);
+  }
+  t.same(Object.fromEntries(counts), Object.fromEntries(pods.map((pod) => [pod, lines])));
 });
