@@ -55,6 +55,7 @@ import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
 import { createAcceptanceNotifier, type AcceptanceNotifier } from './webhooks/acceptance-notifier.ts';
+import { createBuildsReader } from './webhooks/build-registry.ts';
 import {
   createDeploymentWaiter,
   deploymentEndsChannel,
@@ -186,7 +187,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       deployments,
       registry,
       baseUrl,
-      settle: createSettle({ pool, notifier }),
+      settle: createSettle({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
       verifySecretUrl: createVerifySecretUrl({ pool }),
       limit: createRateLimit({ clock, rate: config.webhookRate }),
     }),

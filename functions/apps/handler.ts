@@ -7,10 +7,10 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
-import { checkImage } from '../../runtime/domain/image.ts';
 import { createdByAnnotation, servingPods } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/api/accept.ts';
+import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
 import { logReply } from '../../runtime/api/log-reply.ts';
@@ -62,13 +62,13 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         summary: 'Creates an app from an image or a git source, and deploys it.',
         body: appCreate,
         async prepare({ body, environment, actor }) {
-          const { name: _, image, git, env, ...settings } = body;
+          const { name, image, git, env, ...settings } = body;
           if ((image === undefined) === (git === undefined)) {
             throw new Problem('invalid_request', 'Set either an image or a git source to build images from.');
           }
-          if (image !== undefined) checkImage(image);
           if (git) checkGitSource(git);
           const config = await readPlatformConfig(kube);
+          if (image !== undefined) await checkUsableImage(kube, config, environment, image, name);
           const { hosts, spec: routing } = newRouting(config, environment.namespace, body);
           await checkSettings(kube, environment.namespace, settings);
           const list = newVariables('App', env ?? {});
@@ -102,7 +102,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
             'The request changes nothing. Set an image (optionally with its commit) or settings.',
           );
         }
-        if (image !== undefined) checkImage(image);
+        if (image !== undefined) await checkUsableImage(kube, await readPlatformConfig(kube), environment, image);
         checkSecurity(settings.security);
         const current = await findLiving();
         if (image !== undefined && current.spec.git) throw gitSourceConfigured(name);

@@ -14,6 +14,7 @@ import { functionImage, publicUrl } from '../../runtime/contracts/resources/plat
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { functionHost, testRunName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { logReply } from '../../runtime/api/log-reply.ts';
 import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
@@ -69,6 +70,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           await checkPods(kube, environment.namespace, spec);
           const config = await readPlatformConfig(kube);
           functionImage(config, spec);
+          if (spec.image !== undefined) await checkUsableImage(kube, config, environment, spec.image);
           if (spec.trigger !== 'http') return { spec };
           const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
           checkHostFree(config, host);
@@ -188,6 +190,7 @@ function updateRoute(
         }
         await checkPods(kube, environment.namespace, spec);
         functionImage(config, spec);
+        if (body.image !== undefined) await checkUsableImage(kube, config, environment, body.image);
         if (!spec.events && !query.discardEvents) await checkDelivered(pool, current);
         if (spec.trigger !== 'http') return spec;
         const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);

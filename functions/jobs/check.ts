@@ -1,14 +1,12 @@
 import type { JobSpec } from '../../runtime/contracts/resources/job.ts';
-import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkLimits } from '../../runtime/domain/quantity.ts';
 import { checkTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
 
-type Checked = { [Field in 'image' | 'env' | 'memory' | 'cpu' | 'schedule' | 'timeZone']?: JobSpec[Field] | undefined };
+type Checked = { [Field in 'env' | 'memory' | 'cpu' | 'schedule' | 'timeZone']?: JobSpec[Field] | undefined };
 
 /** Checks the parts of a job that a schema cannot check. @throws Problem `invalid_value` */
-export function checkJob({ image, env = [], memory, cpu, schedule, timeZone }: Checked): void {
-  if (image !== undefined) checkImage(image);
+export function checkJob({ env = [], memory, cpu, schedule, timeZone }: Checked): void {
   checkLimits({ memory, cpu });
   if (schedule !== undefined) parseSchedule(schedule);
   if (timeZone !== undefined) checkTimeZone(timeZone);

@@ -3,12 +3,14 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { jobSpec, type JobResource } from '../../runtime/contracts/resources/job.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { checkUsableImage } from '../../runtime/api/image.ts';
 import { checkMounts } from '../../runtime/api/mounts.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { checkJob } from './check.ts';
 import { patchJob, type JobChange } from './store.ts';
 import { jobRuns, jobToView } from './view.ts';
@@ -37,6 +39,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
           const { name: _, env, ...settings } = body;
           const spec = jobSpec.parse({ ...settings, ...(env && { env: variableList(env) }) });
           checkJob(spec);
+          await checkUsableImage(kube, await readPlatformConfig(kube), environment, spec.image);
           await checkMounts(kube, environment.namespace, spec.volumes ?? []);
           return { spec };
         },
@@ -59,6 +62,9 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
         const { env, ...settings } = body;
         const change = withoutUndefined({ ...settings, env: env && variableList(env) });
         checkJob(withoutNull(change));
+        if (body.image !== undefined) {
+          await checkUsableImage(kube, await readPlatformConfig(kube), environment, body.image);
+        }
         await checkMounts(kube, environment.namespace, change.volumes ?? []);
         const job = await patchJob(kube, await findLiving(), change);
         return { status: 200, body: viewer(environment)(job), audit: { fields } };

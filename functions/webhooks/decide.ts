@@ -1,4 +1,10 @@
 import { checkCommit, gitSourceConfigured } from '../../runtime/domain/git-source.ts';
+import {
+  checkImageProject,
+  imageNotAllowed,
+  isSameRepository,
+  type BuildRegistry,
+} from '../../runtime/domain/built-image.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { EventCommit, PushedImage, PushedRef, WebhookEvent } from './event.ts';
@@ -7,6 +13,10 @@ import { canonicalRepository, splitImage, tagMatches } from './repository.ts';
 /** The app and the webhook settings that a decision is based on. */
 export interface Target {
   app: string;
+  project: string;
+  namespace: string;
+  /** Where builds push images; undefined when the installation builds nothing. */
+  builds?: BuildRegistry | undefined;
   /** The image of the app's last deployment; null when it has none yet. */
   image: string | null;
   /** The branch of its git source; undefined when it has none. */
@@ -29,7 +39,8 @@ const imageDigest = /^sha256:[0-9a-f]{64}$/;
 
 /**
  * Decides what an event does to an app. Pure.
- * @throws Problem `git_source_configured` for an image when the app has a git source, `invalid_request`, `invalid_value`
+ * @throws Problem `git_source_configured` for an image when the app has a git source, `image_not_allowed` for one that was
+ * built for another environment, `invalid_request`, `invalid_value`
  */
 export function decide(event: WebhookEvent, target: Target): Decision {
   if (event.kind === 'nothing') return { verdict: 'ignore', reason: event.reason };
@@ -38,7 +49,7 @@ export function decide(event: WebhookEvent, target: Target): Decision {
   const { kind: _kind, image, commit, ...details } = event;
   if (image !== undefined) {
     refuseImage(target);
-    return { verdict: 'deploy', image: checkImage(image), commit, ...details };
+    return { verdict: 'deploy', image: usableImage(image, target), commit, ...details };
   }
   if (target.gitBranch === undefined) {
     throw new Problem('invalid_request', `The app "${target.app}" runs an image. Send {"image": "<name>:<tag>"}.`);
@@ -47,6 +58,14 @@ export function decide(event: WebhookEvent, target: Target): Decision {
     throw new Problem('invalid_request', `The app "${target.app}" is built from git. Send {"commit": "<hash>"}.`);
   }
   return { verdict: 'deploy', commit: checkCommit(commit.toLowerCase()), ...details };
+}
+
+/** An image of another environment is usable after a promotion brought its repository into the app's history. */
+function usableImage(image: string, { image: current, builds, ...use }: Target): string {
+  checkImage(image);
+  const build = checkImageProject(image, use, builds);
+  if (build && (current === null || !isSameRepository(current, image))) throw imageNotAllowed(image);
+  return image;
 }
 
 function refuseImage({ app, gitBranch }: Target): void {
@@ -111,7 +130,7 @@ function decideImages(images: readonly PushedImage[], target: Target): Decision 
   }
   return {
     verdict: 'deploy',
-    image: checkImage(`${repository}:${chosen.tag}`),
+    image: usableImage(`${repository}:${chosen.tag}`, target),
     ...(imageDigest.test(chosen.digest ?? '') && { digest: chosen.digest }),
   };
 }

@@ -84,7 +84,7 @@ export function createDeliveryRoutes(
       audit: 'webhook.redeliver',
       replies: { 200: deliveryView },
       async handle(request) {
-        const { params, name, actor } = request;
+        const { params, name, environment, actor } = request;
         const receiver = await enabledReceiver(request);
         const previous = await findDelivery(receiver.workloadId, params.delivery);
         if (previous.webhookEvent === null) {
@@ -94,6 +94,7 @@ export function createDeliveryRoutes(
         const { sender, event, body, bodyBytes } = previous;
         const incoming: IncomingDelivery = {
           app: name,
+          namespace: environment.namespace,
           receiver,
           sender,
           body,
@@ -118,11 +119,12 @@ export function createDeliveryRoutes(
       body: webhookTest,
       replies: { 200: deliveryView },
       async handle(request) {
-        const { name, actor } = request;
+        const { name, environment, actor } = request;
+        const { namespace } = environment;
         const receiver = await enabledReceiver(request);
         const body = JSON.stringify(request.body);
         const bodyBytes = Buffer.byteLength(body);
-        const incoming = { app: name, receiver, sender: 'test', actor, body, bodyBytes, dryRun: true };
+        const incoming = { app: name, namespace, receiver, sender: 'test', actor, body, bodyBytes, dryRun: true };
         const { delivery } = await settle(incoming, () => testEvent(request.body));
         return { status: 200, body: deliveryToView(await findDelivery(receiver.workloadId, delivery)) };
       },

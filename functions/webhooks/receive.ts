@@ -96,7 +96,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     const { receiver, proof, token } = webhook;
     const secrets = token === undefined ? [] : [token];
     const incoming = {
-      app: at.app,
+      ...at,
       receiver,
       proof,
       sender,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { BuildRegistry } from '../../runtime/domain/built-image.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Acceptance } from '../../runtime/records/acceptance.ts';
@@ -19,6 +20,7 @@ import type { WebhookEvent } from './event.ts';
 /** A delivery from a sender, or a redelivery or test by a user. */
 export interface IncomingDelivery {
   app: string;
+  namespace: string;
   receiver: Receiver & { webhook: Webhook };
   /** The sender's proof, which must still be valid at the commit; undefined for a user, whose role was checked. */
   proof?: WebhookProof | undefined;
@@ -49,8 +51,15 @@ export type Settled = { delivery: Id } & (
  */
 export type Settle = (incoming: IncomingDelivery, read: () => WebhookEvent) => Promise<Settled>;
 
+export interface SettleOptions {
+  pool: Pool;
+  notifier: Pick<AcceptanceNotifier, 'add'>;
+  /** Returns where builds push images; undefined when the installation builds nothing. */
+  readBuilds: () => Promise<BuildRegistry | undefined>;
+}
+
 /** Deliveries that arrive while others are being accepted share a statement and its commit (decision 0034). */
-export function createSettle({ pool, notifier }: { pool: Pool; notifier: Pick<AcceptanceNotifier, 'add'> }): Settle {
+export function createSettle({ pool, notifier, readBuilds }: SettleOptions): Settle {
   const acceptInBatch = createBatches({
     run: (requests: readonly DeliveredRequest[]) => acceptDeliveries(pool, requests),
   });
@@ -65,7 +74,7 @@ export function createSettle({ pool, notifier }: { pool: Pool; notifier: Pick<Ac
       const event = read();
       // A test has nothing to redeliver.
       if (!incoming.dryRun) log = { ...log, webhookEvent: event };
-      const decision = decide(event, targetOf(incoming));
+      const decision = decide(event, { ...targetOf(incoming), builds: await readBuilds() });
       if (incoming.dryRun) return await ignore(log, ...dryRunOutcome(decision));
       if (decision.verdict === 'ignore') return await ignore(log, decision.reason);
       const request = requestOf(incoming, log, decision);
@@ -92,9 +101,10 @@ function logEntryOf({ receiver, ...incoming }: IncomingDelivery): LoggedDelivery
   return { workloadId: receiver.workloadId, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes };
 }
 
-function targetOf({ app, receiver: { image, gitBranch, webhook } }: IncomingDelivery): Target {
+function targetOf({ app, namespace, receiver }: IncomingDelivery): Target {
+  const { project, image, gitBranch, webhook } = receiver;
   const { branch, tags } = webhook;
-  return { app, image, gitBranch: gitBranch ?? undefined, branch, tags };
+  return { app, project, namespace, image, gitBranch: gitBranch ?? undefined, branch, tags };
 }
 
 function requestOf(

@@ -17,7 +17,7 @@ import { bootstrapObjects } from './bootstrap-objects.ts';
 import type { Home } from './home.ts';
 import { createImageUploadServer } from './image-upload.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
-import { createImageStore } from './node/images.ts';
+import { builtImages, createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
@@ -36,9 +36,6 @@ export interface Part {
   name: string;
   stop(): Promise<void>;
 }
-
-/** Prefix of the names that builds may give their images. */
-const builtImages = 'localhost:5000/builds/';
 
 /** The entry point of Traefik that the embedded ingress replaces. */
 export const entryPoint = 'web';

@@ -85,6 +85,17 @@ export function namespaceOf(project: string, environment: string): string {
   return namespace;
 }
 
+/** Whether a namespace has the form of an environment's: `<project>-<environment>`. Pure. */
+export function isNamespaceOfEnvironment(namespace: string): boolean {
+  const hyphen = namespace.lastIndexOf('-');
+  return hyphen > 0 && isEnvironmentOf(namespace, namespace.slice(0, hyphen)) && dnsLabel.test(namespace);
+}
+
+/** Whether a namespace is an environment of a project: it splits in one way only (decision 0001). Pure. */
+export function isEnvironmentOf(namespace: string, project: string): boolean {
+  return namespace.startsWith(`${project}-`) && environmentLabel.test(namespace.slice(project.length + 1));
+}
+
 /** The public host of an app: `<app>--<namespace>.<apps_domain>` (decision 0001). @throws Problem `invalid_value` */
 export function appHost(app: string, namespace: string, appsDomain: string): string {
   return checkHost(`${app}--${namespace}.${appsDomain}`);

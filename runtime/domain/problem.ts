@@ -12,6 +12,7 @@ const problemStatus = {
   forbidden: 403,
   cross_site: 403,
   password_change_required: 403,
+  image_not_allowed: 403,
   not_found: 404,
   method_not_allowed: 405,
   already_exists: 409,

@@ -69,8 +69,8 @@ export function everyController(options: { start?: Date } = {}): {
     manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
     manager.add(functionController({ ...shared, platformConfig, records, probeGate })),
     manager.add(appController({ ...shared, platformConfig, records, probeGate })),
+    manager.add(jobController({ ...shared, platformConfig, records })),
   ];
-  manager.add(jobController({ ...shared, records }));
   manager.add(volumeController(shared));
   manager.add(buildController({ ...shared, platformConfig: () => undefined }));
   manager.add(serviceController({ ...shared, platformConfig, records }));

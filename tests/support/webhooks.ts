@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { createAcceptanceNotifier, type AcceptanceNotifier } from '../../functions/webhooks/acceptance-notifier.ts';
+import { createBuildsReader } from '../../functions/webhooks/build-registry.ts';
 import type { WebhookDependencies } from '../../functions/webhooks/handler.ts';
 import { createDeploymentWaiter, type DeploymentWaiter } from '../../functions/webhooks/deployment-completion.ts';
 import { createRateLimit, type WebhookRate } from '../../functions/webhooks/rate-limit.ts';
@@ -38,7 +39,7 @@ export function webhookParts({
     limit: createRateLimit({ clock, rate }),
     deployments: createDeploymentWaiter({ pool, clock }),
     notifier,
-    settle: createSettle({ pool, notifier }),
+    settle: createSettle({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
     baseUrl: 'http://console.test',
   };
 }

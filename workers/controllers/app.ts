@@ -10,6 +10,7 @@ import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platf
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { GitSource } from '../../runtime/domain/git-source.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
+import { checkImageProject } from '../../runtime/domain/built-image.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import {
@@ -97,16 +98,18 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const release = spec.release && recordedRelease(app, spec.release);
     let changed = { route: false, pods: false };
     let edit: ImageEdit | undefined;
+    if (release) checkImageProject(release.image, identity, config.builds);
     if (release) {
       const { entryPoints, scheme } = config;
       const { id, name, namespace } = identity;
       const settings = { hosts, entryPoints, scheme, gated: step.demanded, security: spec.security };
       const route = appRoute({ id, name, namespace, ...settings });
       edit = imageEdit(app, await seenDeployment(identity));
-      const coming = edit !== undefined && (await recordEdit(app, identity, edit));
+      const coming = edit !== undefined && (await recordEdit(app, identity, edit, config));
       changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !coming });
     } else if (spec.image !== '') {
-      await records.deployFirst(identity.id, checkImage(spec.image), app.metadata.annotations?.[createdByAnnotation]);
+      checkImageProject(checkImage(spec.image), identity, config.builds);
+      await records.deployFirst(identity.id, spec.image, app.metadata.annotations?.[createdByAnnotation]);
     }
     // The app's previous host is served until the route has changed.
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());
@@ -139,11 +142,13 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
    */
   const recordEdit = async (
     app: Stored<App>,
-    { id }: WorkloadIdentity,
+    identity: WorkloadIdentity,
     { image, where, key }: ImageEdit,
+    { builds }: PlatformConfigSpec,
   ): Promise<boolean> => {
     try {
-      return await records.deployEdited(id, checkImage(image, where), key);
+      checkImageProject(checkImage(image, where), identity, builds);
+      return await records.deployEdited(identity.id, image, key);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       // In the Deployment object it is reverted at once; in the App it stays until a user changes it.

@@ -4,6 +4,7 @@ import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import type { FunctionResource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { checkImageProject } from '../../runtime/domain/built-image.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, kindLabel, roleLabel, systemNamespace, workloadFinalizer } from '../../runtime/domain/labels.ts';
@@ -60,6 +61,7 @@ export function functionController(options: FunctionControllerOptions): Controll
   const reconcileObject = async (object: Stored<FunctionResource>, config: PlatformConfigSpec, signal: AbortSignal) => {
     const { workload: existing, identity } = await ensureIdentity(kube, object);
     const { spec } = existing;
+    if (spec.image !== undefined) checkImageProject(spec.image, identity, config.builds);
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
     await holdClaims(kube, existing, host === undefined ? [] : [host]);
     const gate = gateStep(existing, clock.now());

@@ -4,6 +4,8 @@ import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kub
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { checkImageProject } from '../../runtime/domain/built-image.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
@@ -21,11 +23,16 @@ import { observedStatus } from './job-status.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
+/** Retry without the installation's settings. A change of the settings also enqueues every job. */
+const configRetryMs = 5_000;
+
 /** Timers cannot wait as long as the longest retention. */
 const lookAgainMs = 3_600_000;
 
 export interface JobControllerOptions {
   kube: KubeClient;
+  /** The active settings; undefined before there are any. */
+  platformConfig: () => PlatformConfigSpec | undefined;
   /** Writes to PostgreSQL. Every call is idempotent. */
   records: { project(workload: WorkloadProjection): Promise<void>; markDeleted(id: Id): Promise<void> };
   events: Pick<EventRecorder, 'record'>;
@@ -39,11 +46,12 @@ export interface JobControllerOptions {
  * is removed; so a crash neither repeats nor loses a run (decision 0007).
  */
 export function jobController(options: JobControllerOptions): ControllerDefinition<JobResource> {
-  const { kube, records, clock } = options;
+  const { kube, platformConfig, records, clock } = options;
   const reportFailure = createFailureReporter(options);
 
-  const reconcileObject = async (object: Stored<JobResource>) => {
+  const reconcileObject = async (object: Stored<JobResource>, { builds }: PlatformConfigSpec) => {
     const { workload, identity } = await ensureIdentity(kube, object);
+    checkImageProject(workload.spec.image, identity, builds);
     await holdClaims(kube, workload);
     await records.project({ ...identity, kind: 'Job', gated: false });
     await ensureSchedule(workload, identity);
@@ -117,8 +125,10 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
     async reconcile({ object: job }) {
       if (!job) return undefined;
       if (job.metadata.deletionTimestamp !== undefined) return finalize(job);
+      const config = platformConfig();
+      if (!config) return { requeueAfterMs: configRetryMs };
       try {
-        return await reconcileObject(job);
+        return await reconcileObject(job, config);
       } catch (error) {
         await reportFailure(kinds.Job, job, error);
         throw error;

@@ -116,11 +116,11 @@ function addControllers(
   const projects = manager.add(projectController({ ...common, records: records.projects }));
   const functions = manager.add(functionController({ ...common, records: records.functions, probeGate }));
   const apps = manager.add(appController({ ...common, records: records.apps, probeGate }));
-  manager.add(jobController({ ...common, records: records.jobs }));
+  const jobs = manager.add(jobController({ ...common, records: records.jobs }));
   manager.add(volumeController(common));
   const builds = manager.add(buildController(common));
   const services = manager.add(serviceController({ ...common, records: records.services }));
   manager.add(podOomController(common));
-  dependent.push(projects, apps, functions, builds, services);
+  dependent.push(projects, apps, functions, jobs, builds, services);
   return functions;
 }

@@ -3,6 +3,9 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, Release } from '../../runtime/contracts/resources/app.ts';
 import { withSettings } from '../../runtime/contracts/resources/app-settings.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { settingsInForce } from '../../runtime/contracts/resources/platform-config-check.ts';
+import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
+import { checkImageProject } from '../../runtime/domain/built-image.ts';
 import { withEnvironmentSecret } from '../../runtime/workloads/environment.ts';
 import { isLiving } from '../../runtime/workloads/objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -25,7 +28,7 @@ export function isApplied(rollout: Rollout, { spec }: Stored<App>): boolean {
 
 /**
  * Writes the release unless the App has it or a newer one. @param read the App as it was read
- * @returns the latest App @throws Problem when a variable is invalid
+ * @returns the latest App @throws Problem when a variable is invalid, or the image belongs to another project
  */
 export async function applyRelease(
   { kube, failpoint }: Dependencies,
@@ -36,6 +39,8 @@ export async function applyRelease(
   for (let attempt = 1; ; attempt++) {
     if (!app || !isLiving(app, rollout.workloadId) || (app.spec.release?.generation ?? 0) >= rollout.revision)
       return app;
+    const config = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
+    checkImageProject(rollout.image, rollout, settingsInForce(config)?.builds);
     const environment = await ensureEnvironment(kube, app, rollout);
     failpoint('rollout.before-apply');
     try {

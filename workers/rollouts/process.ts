@@ -63,7 +63,8 @@ export function createRolloutProcessor(dependencies: RolloutDependencies): Proce
     try {
       if (app && !isStarted(rollout) && !rollout.overdue) app = await applyRelease(dependencies, rollout, app);
     } catch (error) {
-      // Retrying does not help: a variable of the app is invalid, or another object has the Secret's name.
+      // Retrying does not help: the image belongs to another project, a variable of the app is invalid, or another object
+      // has the Secret's name.
       if (error instanceof Problem || error instanceof ForeignObjectError) {
         return outcomes.fail(attempt, rollout, error.message, app);
       }

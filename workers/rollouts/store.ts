@@ -9,6 +9,7 @@ import type { Restored } from '../../runtime/records/acceptance.ts';
 export interface Rollout {
   id: Id;
   workloadId: Id;
+  project: string;
   namespace: string;
   name: string;
   revision: number;
@@ -34,7 +35,7 @@ const graceMs = 60_000;
 export async function findRollout(pool: Pool, id: Id): Promise<Rollout | undefined> {
   const { rows } = await pool.query<Rollout>({
     name: 'find-rollout',
-    text: `SELECT d.id, d.workload_id AS "workloadId", w.namespace, w.name, d.revision, d.state, d.image, d.digest,
+    text: `SELECT d.id, d.workload_id AS "workloadId", w.project, w.namespace, w.name, d.revision, d.state, d.image, d.digest,
        d.restores, d.rollback_of AS "rollbackOf", kept.settings AS "keptSettings", kept.env_secret AS "keptEnvSecret",
        COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' AS deadline,
        COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' <= now() AS overdue,

@@ -21,11 +21,17 @@ export interface Image extends ImageConfiguration {
   folder: string;
 }
 
-/** The images on this machine: `blobs/<digest>/{files,image.json}`, and `tags/<reference>` with a digest each. */
+/** Prefix of the names that builds give their images: `<prefix><namespace>/<app>:<revision>`. */
+export const builtImages = 'localhost:5000/builds/';
+
+/**
+ * The images on this machine: `blobs/<digest>/{files,image.json}`, `tags/<reference>` with a digest each,
+ * and `owners/<digest>/<repository>` for every repository that ever had the image.
+ */
 export interface ImageStore {
   /**
-   * Finds the image of a reference `name:tag`, `name@sha256:…` or both; the digest takes precedence. @returns undefined
-   * for none
+   * Finds the image of a reference `name:tag`, `name@sha256:…` or both; the digest takes precedence. An image that only
+   * builds made is found by the names of those builds only, as in a registry. @returns undefined for none
    */
   find(reference: string): Promise<Image | undefined>;
   /** Copies a folder into the store as an image and tags it. An existing tag moves to this image. */
@@ -40,6 +46,19 @@ export function createImageStore(root: string): ImageStore {
   const blob = (digest: string) => join(root, 'blobs', digest.replace(':', '-'));
   const tagFile = (reference: string) => join(root, 'tags', encodeURIComponent(withTag(reference)));
 
+  const owners = (digest: string) => join(root, 'owners', digest.replace(':', '-'));
+
+  /** Whether a digest may be used with this repository's name. */
+  const isOwner = async (repository: string, digest: string): Promise<boolean> => {
+    if (existsSync(join(owners(digest), encodeURIComponent(repository)))) return true;
+    // Images of older versions of the platform have tags only.
+    const tagged = (await list()).filter((tag) => tag.digest.trim() === digest);
+    const recorded = (await readdir(owners(digest)).catch(() => [])).map(decodeURIComponent);
+    const repositories = [...tagged.map(({ reference }) => repositoryOf(reference)), ...recorded];
+    const built = (name: string) => name.startsWith(builtImages);
+    return repositories.includes(repository) || repositories.length === 0 || !repositories.every(built);
+  };
+
   const load = async (digest: string): Promise<Image | undefined> => {
     const folder = blob(digest);
     if (!existsSync(join(folder, 'image.json'))) return undefined;
@@ -51,22 +70,29 @@ export function createImageStore(root: string): ImageStore {
     await mkdir(join(root, 'tags'), { recursive: true });
     await writeFile(`${tagFile(reference)}.part`, digest);
     await rename(`${tagFile(reference)}.part`, tagFile(reference));
+    await mkdir(owners(digest), { recursive: true });
+    await writeFile(join(owners(digest), encodeURIComponent(repositoryOf(reference))), '');
+  };
+
+  const list: ImageStore['list'] = async () => {
+    const files = await readdir(join(root, 'tags')).catch(() => []);
+    const references = files.filter((file) => !file.endsWith('.part')).map(decodeURIComponent);
+    return Promise.all(
+      references
+        .toSorted()
+        .map(async (reference) => ({ reference, digest: await readFile(tagFile(reference), 'utf8') })),
+    );
   };
 
   return {
     tag,
-    async list() {
-      const files = await readdir(join(root, 'tags')).catch(() => []);
-      const references = files.filter((file) => !file.endsWith('.part')).map(decodeURIComponent);
-      return Promise.all(
-        references
-          .toSorted()
-          .map(async (reference) => ({ reference, digest: await readFile(tagFile(reference), 'utf8') })),
-      );
-    },
+    list,
     async find(reference) {
       const [, pinnedDigest] = reference.split('@');
-      if (pinnedDigest !== undefined) return load(pinnedDigest);
+      if (pinnedDigest !== undefined) {
+        if (!/^sha256:[a-f0-9]{64}$/.test(pinnedDigest)) return undefined;
+        return (await isOwner(repositoryOf(reference), pinnedDigest)) ? load(pinnedDigest) : undefined;
+      }
       const digest = await readFile(tagFile(reference), 'utf8').catch(() => undefined);
       return digest === undefined ? undefined : load(digest.trim());
     },
@@ -91,9 +117,14 @@ export function createImageStore(root: string): ImageStore {
 
 /** The image in a pod's status: the reference's name with the digest instead of the tag. Pure. */
 export function imageIdOf(reference: string, { digest }: Pick<Image, 'digest'>): string {
+  return `${repositoryOf(reference)}@${digest}`;
+}
+
+/** A reference without tag and digest. */
+function repositoryOf(reference: string): string {
   const [name = ''] = reference.split('@');
   const colon = name.indexOf(':', name.lastIndexOf('/') + 1);
-  return `${colon === -1 ? name : name.slice(0, colon)}@${digest}`;
+  return colon === -1 ? name : name.slice(0, colon);
 }
 
 /** A reference without a tag means `latest`. A colon before the last slash belongs to a port. */

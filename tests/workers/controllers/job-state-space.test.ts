@@ -7,6 +7,7 @@ import type { WorkloadProjection } from '../../../runtime/records/workloads.ts';
 import { jobController } from '../../../workers/controllers/job.ts';
 import { endRuns, environmentNamespaceObject } from '../../support/cluster.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
+import { settings } from '../../support/objects.ts';
 import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
 
 interface Records {
@@ -40,6 +41,7 @@ const scenario: Scenario<Records> = {
         kube,
         clock,
         events,
+        platformConfig: () => settings,
         records: {
           project: life.write('project', (workload: WorkloadProjection) => {
             const before = workloads.get(workload.id);

@@ -10,7 +10,7 @@ import { jobController } from '../../../workers/controllers/job.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
-import { environmentId } from '../../support/objects.ts';
+import { environmentId, settings } from '../../support/objects.ts';
 
 const namespace = 'shop-prod';
 const id = '019a0000-0000-7000-8000-0000000000a1';
@@ -42,6 +42,7 @@ function createWorld(spec: object = {}) {
   const controller = jobController({
     kube,
     clock,
+    platformConfig: () => settings,
     records: {
       project: (row) => Promise.resolve(void projected.push(row)),
       markDeleted: (row) => Promise.resolve(void deleted.push(row)),

@@ -187,7 +187,9 @@ t.test('a folder image is stored under the name of a built image, and under no o
   };
   const made = await (await make()).result();
   t.match(made, { image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
-  t.match(await store.find(`x@${made.digest}`), { entrypoint: ['tini', '--', 'sh', '-c', 'exec node x.js'] });
+  t.match(await store.find(`localhost:5000/builds/shop-prod/api@${made.digest}`), {
+    entrypoint: ['tini', '--', 'sh', '-c', 'exec node x.js'],
+  });
   await t.rejects((await make({ image: 'localhost:5000/svc/platform:1' })).result(), { message: /refused the image/ });
   t.equal(await store.find('localhost:5000/svc/platform:1'), undefined);
 

@@ -1,0 +1,42 @@
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { settingsInForce } from '../../runtime/contracts/resources/platform-config-check.ts';
+import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
+import type { BuildRegistry } from '../../runtime/domain/built-image.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+
+/** How long a read is used: webhooks arrive in hundreds per second, and the registry changes about never. In ms. */
+const freshMs = 5_000;
+
+/**
+ * Returns a function that reads where builds push images, at most every few seconds. While the API server does not
+ * answer, webhooks are accepted by the last answer, and without one unjudged: the rollout judges every image again.
+ */
+export function createBuildsReader({
+  kube,
+  clock,
+}: {
+  kube: Pick<KubeClient, 'get'>;
+  clock: Clock;
+}): () => Promise<BuildRegistry | undefined> {
+  let last: BuildRegistry | undefined;
+  let reading: Promise<BuildRegistry | undefined> | undefined;
+  let readAt = -Infinity;
+  const read = async () => {
+    try {
+      last = settingsInForce(await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName))?.builds;
+    } catch {
+      // The next request reads again.
+      readAt = -Infinity;
+    }
+    return last;
+  };
+  return () => {
+    const now = clock.now().getTime();
+    if (!reading || now - readAt >= freshMs) {
+      readAt = now;
+      reading = read();
+    }
+    return reading;
+  };
+}

@@ -1,0 +1,29 @@
+import type { App } from '../contracts/resources/app.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../contracts/resources/platform-config.ts';
+import { checkImageProject, imageNotAllowed, isSameRepository } from '../domain/built-image.ts';
+import { checkImage } from '../domain/image.ts';
+import type { Environment } from '../kube/environments.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+
+/**
+ * Checks an image that a user names. An image that a build made for another environment is allowed only after a
+ * promotion: when an app of this environment runs the same repository.
+ * @param app the app to create, whose first image may be that of the app of the same name in another environment, since
+ * an app is created before it is promoted to
+ * @throws Problem `invalid_value`, `image_not_allowed`
+ */
+export async function checkUsableImage(
+  kube: Pick<KubeClient, 'list'>,
+  { builds }: Pick<PlatformConfigSpec, 'builds'>,
+  { project, namespace }: Pick<Environment, 'project' | 'namespace'>,
+  image: string,
+  app?: string,
+): Promise<void> {
+  checkImage(image);
+  const build = checkImageProject(image, { project, namespace }, builds);
+  if (!build || (app !== undefined && build.app === app)) return;
+  const { items } = await kube.list<App>(kinds.App, { namespace });
+  const promoted = items.some(({ spec }) => spec.release && isSameRepository(spec.release.image, image));
+  if (!promoted) throw imageNotAllowed(image);
+}
