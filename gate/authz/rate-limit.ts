@@ -36,10 +36,11 @@ function takenAt(bucket: Bucket, limit: RateLimit, now: number): number {
 export function takeToken(bucket: Bucket, limit: RateLimit, now: number): number {
   const taken = takenAt(bucket, limit, now);
   const deficit = taken + 1 - limit.burst;
+  const denied = deficit > rounding;
   // Also set by a denial, so that a changed rate refills from here on.
   bucket.at = now;
-  bucket.taken = deficit > rounding ? taken : taken + 1;
-  return deficit > rounding ? Math.max(1, Math.ceil(deficit / limit.requestsPerSecond - rounding)) : 0;
+  bucket.taken = denied ? taken : taken + 1;
+  return denied ? Math.max(1, Math.ceil(deficit / limit.requestsPerSecond - rounding)) : 0;
 }
 
 /** The number of whole tokens left. */

@@ -72,7 +72,6 @@ export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
   return {
     start: () => listen(server, options.port, options.host),
     async stop() {
-      if (!server.listening) return;
       draining = true;
       await clock.sleep(options.drainMs);
       await drain(server, { clock, ms: requestLimitMs });

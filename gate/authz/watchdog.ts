@@ -26,7 +26,6 @@ export function createWatchdog({ name }: WatchdogOptions): Watchdog {
   let timer: NodeJS.Timeout | undefined;
   return {
     start() {
-      if (thread) return;
       const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
       const workerData: WatchdogData = { name, stallMs, beats };
       thread = new Worker(new URL('./watchdog-thread.js', import.meta.url), { workerData, execArgv: [] });

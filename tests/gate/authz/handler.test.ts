@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
@@ -21,8 +21,8 @@ interface Answer {
   body: string;
 }
 
-/** The gate's server over a view that a test fills, on a stopped clock. */
-async function rig(t: Test) {
+/** The gate's server over a view that a test fills, on a stopped clock. `before` may break responses. */
+async function rig(t: Test, { before }: { before?: (response: ServerResponse) => void } = {}) {
   const clock = fakeClock();
   const rows = bench({ trustedProxies: ['10.0.0.0/8'] });
   const { view, usage, judge } = rows;
@@ -31,7 +31,11 @@ async function rig(t: Test) {
   const lines: string[] = [];
   const trouble = recordingLog();
   const decisions = createDecisionLog('svc-authz', { write: (line) => lines.push(line) > 0 }, clock);
-  const authorize = createAuthorizeHandler({ judge, clock, decisions, metrics, log: trouble.log });
+  const handle = createAuthorizeHandler({ judge, clock, decisions, metrics, log: trouble.log });
+  const authorize: typeof handle = (request, response) => {
+    before?.(response);
+    handle(request, response);
+  };
   const ready = () => view.position() !== undefined;
   const server = createAuthzServer({ port: 0, host: '127.0.0.1', authorize, registry, ready, clock, drainMs: 0 });
   const port = await server.start();
@@ -167,7 +171,7 @@ t.test('401: every refusal of a key has the same bytes', async (t) => {
     },
     'a good key twice': { 'X-API-Key': [key, key] },
     'a good key and another': { 'X-API-Key': [key, 'x'] },
-    'a key of a megabyte': { 'X-API-Key': key + 'x'.repeat(1_000_000) },
+    'a key of a mebibyte': { 'X-API-Key': key + 'x'.repeat(1024 * 1024) },
     'an alias of the header': { X_API_Key: key },
     'a key in another header': { Authorization: `Bearer ${key}` },
     'a spoofed target': { 'X-Forwarded-Uri': `/?app=${gate.other.id}`, 'X-API-Key': scoped.key },
@@ -270,6 +274,20 @@ t.test('503: an internal error of the checker denies', async (t) => {
   t.equal(await gate.metric('authz_requests_total{decision="unavailable"}'), 1);
 });
 
+t.test('a response that fails after its head is cut off', async (t) => {
+  const gate = await rig(t, {
+    before(response) {
+      response.end = () => {
+        throw new Error('broken');
+      };
+    },
+  });
+  gate.load([gate.row()]);
+  await t.rejects(gate.authorize({ 'X-API-Key': gate.good.key }), { code: 'ECONNRESET' });
+  t.match(gate.trouble.entries, [{ msg: 'authorize failed' }]);
+  t.equal(await gate.metric('authz_requests_total{decision="unavailable"}'), 1);
+});
+
 t.test('metrics count every decision, from zero', async (t) => {
   const gate = await rig(t);
   const count = (decision: string) => gate.metric(`authz_requests_total{decision="${decision}"}`);
@@ -358,8 +376,8 @@ t.test('a request that is invalid or too large is refused and affects no other',
 
 t.test('the admin port: health, metrics, and nothing else', async (t) => {
   const gate = await rig(t);
-  t.equal((await gate.get('/health')).status, 200);
-  t.match((await gate.get('/metrics')).headers['content-type'], 'text/plain');
+  t.match(await gate.get('/health'), { status: 200, body: '{"healthy":true}' });
+  t.match(await gate.get('/metrics'), { status: 200, headers: { 'content-type': 'text/plain' } });
   for (const path of ['/', '/authorizer', '/health/x']) t.equal((await gate.get(path)).status, 404, path);
 });
 
@@ -367,7 +385,9 @@ t.test('stopping keeps serving until the ingress has removed the replica', async
   const gate = await rig(t);
   gate.load([gate.row()]);
   const headers = { 'X-API-Key': gate.good.key };
-  t.equal((await gate.authorize(headers)).headers.connection, 'keep-alive');
+  const first = await gate.authorize(headers);
+  t.equal(first.headers.connection, 'keep-alive');
+  t.notOk('keep-alive' in first.headers, 'the ingress closes idle connections');
   const stopped = gate.server.stop();
   const last = await gate.authorize(headers);
   t.match(last, { status: 200, headers: { connection: 'close' } });

@@ -24,6 +24,7 @@ t.test('reports when there is a token again, in whole seconds', (t) => {
   const bucket = createBucket();
   const slow = { requestsPerSecond: 0.1, burst: 1 };
   t.equal(takeToken(bucket, slow, 0), 0);
+  t.equal(takeToken(bucket, slow, 0), 10);
   t.equal(takeToken(bucket, slow, 1), 10);
   t.equal(takeToken(bucket, slow, 9_500), 1);
   t.equal(takeToken(bucket, slow, 10_000), 0, 'and then there is one');
@@ -46,5 +47,7 @@ t.test('reports how many tokens remain, and when it is full', (t) => {
   t.same([tokensLeft(bucket, plan, 0), secondsToFull(bucket, plan, 0)], [1, 2]);
   t.same([tokensLeft(bucket, plan, 600), secondsToFull(bucket, plan, 600)], [2, 1]);
   t.same([tokensLeft(bucket, { ...plan, burst: 1 }, 0)], [0], 'a smaller burst');
+  takeToken(bucket, plan, 0);
+  t.same([tokensLeft(bucket, plan, 0), secondsToFull(bucket, plan, 0)], [0, 2], 'whole seconds are not rounded up');
   t.end();
 });

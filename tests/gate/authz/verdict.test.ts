@@ -149,7 +149,9 @@ t.test('a view that is too old allows nothing', (t) => {
   t.equal(decision(0), 'unavailable', 'never loaded');
   gate.load({ plans: [planRow({ requestsPerSecond: 100, burst: 100 })] });
   t.equal(decision(0), 'unavailable', 'loaded, but not proven');
+  t.equal(gate.view.ageMs(0), undefined);
   gate.view.provenAt(1_000);
+  t.equal(gate.view.ageMs(91_000), 90_000);
   t.equal(decision(1_000), 'allow');
   t.equal(decision(90_999), 'allow');
   t.equal(decision(91_000), 'unavailable', 'at the limit');
@@ -250,6 +252,16 @@ t.test("RateLimit fields report what remains of a key's limits", (t) => {
   const april = Date.parse('2026-04-02T00:00:00Z');
   t.equal(policyField(plan, gate.usage.calendar(april)), '"rate";q=1;w=1, "quota";q=9;w=2592000', 'April');
 
+  const both = bench();
+  both.load({ plans: [planRow({ requestsPerSecond: 2, burst: 1, quotaLimit: 9, quotaPeriod: 'day' })] }, wall);
+  both.view.provenAt(0);
+  const limits = () => {
+    const verdict = both.judge(request(), at(0));
+    return 'limits' in verdict ? [verdict.decision, limitField(verdict.limits)] : [];
+  };
+  t.same(limits(), ['allow', '"rate";r=0;t=1, "quota";r=8;t=43200']);
+  t.same(limits(), ['deny_rate', '"rate";r=0;t=1, "quota";r=8;t=43200'], 'a denial by the rate uses no quota');
+
   const slow = bench();
   slow.load({ plans: [planRow({ requestsPerSecond: 0.1, burst: 1 })] });
   slow.view.provenAt(0);
@@ -304,6 +316,7 @@ t.test('a view that is being loaded changes nothing until it is complete', (t) =
   loading.keys([]);
   t.equal(gate.judge(request(), at(1)).decision, 'allow');
   t.throws(() => loading.keys([keyRow({ planId: newId() })]), /plan .* is missing/);
+  t.throws(() => loading.keys([keyRow({ digest: new Uint8Array(31) })]), /32 bytes, got 31/);
   t.equal(gate.judge(request(), at(1)).decision, 'allow');
   t.same(gate.view.size(), { keys: 1, plans: 1, apps: 3 });
 
@@ -338,6 +351,16 @@ t.test('a changed key and a later one do not get each other’s digests', (t) =>
     t.equal(decision, index % 3 === 0 ? 'deny_key' : 'allow');
   }
   t.equal(gate.judge(request({ apiKey: late.key }), at(1)).decision, 'allow');
+  t.end();
+});
+
+t.test('a key without a display name has no header value for it', (t) => {
+  const gate = bench();
+  const headerOf = (name: string | null) => {
+    gate.load({ keys: [keyRow({ name })] });
+    return gate.view.key(handle)?.nameHeader;
+  };
+  t.same([headerOf('Acme'), headerOf(''), headerOf(null)], ['Acme', undefined, undefined]);
   t.end();
 });
 
