@@ -8,12 +8,11 @@ import { createStoreConnection } from './store-connection.ts';
 const flushEveryMs = 1_000;
 /** A write that takes longer counts as failed; its batch is repeated. */
 const flushLimitMs = 10_000;
-const closeLimitMs = 5_000;
 const retryMaxMs = 5_000;
 /** Maximum rows of a batch: half a second of work for the store, a few milliseconds for this process. */
 const batchRows = 10_000;
-/** Of the 25 s that a process has to stop. */
-const lastFlushLimitMs = 5_000;
+/** For the last writes and the closing, of the 25 s that a process has to stop. */
+const stopLimitMs = 5_000;
 
 export interface UsageWriterDependencies {
   store: GateStore;
@@ -89,14 +88,14 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
     async stop() {
       if (!running) return;
       stopping.abort();
-      const late = clock.sleep(lastFlushLimitMs, ended.signal).then(
+      const late = clock.sleep(stopLimitMs, ended.signal).then(
         () => ended.abort(),
         () => undefined,
       );
       await running;
       try {
         while (usage.pending() && (await flush()));
-        await within(closeLimitMs, 'closing the incarnation', (await session()).close(usage.incarnation()));
+        await within(stopLimitMs, 'closing the incarnation', (await session()).close(usage.incarnation()));
       } catch (error) {
         onFailure?.();
         log.warn({ err: error, keys: usage.size() }, 'the last usage could not be written');
