@@ -38,8 +38,8 @@ export function createLoginLimit({
   let takes = 0;
 
   const countAttempt = async (key: Buffer, limit: number, now: Date): Promise<number> => {
-    const { taken, endsAt } = await count(pool, key, limit, now, new Date(now.getTime() + windowMs));
-    return taken > limit ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : 0;
+    const { attempts, endsAt } = await count(pool, key, limit, now, new Date(now.getTime() + windowMs));
+    return attempts > limit ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : 0;
   };
 
   return {
@@ -88,15 +88,15 @@ function networkOf(address: string): string {
 }
 
 async function count(pool: Pool, key: Buffer, limit: number, now: Date, endsAt: Date) {
-  const { rows } = await pool.query<{ taken: number; endsAt: Date }>(
-    `INSERT INTO login_attempts AS a (key, taken, ends_at) VALUES ($1, 1, $4)
+  const { rows } = await pool.query<{ attempts: number; endsAt: Date }>(
+    `INSERT INTO login_attempts AS a (key, attempts, ends_at) VALUES ($1, 1, $4)
      ON CONFLICT (key) DO UPDATE SET
-       taken = CASE WHEN a.ends_at > $3 THEN least(a.taken, $2) + 1 ELSE 1 END,
+       attempts = CASE WHEN a.ends_at > $3 THEN least(a.attempts, $2) + 1 ELSE 1 END,
        ends_at = CASE WHEN a.ends_at > $3 THEN a.ends_at ELSE excluded.ends_at END
-     RETURNING taken, ends_at AS "endsAt"`,
+     RETURNING attempts, ends_at AS "endsAt"`,
     [key, limit, now, endsAt],
   );
-  return rows[0] ?? { taken: 1, endsAt };
+  return rows[0] ?? { attempts: 1, endsAt };
 }
 
 async function isKnown(pool: Pool, key: Buffer, now: Date): Promise<boolean> {
@@ -106,14 +106,14 @@ async function isKnown(pool: Pool, key: Buffer, now: Date): Promise<boolean> {
 
 async function undoAttempt(pool: Pool, keys: Buffer[]): Promise<void> {
   for (const key of keys)
-    await pool.query('UPDATE login_attempts SET taken = taken - 1 WHERE key = $1 AND taken > 0', [key]);
+    await pool.query('UPDATE login_attempts SET attempts = attempts - 1 WHERE key = $1 AND attempts > 0', [key]);
 }
 
 async function makeKnown(pool: Pool, { known, pair }: Keys, endsAt: Date): Promise<void> {
   await pool.query('DELETE FROM login_attempts WHERE key = $1', [pair]);
   // A high count, so that it is deleted last.
   await pool.query(
-    `INSERT INTO login_attempts (key, taken, ends_at) VALUES ($1, $2, $3)
+    `INSERT INTO login_attempts (key, attempts, ends_at) VALUES ($1, $2, $3)
      ON CONFLICT (key) DO UPDATE SET ends_at = excluded.ends_at`,
     [known, limits.account + 1, endsAt],
   );
@@ -123,7 +123,7 @@ async function trim(pool: Pool, now: Date, maximum: number): Promise<void> {
   await pool.query('DELETE FROM login_attempts WHERE ends_at <= $1', [now]);
   await pool.query(
     `DELETE FROM login_attempts WHERE key IN
-       (SELECT key FROM login_attempts ORDER BY taken DESC, ends_at DESC, key OFFSET $1)`,
+       (SELECT key FROM login_attempts ORDER BY attempts DESC, ends_at DESC, key OFFSET $1)`,
     [maximum],
   );
 }

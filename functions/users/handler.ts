@@ -73,10 +73,14 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
     return user;
   };
   /** A chosen password, or a generated one-time password, which the response shows. */
-  const newPassword = (chosen: string | undefined) => {
-    const password = chosen === undefined ? generatePassword() : checkPassword(chosen);
-    const oneTimeUntil = chosen === undefined ? new Date(clock.now().getTime() + oneTimeMs) : null;
-    return { password, oneTimeUntil, oneTimeFields: chosen === undefined ? { oneTimePassword: password } : {} };
+  const newPassword = (requestedPassword: string | undefined) => {
+    const password = requestedPassword === undefined ? generatePassword() : checkPassword(requestedPassword);
+    const oneTimeUntil = requestedPassword === undefined ? new Date(clock.now().getTime() + oneTimeMs) : null;
+    return {
+      password,
+      oneTimeUntil,
+      oneTimeFields: requestedPassword === undefined ? { oneTimePassword: password } : {},
+    };
   };
 
   return [
@@ -89,9 +93,9 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       summary: 'Creates a user. Without a password, the response contains a one-time password.',
       audit: 'user.create',
       async handle(request) {
-        const { role, password: chosen } = request.body;
+        const { role, password: requestedPassword } = request.body;
         const email = checkEmail(request.body.email);
-        const { password, oneTimeUntil, oneTimeFields } = newPassword(chosen);
+        const { password, oneTimeUntil, oneTimeFields } = newPassword(requestedPassword);
         const passwordHash = await passwords.hash(password);
         const user = await insertUser(pool, { id: newId(), email, passwordHash, role, oneTimeUntil });
         if (!user) throw new Problem('already_exists', `There is already a user "${email}".`);

@@ -121,8 +121,8 @@ function decideImages(images: readonly PushedImage[], target: Target): Decision 
   if (tagged.length === 0) return { verdict: 'ignore', reason: 'The image was pushed without a tag.' };
   const { tags } = target;
   // Registries list tags in the order in which they were set; the last one counts.
-  const chosen = tagged.findLast(({ tag }) => tags === null || tagMatches(tag, tags));
-  if (!chosen) {
+  const match = tagged.findLast(({ tag }) => tags === null || tagMatches(tag, tags));
+  if (!match) {
     return {
       verdict: 'ignore',
       reason: `The tag "${tagged.at(-1)?.tag}" does not match the webhook's tag filter "${tags}".`,
@@ -130,7 +130,7 @@ function decideImages(images: readonly PushedImage[], target: Target): Decision 
   }
   return {
     verdict: 'deploy',
-    image: usableImage(`${repository}:${chosen.tag}`, target),
-    ...(imageDigest.test(chosen.digest ?? '') && { digest: chosen.digest }),
+    image: usableImage(`${repository}:${match.tag}`, target),
+    ...(imageDigest.test(match.digest ?? '') && { digest: match.digest }),
   };
 }

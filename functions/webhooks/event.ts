@@ -13,8 +13,8 @@ export const text = z.string().optional().catch(undefined);
  */
 export function cleanText(value: string, secrets: readonly string[]): string {
   // oxlint-disable-next-line no-control-regex -- the expression removes them
-  const plain = value.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '');
-  return maskedStart(plain, textLimit, secrets).toWellFormed();
+  const printable = value.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '');
+  return maskedStart(printable, textLimit, secrets).toWellFormed();
 }
 
 /** The event with {@link cleanText} applied to every text. */

@@ -66,11 +66,11 @@ export function createTokenStore({
     const stored = secret?.data?.[keyOf(version)];
     const sealed = stored === undefined ? undefined : Buffer.from(stored, 'base64').toString('utf8');
     // The same work with and without a token, so that the duration does not show which apps have one.
-    const chosen = sealed === undefined || id === undefined ? decoy : { id, sealed };
+    const candidate = sealed === undefined || id === undefined ? decoy : { id, sealed };
     try {
-      const token = unseal(keyRing, context(chosen.id), chosen.sealed);
-      if (chosen === decoy) return undefined;
-      cacheToken(chosen.id, version, token);
+      const token = unseal(keyRing, context(candidate.id), candidate.sealed);
+      if (candidate === decoy) return undefined;
+      cacheToken(candidate.id, version, token);
       return token;
     } catch (error) {
       log.error({ err: error, ...at, version }, 'cannot decrypt a webhook token');

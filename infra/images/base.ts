@@ -7,14 +7,14 @@ import { run, type Buildah } from './buildah.ts';
 import { digestOf } from './digest.ts';
 
 interface Base {
-  /** The version of Node on it. */
+  /** The version of Node. */
   node?: string;
   packages: readonly string[];
   /** A program that is built from Go modules. */
   program?: Tool;
 }
 
-/** The local bases, each made from Debian's packages; this file's digest stands in their names. */
+/** The local base images, built from Debian's packages. Their names contain this file's digest. */
 export const bases = {
   node24: { node: '24.21.0', packages: [] },
   node22: { node: '22.23.3', packages: [] },
@@ -31,11 +31,11 @@ export const bases = {
 /** A base of {@link bases}. */
 export type BaseName = keyof typeof bases;
 
-/** The npm that a base for Node carries, so that a Dockerfile can install what its lock file says. */
+/** The version of npm on bases with Node, for Dockerfiles that run `npm ci`. */
 const npmVersion = '11.21.2';
 
-/** What no container needs, a third of the size, and what debootstrap takes over from this machine. */
-const superfluous = [
+/** Paths that are removed: files that no container needs, a third of the size, and copies of this machine's settings. */
+const removedPaths = [
   'usr/share/doc',
   'usr/share/man',
   'usr/share/locale',
@@ -46,8 +46,8 @@ const superfluous = [
   'etc/hostname',
 ];
 
-/** Keeps later packages as small. */
-const slimPackages = superfluous
+/** Makes dpkg skip the same folders in packages that are installed later. */
+const slimPackages = removedPaths
   .filter((path) => path.startsWith('usr/share/'))
   .map((path) => `path-exclude=/${path}/*\n`)
   .join('');
@@ -55,39 +55,39 @@ const slimPackages = superfluous
 const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 
 /**
- * Makes the bases that stand in for the public ones: Debian's minimal system with tini and certificates, and on it Node
- * from its npm package, or a server from Debian's packages or Go modules. Each is made once for its recipe.
+ * Builds the base images that replace the public ones: a minimal Debian with tini and certificates, plus Node from its
+ * npm package, Debian packages, or a server that is built from Go modules. A base with the same inputs is built once.
  */
 export function createBases(options: { buildah: Buildah; folder: string; log: (line: string) => void }): {
-  /** Begins to build the programs of bases that are wanted later: Go uses the processor, and Debian's packages the disk. */
-  begin(names: readonly BaseName[]): void;
-  /** The local name of a base, made when it is not there. */
+  /** Starts to build the programs of these bases, because Go uses the CPU while Debian's packages use the disk. */
+  prebuild(names: readonly BaseName[]): void;
+  /** The local name of a base, which is built if it does not exist. */
   ensure(name: BaseName): Promise<string>;
 } {
   const { buildah, folder, log } = options;
   const recipe = digestOf(import.meta.dirname, ['base.ts']);
-  const made = new Map<string, Promise<string>>();
+  const images = new Map<string, Promise<string>>();
 
-  const once = (tag: string, make: (name: string) => Promise<void>): Promise<string> => {
+  const buildOnce = (tag: string, build: (name: string) => Promise<void>): Promise<string> => {
     const name = `localhost/svc-base:${tag}-${recipe}`;
-    const known = made.get(tag);
-    if (known) return known;
-    const making = (async () => {
-      const listed = await buildah(['images', '--quiet', '--filter', `reference=${name}`]);
-      if (!listed.trim()) await make(name);
+    const existing = images.get(tag);
+    if (existing) return existing;
+    const image = (async () => {
+      const existingIds = await buildah(['images', '--quiet', '--filter', `reference=${name}`]);
+      if (!existingIds.trim()) await build(name);
       return name;
     })();
-    made.set(tag, making);
-    return making;
+    images.set(tag, image);
+    return image;
   };
 
   const debian = () =>
-    once('debian', async (name) => {
-      log('images: a minimal Debian');
+    buildOnce('debian', async (name) => {
+      log('images: building a minimal Debian');
       const root = mkdtempSync(join(folder, 'debian-'));
       try {
         await run('debootstrap', ['--variant=minbase', '--include=ca-certificates,tini', 'bookworm', root]);
-        for (const path of superfluous) rmSync(join(root, path), { recursive: true, force: true });
+        for (const path of removedPaths) rmSync(join(root, path), { recursive: true, force: true });
         mkdirSync(join(root, 'var/lib/apt/lists/partial'), { recursive: true });
         mkdirSync(join(root, 'var/cache/apt/archives/partial'), { recursive: true });
         writeFileSync(join(root, 'etc/dpkg/dpkg.cfg.d/slim'), slimPackages);
@@ -109,14 +109,14 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     }
   };
 
-  /** The folder of a package from the npm registry, unpacked; it appears when it is whole. */
-  const unpacked = async (name: string, version: string): Promise<string> => {
+  /** Downloads a package from the npm registry. @returns its folder, which is renamed into place when it is complete */
+  const downloadPackage = async (name: string, version: string): Promise<string> => {
     const target = join(folder, `${name}-${version}`);
     if (existsSync(target)) return join(target, 'package');
     const work = mkdtempSync(join(folder, 'package-'));
     try {
-      const packed = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: work });
-      const archive = join(work, packed.trim().split('\n').at(-1) ?? '');
+      const fileName = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: work });
+      const archive = join(work, fileName.trim().split('\n').at(-1) ?? '');
       await run('tar', ['-xzf', archive], { cwd: work });
       rmSync(archive);
       renameSync(work, target);
@@ -127,11 +127,11 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
   };
 
   const withNode = (tag: BaseName, version: string, packages: readonly string[]) =>
-    once(tag, async (name) => {
+    buildOnce(tag, async (name) => {
       const from = packages.length === 0 ? await debian() : await withPackages(`${tag}-packages`, packages);
-      log(`images: Node ${version} on it`);
-      const node = await unpacked(`node-linux-${architecture}`, version);
-      const npm = await unpacked('npm', npmVersion);
+      log(`images: adding Node ${version}`);
+      const node = await downloadPackage(`node-linux-${architecture}`, version);
+      const npm = await downloadPackage('npm', npmVersion);
       await commit(name, from, async (container) => {
         await buildah(['copy', '--quiet', container, join(node, 'bin/node'), '/usr/local/bin/node']);
         await buildah(['copy', '--quiet', container, npm, '/usr/local/lib/node_modules/npm']);
@@ -143,31 +143,31 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
   const programs = new Map<Tool, Promise<Binary>>();
   const progress = lineProgress((line) => log(`images: ${line}`));
 
-  /** Of several, one after the other: each build uses all cores. */
-  const builtProgram = (tool: Tool): Promise<Binary> => {
-    const known = programs.get(tool);
-    if (known) return known;
-    const before = Promise.allSettled(programs.values());
-    const building = before.then(() => obtainBinary(tool, layoutOf(defaultHome()).cache, progress));
-    programs.set(tool, building);
-    return building;
+  /** Builds a program. Builds run one at a time, because each uses all cores. */
+  const buildProgram = (tool: Tool): Promise<Binary> => {
+    const existing = programs.get(tool);
+    if (existing) return existing;
+    const earlier = Promise.allSettled(programs.values());
+    const binary = earlier.then(() => obtainBinary(tool, layoutOf(defaultHome()).cache, progress));
+    programs.set(tool, binary);
+    return binary;
   };
 
   const withProgram = async (tool: Tool) => {
     const from = await debian();
-    const { folder: built, path } = await builtProgram(tool);
-    return once(basename(built), (name) =>
+    const { folder: programFolder, path } = await buildProgram(tool);
+    return buildOnce(basename(programFolder), (name) =>
       commit(name, from, (container) => buildah(['copy', '--quiet', container, path, `/usr/local/bin/${tool.name}`])),
     );
   };
 
   const withPackages = (tag: string, packages: readonly string[]) =>
-    once(tag, async (name) => {
+    buildOnce(tag, async (name) => {
       const from = await debian();
-      log(`images: ${packages.join(', ')} on it`);
+      log(`images: adding ${packages.join(', ')}`);
       const install = [
         'export DEBIAN_FRONTEND=noninteractive',
-        // Debian's package makes a database cluster of its own, unless it is told not to.
+        // Without this setting, Debian's package creates a database cluster.
         'mkdir -p /etc/postgresql-common && echo create_main_cluster=false >/etc/postgresql-common/createcluster.conf',
         'apt-get update -qq',
         `apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold ${packages.join(' ')}`,
@@ -180,11 +180,11 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     });
 
   return {
-    begin(names) {
+    prebuild(names) {
       for (const name of names) {
         const { program }: Base = bases[name];
-        // Whoever needs it is told why there is none.
-        if (program) builtProgram(program).catch(() => undefined);
+        // `ensure` reports the failure.
+        if (program) buildProgram(program).catch(() => undefined);
       }
     },
 

@@ -26,15 +26,15 @@ const root = join(import.meta.dirname, '../..');
  * @throws Error for an unknown name, when buildah is missing, or with the last lines of a failed build
  */
 export async function buildImages(options: BuildOptions): Promise<Record<string, string>> {
-  const chosen = chooseImages(options.names);
+  const selected = chooseImages(options.names);
   const folder = join(options.cacheFolder ?? process.env['SVC_CACHE'] ?? join(homedir(), '.cache/svc'), 'images');
   mkdirSync(folder, { recursive: true });
   await requireBuildTools(options.log);
   const buildah = createBuildah(folder);
   const bases = createBases({ buildah, folder, log: options.log });
   const references: Record<string, string> = {};
-  bases.begin(chosen.map(({ base }) => base));
-  for (const image of chosen) {
+  bases.prebuild(selected.map(({ base }) => base));
+  for (const image of selected) {
     const base = await bases.ensure(image.base);
     for (const { key, tag, args } of variantsOf(image, packageVersion())) {
       references[key] = await build({ image, tag, args, base, folder, buildah, options });
@@ -48,7 +48,7 @@ export function chooseImages(names: readonly string[] | undefined): readonly Ima
   const unknown = names?.filter((name) => !images.some((image) => image.name === name)) ?? [];
   if (unknown.length > 0) {
     const valid = images.map(({ name }) => name).join(', ');
-    throw new Error(`there is no image ${unknown.join(', ')}; there are ${valid}`);
+    throw new Error(`unknown image ${unknown.join(', ')}; valid names: ${valid}`);
   }
   return images.filter(({ name }) => names === undefined || names.includes(name));
 }
@@ -158,7 +158,9 @@ async function requireBuildTools(log: (line: string) => void): Promise<void> {
   );
   if (missing.length === 0) return;
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
-    throw new Error(`building images needs ${missing.join(' and ')}: install them with the system's package manager`);
+    throw new Error(
+      `building images requires ${missing.join(' and ')}. Install them with the system's package manager.`,
+    );
   }
   log(`images: installing ${missing.join(' and ')} with apt-get`);
   await run('apt-get', ['update', '-qq']);

@@ -18,4 +18,4 @@ const target = join(folder, tool.name);
 copyFileSync(path, `${target}.part`);
 chmodSync(`${target}.part`, 0o755);
 renameSync(`${target}.part`, target);
-say(`${target} is there`);
+say(`created ${target}`);

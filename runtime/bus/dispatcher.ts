@@ -60,8 +60,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const { concurrency, timeoutMs } = definitionOf(queue.name);
     // A job that waits in Redis for longer than its row's lease is added again, so more jobs than the workers start
     // soon would only add duplicates.
-    const room = 2 * concurrency - (await queue.waiting());
-    const limit = Math.min(batch, room);
+    const capacity = 2 * concurrency - (await queue.waiting());
+    const limit = Math.min(batch, capacity);
     if (limit <= 0) return false;
     const claims = await claimDue(pool, queue.name, { limit, leaseMs: timeoutMs });
     if (claims.length === 0) return false;

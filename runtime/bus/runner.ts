@@ -120,8 +120,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
     const job = parsed.data as WorkPayload;
     const log = dependencies.log.child({ queue: name, ...job });
-    const begun = await beginAttempt(pool, job, definition.timeoutMs + graceMs);
-    if (!begun) {
+    const attempt = await beginAttempt(pool, job, definition.timeoutMs + graceMs);
+    if (!attempt) {
       metrics.attempted(name, 'stale');
       log.debug('stale job dropped');
       return;
@@ -131,7 +131,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     let recorded: boolean;
     let outcome: 'done' | 'again' | 'failed';
     try {
-      const result = await call(job, begun.recordId, begun.failures, log);
+      const result = await call(job, attempt.recordId, attempt.failures, log);
       outcome = result === 'done' ? 'done' : 'again';
       if (result === 'done') {
         recorded = await recordDone(pool, job);
@@ -140,7 +140,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       }
     } catch (error) {
       outcome = 'failed';
-      recorded = await recordThrow(job, begun.failures, error, log);
+      recorded = await recordThrow(job, attempt.failures, error, log);
     }
     metrics.attempted(name, recorded ? outcome : 'stale', seconds());
     if (recorded) log.debug({ outcome }, 'attempt answered');

@@ -60,7 +60,7 @@ export function isCommit(text: string): boolean {
 /** @throws Problem `invalid_value` */
 export function checkCommit(commit: string, field = 'commit'): string {
   if (isCommit(commit)) return commit;
-  throw refusal(field, `"${shown(commit)}" is not a commit; use 7 to 40 lower-case hexadecimal digits.`);
+  throw refusal(field, `"${excerpt(commit)}" is not a commit; use 7 to 40 lower-case hexadecimal digits.`);
 }
 
 /**
@@ -70,7 +70,7 @@ export function checkCommit(commit: string, field = 'commit'): string {
 export function checkBranchName(branch: string): string {
   // https://git-scm.com/docs/git-check-ref-format
   if (!/[\s\p{Cc}~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|\/$|\.$/u.test(branch)) return branch;
-  throw refusal('branch', `"${shown(branch)}" is not a branch name; use a full name, such as main or release/2.`);
+  throw refusal('branch', `"${excerpt(branch)}" is not a branch name; use a full name, such as main or release/2.`);
 }
 
 /**
@@ -84,7 +84,7 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
       'url',
       hasPassword(url)
         ? 'The URL contains a user name or password; remove them and pass the token with --token-file.'
-        : `"${shown(url)}" is not a repository URL; use one like https://git.example.com/shop/api.git or git@git.example.com:shop/api.git.`,
+        : `"${excerpt(url)}" is not a repository URL; use one like https://git.example.com/shop/api.git or git@git.example.com:shop/api.git.`,
     );
   }
   if (
@@ -92,7 +92,7 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
     !branchShape.test(branch) ||
     /\.\.|@\{|\.lock(?:\/|$)|\.(?:\/|$)/.test(branch)
   ) {
-    throw refusal('branch', `"${shown(branch)}" is not a branch name; use a name such as main or release/2.`);
+    throw refusal('branch', `"${excerpt(branch)}" is not a branch name; use a name such as main or release/2.`);
   }
   for (const [field, value] of [
     ['path', path],
@@ -101,7 +101,7 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
     if (value === undefined || (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)))
       continue;
     const example = field === 'path' ? 'services/api, or none for the root' : 'docker/Dockerfile';
-    throw refusal(field, `"${shown(value)}" is not a path in the repository; use one like ${example}.`);
+    throw refusal(field, `"${excerpt(value)}" is not a path in the repository; use one like ${example}.`);
   }
   const { hostKeys = [] } = source;
   if (hostKeys.length > hostKeysMax || !hostKeys.every(isPublicKey)) {
@@ -136,7 +136,7 @@ function canBeRead(url: string): boolean {
   return !url.includes('://') || URL.canParse(url);
 }
 
-function shown(value: string): string {
+function excerpt(value: string): string {
   return value.slice(0, 100);
 }
 

@@ -30,7 +30,7 @@ const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.16
 
 /** Whether a network is entirely within the networks for private use. */
 export function isPrivateNetwork(network: string): boolean {
-  return privateNetworks.some((whole) => networkContains(whole, network));
+  return privateNetworks.some((outer) => networkContains(outer, network));
 }
 
 /** Loopback networks. */
@@ -38,7 +38,7 @@ const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
 /** Whether a network is entirely within the loopback networks. */
 export function isLoopbackNetwork(network: string): boolean {
-  return loopbackNetworks.some((whole) => networkContains(whole, network));
+  return loopbackNetworks.some((outer) => networkContains(outer, network));
 }
 
 /**
@@ -51,10 +51,14 @@ export function ipv4InIpv6(address: string): string | undefined {
   return before === 0xffffn || before === 0x64_ff9b_0000_0000_0000_0000n ? ipv4Text(value & 0xffff_ffffn) : undefined;
 }
 
-/** Whether the network `part` is entirely within `whole`; both as {@link parseNetwork} returns them. */
-export function networkContains(whole: string, part: string): boolean {
-  const [outer, inner] = [bounds(whole), bounds(part)];
-  return outer.bits === inner.bits && outer.first <= inner.first && inner.last <= outer.last;
+/** Whether the network `inner` is entirely within `outer`; both as {@link parseNetwork} returns them. */
+export function networkContains(outer: string, inner: string): boolean {
+  const [outerBounds, innerBounds] = [bounds(outer), bounds(inner)];
+  return (
+    outerBounds.bits === innerBounds.bits &&
+    outerBounds.first <= innerBounds.first &&
+    innerBounds.last <= outerBounds.last
+  );
 }
 
 function bounds(network: string): { bits: number; first: bigint; last: bigint } {

@@ -26,9 +26,9 @@ export function parseBytes(quantity: string): number | undefined {
 
 /** Bytes, rounded up to whole KiB, in the largest binary unit that is exact: 402653184 is `384Mi`. */
 export function formatBytes(bytes: number): string {
-  const whole = Math.max(1, Math.ceil(bytes / 1024)) * 1024;
-  const unit = ['Pi', 'Ti', 'Gi', 'Mi'].find((name) => whole % (factors[name] ?? 1) === 0) ?? 'Ki';
-  return `${whole / (factors[unit] ?? 1)}${unit}`;
+  const rounded = Math.max(1, Math.ceil(bytes / 1024)) * 1024;
+  const unit = ['Pi', 'Ti', 'Gi', 'Mi'].find((name) => rounded % (factors[name] ?? 1) === 0) ?? 'Ki';
+  return `${rounded / (factors[unit] ?? 1)}${unit}`;
 }
 
 /**

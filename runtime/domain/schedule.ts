@@ -95,12 +95,12 @@ function readField(text: string, field: Field): string {
     const match = /^([*?]|\w+)(?:-(\w+))?(?:\/(\d{1,3}))?$/.exec(range);
     const step = Number(match?.[3] ?? 1);
     if (!match?.[1] || step === 0) throw new Error(`"${range}" is not a valid ${field.what}`);
-    const whole = match[1] === '*' || match[1] === '?';
-    if (whole && match[2] !== undefined) throw new Error(`"${range}" is not a valid ${field.what}`);
-    open ||= whole && step === 1;
-    const low = whole ? field.min : valueOf(match[1], field);
-    const alone = match[3] === undefined ? low : field.max;
-    const high = whole ? field.max : match[2] === undefined ? alone : valueOf(match[2], field);
+    const isWildcard = match[1] === '*' || match[1] === '?';
+    if (isWildcard && match[2] !== undefined) throw new Error(`"${range}" is not a valid ${field.what}`);
+    open ||= isWildcard && step === 1;
+    const low = isWildcard ? field.min : valueOf(match[1], field);
+    const single = match[3] === undefined ? low : field.max;
+    const high = isWildcard ? field.max : match[2] === undefined ? single : valueOf(match[2], field);
     if (low > high) throw new Error(`the ${field.what} range "${range}" ends before it starts`);
     for (let value = low; value <= high; value += step) values.add(value);
   }

@@ -29,10 +29,10 @@ export interface UsageWindow {
  * forward to the earliest day that is kept.
  * @throws Problem `invalid_value` if `from` is after `to`; `usage_expired` if all of it is older than the usage that is kept
  */
-export function usageWindow(asked: { from?: string | undefined; to?: string | undefined }, now: Date): UsageWindow {
+export function usageWindow(range: { from?: string | undefined; to?: string | undefined }, now: Date): UsageWindow {
   const today = utcDay(now);
-  const to = asked.to ?? today;
-  const from = asked.from ?? daysBefore(to, usageDaysShown - 1);
+  const to = range.to ?? today;
+  const from = range.from ?? daysBefore(to, usageDaysShown - 1);
   if (from > to) {
     throw new Problem('invalid_value', `The window starts on ${from}, after its end on ${to}.`, {
       details: { field: 'from' },

@@ -81,9 +81,9 @@ function resolve(name: string, { raw, resolved, path }: Resolution): string {
   const chain = [...path, name];
   const template = templateOf(name, raw, chain);
   const resolution = { raw, resolved, path: chain };
-  const whole = checkVariableValue(name, replaceReferences(name, template, resolution));
-  resolved.set(name, whole);
-  return whole;
+  const resolvedValue = checkVariableValue(name, replaceReferences(name, template, resolution));
+  resolved.set(name, resolvedValue);
+  return resolvedValue;
 }
 
 /** The unresolved value of a variable. @throws Problem if it cannot be referred to, with the chain that leads to it */

@@ -86,13 +86,13 @@ export function jsonOf(body: Buffer): unknown {
 export function parseShape<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  place: 'params' | 'query' | 'body',
+  source: 'params' | 'query' | 'body',
 ): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues
     .slice(0, 20)
-    .map(({ path, message }) => ({ path: [place, ...path.map(String)].join('.'), message }));
+    .map(({ path, message }) => ({ path: [source, ...path.map(String)].join('.'), message }));
   const first = issues[0];
   throw new Problem('invalid_request', `The request is not valid: ${first?.path}: ${first?.message}.`, {
     details: { issues },

@@ -189,14 +189,14 @@ function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | und
 
 /** The object with the platform's label, its owner and the digest, as plain JSON without undefined fields. */
 function withMarks<T extends KubeObject>(owner: OwnerReference | undefined, desired: T): T {
-  const plain = JSON.parse(JSON.stringify(desired)) as T;
-  const digest = createHash('sha256').update(canonical(plain)).digest('hex').slice(0, 32);
+  const json = JSON.parse(JSON.stringify(desired)) as T;
+  const digest = createHash('sha256').update(canonical(json)).digest('hex').slice(0, 32);
   return {
-    ...plain,
+    ...json,
     metadata: {
-      ...plain.metadata,
-      labels: { ...plain.metadata.labels, ...managedLabels() },
-      annotations: { ...plain.metadata.annotations, [appliedAnnotation]: digest },
+      ...json.metadata,
+      labels: { ...json.metadata.labels, ...managedLabels() },
+      annotations: { ...json.metadata.annotations, [appliedAnnotation]: digest },
       ...(owner && { ownerReferences: [owner] }),
     },
   };
@@ -205,8 +205,10 @@ function withMarks<T extends KubeObject>(owner: OwnerReference | undefined, desi
 /** The update of a live object: the desired fields, with the labels, annotations and owners that others added. */
 function merged<T extends KubeObject>(live: Stored<T>, next: T): Stored<T> {
   const { uid, resourceVersion, finalizers = [], ownerReferences = [], labels, annotations } = live.metadata;
-  const ours = next.metadata.ownerReferences ?? [];
-  const foreign = ownerReferences.filter((reference) => !ours.some((own) => own.uid === reference.uid));
+  const platformOwners = next.metadata.ownerReferences ?? [];
+  const otherOwners = ownerReferences.filter(
+    (reference) => !platformOwners.some((owner) => owner.uid === reference.uid),
+  );
   const metadata: ObjectMeta & { uid: string; resourceVersion: string } = {
     ...next.metadata,
     uid,
@@ -214,7 +216,7 @@ function merged<T extends KubeObject>(live: Stored<T>, next: T): Stored<T> {
     labels: { ...foreignEntries(labels), ...next.metadata.labels },
     annotations: { ...foreignEntries(annotations), ...next.metadata.annotations },
     finalizers: [...new Set([...finalizers, ...(next.metadata.finalizers ?? [])])],
-    ownerReferences: [...foreign, ...ours],
+    ownerReferences: [...otherOwners, ...platformOwners],
   };
   return { ...next, metadata };
 }

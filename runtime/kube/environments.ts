@@ -51,11 +51,11 @@ export async function resolveEnvironment(
 
 /** The environments of one project, in the order of its spec. */
 export function environmentsOf({ metadata, spec, status }: Stored<Project>): Environment[] {
-  return spec.environments.map(({ name, id, deleting: going = false }) => {
+  return spec.environments.map(({ name, id, deleting: marked = false }) => {
     const observed = status?.environments?.find((environment) => environment.id === id);
-    const deleting = going || metadata.deletionTimestamp !== undefined;
-    const what = going ? 'it' : `the project "${metadata.name}"`;
-    const message = deleting ? `${what} is being deleted` : observed?.message;
+    const deleting = marked || metadata.deletionTimestamp !== undefined;
+    const subject = marked ? 'it' : `the project "${metadata.name}"`;
+    const message = deleting ? `${subject} is being deleted` : observed?.message;
     return {
       project: metadata.name,
       environment: name,

@@ -35,7 +35,7 @@ interface DelayedAdd {
 export function createKeyQueue(clock: Clock): KeyQueue {
   const waiting = new Set<string>();
   const running = new Map<string, number>();
-  const again = new Set<string>();
+  const changedWhileRunning = new Set<string>();
   const delayed = new Map<string, DelayedAdd>();
   const failures = new Map<string, number>();
   const takers: ((key: string | undefined) => void)[] = [];
@@ -53,7 +53,7 @@ export function createKeyQueue(clock: Clock): KeyQueue {
     add(key) {
       if (closed) return;
       if (running.has(key)) {
-        again.add(key);
+        changedWhileRunning.add(key);
         return;
       }
       const taker = waiting.has(key) ? undefined : takers.shift();
@@ -93,12 +93,12 @@ export function createKeyQueue(clock: Clock): KeyQueue {
     },
     done(key) {
       running.delete(key);
-      if (again.delete(key)) queue.add(key);
+      if (changedWhileRunning.delete(key)) queue.add(key);
     },
     close() {
       closed = true;
       waiting.clear();
-      again.clear();
+      changedWhileRunning.clear();
       for (const { cancel } of delayed.values()) cancel.abort();
       delayed.clear();
       for (const taker of takers.splice(0)) taker(undefined);

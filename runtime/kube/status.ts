@@ -13,7 +13,7 @@ export async function writeStatus<T extends KubeObject>(
   status: T['status'],
 ): Promise<Stored<T>> {
   // Undefined fields are not sent.
-  const plain = JSON.parse(JSON.stringify(status ?? {})) as T['status'];
-  if (isDeepStrictEqual(object.status ?? {}, plain)) return object;
-  return kube.replaceStatus({ ...object, status: plain });
+  const json = JSON.parse(JSON.stringify(status ?? {})) as T['status'];
+  if (isDeepStrictEqual(object.status ?? {}, json)) return object;
+  return kube.replaceStatus({ ...object, status: json });
 }

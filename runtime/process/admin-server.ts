@@ -33,10 +33,10 @@ function json(response: ServerResponse, status: number, body: unknown): void {
 }
 
 async function probe(response: ServerResponse, check: () => Promise<boolean> | boolean): Promise<void> {
-  const good = await Promise.resolve()
+  const healthy = await Promise.resolve()
     .then(check)
     .catch(() => false);
-  json(response, good ? 200 : 503, { healthy: good });
+  json(response, healthy ? 200 : 503, { healthy });
 }
 
 /**

@@ -110,7 +110,7 @@ export async function releaseEvents(database: Database, workloadId: Id, leases: 
 /**
  * Records that the function handled events. They have to be marked as done in the source if it has a statement for
  * that; otherwise only their ids are kept.
- * @returns the number of valid leases, and whether the source needs a turn: to mark events, or to read those for which
+ * @returns the number of valid leases, and whether the source needs a pass: to mark events, or to read those for which
  * there was no room
  */
 export async function recordDelivered(
@@ -174,6 +174,6 @@ function isRefusal(status: number | undefined): boolean {
 
 function messageOf({ status, message }: FailedDelivery): string {
   // PostgreSQL does not accept zero characters.
-  const plain = message.replaceAll('\0', '');
-  return status === undefined ? plain : `The function answered ${status}${plain === '' ? '.' : `: ${plain}`}`;
+  const text = message.replaceAll('\0', '');
+  return status === undefined ? text : `The function answered ${status}${text === '' ? '.' : `: ${text}`}`;
 }

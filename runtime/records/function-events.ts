@@ -53,7 +53,7 @@ export interface EventSourceState {
   more: boolean;
   /** Why it could not be read, or events could not be marked as done. */
   error: string | null;
-  /** Consecutive failed turns. */
+  /** Consecutive failed passes. */
   failures: number;
   /** The database's time of this read. */
   readAt: Date;
@@ -288,8 +288,8 @@ export async function endPoll(
   }
 }
 
-/** Records the result of a turn with a source; undefined for success. */
-export async function recordTurn(database: Database, workloadId: Id, error: string | undefined): Promise<void> {
+/** Records the result of a pass over a source; undefined for success. */
+export async function recordPass(database: Database, workloadId: Id, error: string | undefined): Promise<void> {
   await database.query(
     `UPDATE event_sources SET error = $2, failures = CASE WHEN $2::text IS NULL THEN 0 ELSE failures + 1 END
      WHERE workload_id = $1 AND (error IS NOT NULL OR $2::text IS NOT NULL)`,
@@ -333,7 +333,7 @@ export interface DeliveredEvent {
 
 /**
  * Up to `limit` delivered events whose marking is due, the longest found first. They are not leased, because only one
- * worker at a time has a function's turn, and marking twice is harmless.
+ * worker at a time runs a pass of a function, and marking twice is harmless.
  */
 export async function listDelivered(
   database: Database,
@@ -373,7 +373,7 @@ export async function recordMarkFailures(database: Database, failed: ReadonlyMap
   );
 }
 
-/** Makes the next turn of a function's source due now. */
+/** Makes the next pass of a function's source due now. */
 export async function expediteEvents(database: Database, workloadId: Id): Promise<void> {
   await expediteWork(database, 'events', [workloadId]);
 }

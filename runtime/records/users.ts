@@ -122,25 +122,25 @@ export async function updateUser(
 
 /**
  * Replaces a password and deletes the user's sessions, except `keepSession`.
- * @param given `provenHash`: only if the password is still the one that was verified
+ * @param options `provenHash`: only if the password is still the one that was verified
  * @returns whether the password was replaced
  */
 export async function setPassword(
   pool: Pool,
   id: Id,
   passwordHash: string,
-  given: { oneTimeUntil?: Date | null; provenHash?: string; keepSession?: Id },
+  options: { oneTimeUntil?: Date | null; provenHash?: string; keepSession?: Id },
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
     const { rowCount } = await client.query(
       `UPDATE users SET password_hash = $2, one_time_until = $3
        WHERE id = $1 AND ($4::text IS NULL OR password_hash = $4)`,
-      [id, passwordHash, given.oneTimeUntil ?? null, given.provenHash ?? null],
+      [id, passwordHash, options.oneTimeUntil ?? null, options.provenHash ?? null],
     );
     if (rowCount === 0) return false;
     await client.query('DELETE FROM sessions WHERE user_id = $1 AND ($2::uuid IS NULL OR id <> $2)', [
       id,
-      given.keepSession ?? null,
+      options.keepSession ?? null,
     ]);
     return true;
   });

@@ -62,8 +62,8 @@ export async function findWebhook(database: Database, workloadId: Id): Promise<W
 
 /** Finds an existing app by name with its webhook, in one query. */
 export async function findReceiver(database: Database, namespace: string, name: string): Promise<Receiver | undefined> {
-  const [found] = await findReceivers(database, [{ namespace, app: name }]);
-  return found;
+  const [receiver] = await findReceivers(database, [{ namespace, app: name }]);
+  return receiver;
 }
 
 /** The name of an app in a webhook's URL. */

@@ -129,9 +129,9 @@ function createAgent(tls: boolean, address: string | undefined): HttpAgent {
 function createTransport(tls: boolean, signal: AbortSignal | undefined): NonNullable<ClientOptions['transport']> {
   const request = (options: RequestOptions, onResponse: (response: IncomingMessage) => void) => {
     const send = tls ? httpsRequest : httpRequest;
-    let silent: IncomingMessage | undefined;
+    let pendingResponse: IncomingMessage | undefined;
     const outgoing = send({ ...options, timeout: silenceMs, ...(signal && { signal }) }, (response) => {
-      silent = response;
+      pendingResponse = response;
       const { statusCode = 0 } = response;
       if (statusCode < 300) return onResponse(response);
       void readText(response, signal)
@@ -141,7 +141,7 @@ function createTransport(tls: boolean, signal: AbortSignal | undefined): NonNull
     });
     outgoing.on('timeout', () => {
       const error = Object.assign(new Error(`no answer within ${silenceMs / 1000} s`), { code: 'ETIMEDOUT' });
-      (silent ?? outgoing).destroy(error);
+      (pendingResponse ?? outgoing).destroy(error);
     });
     return outgoing;
   };

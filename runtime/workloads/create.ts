@@ -87,12 +87,15 @@ function environmentNotReady({ environment, project, message }: Environment, cau
   });
 }
 
-/** @throws Problem `not_ready` for the environment or an object of this name that is being deleted; what `taken` returns */
+/**
+ * @throws Problem `not_ready` for the environment or an object of this name that is being deleted; the result of
+ * `nameTakenProblem`
+ */
 async function createInEnvironment<T extends KubeObject>(
   kube: Pick<KubeClient, 'create' | 'get'>,
   object: T,
   environment: Environment,
-  taken: () => Problem,
+  nameTakenProblem: () => Problem,
 ): Promise<Stored<T>> {
   if (!environment.ready) throw environmentNotReady(environment);
   const { name, namespace } = object.metadata;
@@ -101,7 +104,7 @@ async function createInEnvironment<T extends KubeObject>(
   } catch (error) {
     if (isKubeError(error, 409)) {
       const existing = await kube.get(resourceOf(object), name, namespace);
-      if (existing?.metadata.deletionTimestamp === undefined) throw taken();
+      if (existing?.metadata.deletionTimestamp === undefined) throw nameTakenProblem();
       throw new Problem(
         'not_ready',
         `The ${object.kind.toLowerCase()} "${name}" is still being deleted; try again in a moment.`,

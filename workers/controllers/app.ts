@@ -105,8 +105,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       const settings = { hosts, entryPoints, scheme, gated: step.demanded, security: spec.security };
       const route = appRoute({ id, name, namespace, ...settings });
       edit = imageEdit(app, await seenDeployment(identity));
-      const coming = edit !== undefined && (await recordEdit(app, identity, edit, config));
-      changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !coming });
+      const willDeploy = edit !== undefined && (await recordEdit(app, identity, edit, config));
+      changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !willDeploy });
     } else if (spec.image !== '') {
       checkImageProject(checkImage(spec.image), identity, config.builds);
       await records.deployFirst(identity.id, spec.image, app.metadata.annotations?.[createdByAnnotation]);
@@ -115,7 +115,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());
     const observation = release ? await observe(app, identity, changed.pods) : { deployment: undefined, pods: [] };
     const view = { routed: release !== undefined, changed: changed.route, hosts, config, signal };
-    const gate = await gates.look(app, step, view);
+    const gate = await gates.check(app, step, view);
     const now = clock.now();
     const after = await writeStatus<App>(
       kube,
@@ -175,12 +175,12 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     { id, name, namespace }: WorkloadIdentity,
     changed: boolean,
   ) => {
-    const settled = status?.release?.phase === 'available' && status.release.generation === spec.release?.generation;
+    const rolledOut = status?.release?.phase === 'available' && status.release.generation === spec.release?.generation;
     // A cached object suffices when nothing changed: a newer version causes another reconcile.
-    const cached = settled && !changed ? kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) : undefined;
+    const cached = rolledOut && !changed ? kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) : undefined;
     const deployment = cached ?? (await kube.get<Deployment>(kinds.Deployment, name, namespace));
     const { readyReplicas = 0 } = deployment?.status ?? {};
-    if (settled && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
+    if (rolledOut && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
     // The pods show why the app is not ready, and which releases still get requests.
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: servingPods(id) });
     return { deployment, pods: items };

@@ -33,8 +33,8 @@ export function runProgress(
   const own = podsOf(pods, run);
   const end = endOf(run);
   // The Job's status follows the end of its pod with a delay.
-  const begun = (status?.ready ?? 0) > 0 || (own.length > 0 && own.every(isPodEnded));
-  const state = end?.state ?? (begun ? 'running' : 'pending');
+  const started = (status?.ready ?? 0) > 0 || (own.length > 0 && own.every(isPodEnded));
+  const state = end?.state ?? (started ? 'running' : 'pending');
   const message =
     state === 'failed'
       ? failureOf(

@@ -49,7 +49,7 @@ export interface Collection {
   /** Templates that may refer to code without a pod, such as that of a run without pods. */
   templates?: readonly { spec: Record<string, unknown> }[];
   /** Old code is kept until the newest is older than `ms`. */
-  settled?: { now: Date; ms: number };
+  retention?: { now: Date; ms: number };
 }
 
 /**
@@ -60,16 +60,16 @@ export async function collectCode(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
   identity: WorkloadIdentity,
-  { image, templates = [], settled }: Collection,
+  { image, templates = [], retention }: Collection,
 ): Promise<number | undefined> {
   const { id, namespace } = identity;
   const current = currentNames(resource, identity, image);
   const objects = await codeObjects(kube, identity, current);
   const old = objects.filter(({ metadata }) => !current.has(metadata.name));
   if (old.length === 0) return undefined;
-  if (settled) {
+  if (retention) {
     const newest = Math.max(...objects.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '')));
-    const leftMs = newest + settled.ms - settled.now.getTime();
+    const leftMs = newest + retention.ms - retention.now.getTime();
     if (leftMs > 0) return leftMs;
   }
   const { items: pods } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${id}` });

@@ -47,7 +47,7 @@ export function createRouting(options: RoutingOptions) {
       const changed = await ensureRoute(kube, undefined, route, gate);
       // The function's previous host is served until the route has changed.
       await releaseOtherHosts(kube, identity.id, hosts, clock.now());
-      const outcome = await gates.look(resource, gate, { routed: true, changed, hosts, config, signal });
+      const outcome = await gates.check(resource, gate, { routed: true, changed, hosts, config, signal });
       const status = gateStatus(resource.status, outcome, clock.now());
       const after = await writeStatus<FunctionResource>(kube, resource, status);
       if (outcome.event) await events.record(after, outcome.event);

@@ -98,7 +98,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       const codeInMs = await collectCode(kube, resource, identity, {
         image: runWith.image,
         templates,
-        settled: { now, ms: staleScheduleMs },
+        retention: { now, ms: staleScheduleMs },
       });
       const environmentInMs = unsettledMs(reported, envSecret, now);
       if (environmentInMs === undefined) await collectEnvironments(kube, reported, envSecret, templates);

@@ -57,27 +57,27 @@ export type ProbeGate = (question: GateQuestion) => Promise<GateAnswer>;
  * all {@link rounds} requests to every host get them.
  */
 export const probeGate: ProbeGate = async ({ address, hosts, signal }) => {
-  const probe = (host: string) => ask(address, host, signal);
-  const firsts = await Promise.all(hosts.map(probe));
-  const early = verdict(hosts, firsts);
-  if (early.kind !== 'refused' && early.kind !== 'open') return early;
-  const again = hosts.flatMap((host) => Array.from({ length: rounds - 1 }, () => host));
-  return verdict([...hosts, ...again], [...firsts, ...(await Promise.all(again.map(probe)))]);
+  const probe = (host: string) => sendProbe(address, host, signal);
+  const firstResults = await Promise.all(hosts.map(probe));
+  const first = verdict(hosts, firstResults);
+  if (first.kind !== 'refused' && first.kind !== 'open') return first;
+  const repeats = hosts.flatMap((host) => Array.from({ length: rounds - 1 }, () => host));
+  return verdict([...hosts, ...repeats], [...firstResults, ...(await Promise.all(repeats.map(probe)))]);
 };
 
 /** Combines the responses: any that is neither `refused` nor `open` counts first, and these two only if all agree. */
-function verdict(asked: readonly string[], answers: readonly GateSeen[]): GateAnswer {
-  const odd = answers.findIndex(({ kind }) => kind !== 'refused' && kind !== 'open');
+function verdict(hosts: readonly string[], answers: readonly GateSeen[]): GateAnswer {
+  const other = answers.findIndex(({ kind }) => kind !== 'refused' && kind !== 'open');
   const open = answers.findIndex(({ kind }) => kind === 'open');
-  const chosen = odd >= 0 ? odd : Math.max(open, 0);
-  const [seen, host] = [answers[chosen] ?? ({ kind: 'unclear' } as const), asked[chosen]];
-  if (answers.every(({ kind }) => kind === seen.kind)) return seen;
-  const about: { host?: string } = host !== undefined && new Set(asked).size > 1 ? { host } : {};
-  return seen.kind === 'open' ? { kind: 'mixed', status: seen.status, ...about } : { ...seen, ...about };
+  const index = other >= 0 ? other : Math.max(open, 0);
+  const [result, host] = [answers[index] ?? ({ kind: 'unclear' } as const), hosts[index]];
+  if (answers.every(({ kind }) => kind === result.kind)) return result;
+  const which: { host?: string } = host !== undefined && new Set(hosts).size > 1 ? { host } : {};
+  return result.kind === 'open' ? { kind: 'mixed', status: result.status, ...which } : { ...result, ...which };
 }
 
 /** Sends one request on its own connection. */
-function ask(address: string, host: string, signal: AbortSignal): Promise<GateSeen> {
+function sendProbe(address: string, host: string, signal: AbortSignal): Promise<GateSeen> {
   const { protocol, hostname, port } = new URL(address);
   const options = {
     hostname,
@@ -88,7 +88,7 @@ function ask(address: string, host: string, signal: AbortSignal): Promise<GateSe
     headers: { Host: host, 'User-Agent': 'svc-gate-probe' },
     signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
   };
-  const sent =
+  const request =
     protocol === 'https:'
       ? // The certificate proves nothing here: the connection ends inside the cluster, and nothing secret is sent.
         httpsRequest({ ...options, servername: host.replace(/:\d+$/, ''), rejectUnauthorized: false })
@@ -96,19 +96,19 @@ function ask(address: string, host: string, signal: AbortSignal): Promise<GateSe
   return new Promise((resolve) => {
     let connected = false;
     const fail = (error: NodeJS.ErrnoException) => {
-      sent.destroy();
+      request.destroy();
       resolve(connected ? { kind: 'silent' } : { kind: 'unreachable', reason: reasonOf(error) });
     };
-    sent.once('socket', (socket) => socket.once('connect', () => (connected = true)));
-    sent.on('error', fail);
-    sent.once('response', (response) => {
+    request.once('socket', (socket) => socket.once('connect', () => (connected = true)));
+    request.on('error', fail);
+    request.once('response', (response) => {
       const { statusCode: status = 0 } = response;
-      const answer = async () => judge(status, statuses.has(status) ? await read(response) : '');
-      answer()
+      const respond = async () => classify(status, statuses.has(status) ? await read(response) : '');
+      respond()
         .then(resolve, fail)
-        .finally(() => sent.destroy());
+        .finally(() => request.destroy());
     });
-    sent.end();
+    request.end();
   });
 }
 
@@ -125,7 +125,7 @@ async function read(response: IncomingMessage): Promise<string> {
 }
 
 /** Classifies one response. Pure. */
-export function judge(status: number, body: string): GateSeen {
+export function classify(status: number, body: string): GateSeen {
   if (status === gateDenialStatus.invalid_key && body === invalidKeyBody) return { kind: 'refused' };
   if (status === 500 && body === '') return { kind: 'unclear' };
   const code = otherDenials.find((candidate) => gateDenialStatus[candidate] === status && hasCode(body, candidate));

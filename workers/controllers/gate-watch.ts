@@ -20,7 +20,7 @@ interface GateView extends Pick<GateSight, 'routed' | 'changed'> {
 /** Checks the gates of one kind's workloads by asking the ingress. */
 export interface GateWatch {
   /** The state of the gate after a reconcile with this step. */
-  look(workload: Stored<GatedWorkload>, step: GateStep, view: GateView): Promise<GateOutcome>;
+  check(workload: Stored<GatedWorkload>, step: GateStep, view: GateView): Promise<GateOutcome>;
   /** Call when the workload is deleted. */
   forget(workload: Stored<GatedWorkload>): void;
 }
@@ -29,7 +29,7 @@ export function createGateWatch({ probeGate, clock }: { probeGate: ProbeGate; cl
   const probedAt = new Map<string, number>();
 
   /** The responses for the workload; undefined when the ingress is unknown or was asked a moment ago. */
-  const ask = async (uid: string, { hosts, config, signal }: GateView) => {
+  const probe = async (uid: string, { hosts, config, signal }: GateView) => {
     const { ingressAddress: address } = config;
     if (address === undefined) return undefined;
     const before = probedAt.get(uid);
@@ -41,13 +41,13 @@ export function createGateWatch({ probeGate, clock }: { probeGate: ProbeGate; cl
   };
 
   return {
-    async look(workload, step, view) {
+    async check(workload, step, view) {
       const { uid } = workload.metadata;
       const { routed, changed, config } = view;
-      const sight: GateSight = { routed, changed, ingress: config.ingressAddress };
-      if (mustAsk(step, sight)) sight.answer = await ask(uid, view);
+      const gateSight: GateSight = { routed, changed, ingress: config.ingressAddress };
+      if (mustAsk(step, gateSight)) gateSight.answer = await probe(uid, view);
       else probedAt.delete(uid);
-      return gateOutcome(workload, step, sight, clock.now());
+      return gateOutcome(workload, step, gateSight, clock.now());
     },
     forget({ metadata }) {
       probedAt.delete(metadata.uid);

@@ -81,8 +81,8 @@ function killsOf({ metadata, spec, status }: Stored<Pod>): Kill[] {
   const containers = [...(spec.initContainers ?? []), ...spec.containers];
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return statuses.flatMap(({ name, state, lastState }) =>
-    [lastState, state].flatMap((life) => {
-      const { reason, finishedAt } = life?.terminated ?? {};
+    [lastState, state].flatMap((containerState) => {
+      const { reason, finishedAt } = containerState?.terminated ?? {};
       if (reason !== oomKilled || finishedAt === undefined) return [];
       const limit = containers.find((container) => container.name === name)?.resources?.limits?.['memory'];
       return [{ pod: metadata.name, container: name, at: finishedAt, ...(limit !== undefined && { limit }) }];

@@ -67,11 +67,11 @@ export function projectController(options: ProjectControllerOptions): Controller
       return {};
     }
     const refused = outcomes.find(({ outcome }) => outcome === 'refused')?.status.message;
-    const settled = outcomes.every(({ outcome }) => outcome === 'ready');
+    const allReady = outcomes.every(({ outcome }) => outcome === 'ready');
     const { generation } = project.metadata;
     await writeStatus<Project>(kube, project, {
       ...(generation !== undefined && { observedGeneration: generation }),
-      phase: refused !== undefined ? 'failed' : settled ? 'ready' : 'creating',
+      phase: refused !== undefined ? 'failed' : allReady ? 'ready' : 'creating',
       environments: outcomes.map(({ status }) => status),
       conditions: mergeConditions(project.status?.conditions, [childrenAdoptedState(generation, refused)], clock.now()),
     });
@@ -80,7 +80,7 @@ export function projectController(options: ProjectControllerOptions): Controller
     }
     const blockers = outcomes.flatMap(({ blocker }) => blocker ?? []);
     const lookInMs = Math.min(lookAgainMs, ...outcomes.map((outcome) => outcome.lookInMs ?? lookAgainMs));
-    return settled ? {} : { requeueAfterMs: lookInMs, blockers };
+    return allReady ? {} : { requeueAfterMs: lookInMs, blockers };
   };
 
   /** Removes environments from the spec. Last, because the entry is the only record of a pending removal. */

@@ -85,9 +85,9 @@ export function notReadyText(pods: readonly Stored<Pod>[], { port, healthPath }:
     .slice(1)
     .join('; ');
   if (remark !== undefined) return `The new pods did not become ready in time: ${remark}.`;
-  const within = `within ${progressDeadlineSeconds} seconds`;
-  if (!running) return `The new pods did not start ${within}; check the Events of the environment.`;
+  const deadline = `within ${progressDeadlineSeconds} seconds`;
+  if (!running) return `The new pods did not start ${deadline}; check the Events of the environment.`;
   return healthPath === undefined
-    ? `The new pods did not become ready in time: nothing accepted a connection on port ${port} ${within}; check that the app listens on this port.`
-    : `The new pods did not become ready in time: GET ${healthPath} on port ${port} did not return 2xx ${within}.`;
+    ? `The new pods did not become ready in time: nothing accepted a connection on port ${port} ${deadline}; check that the app listens on this port.`
+    : `The new pods did not become ready in time: GET ${healthPath} on port ${port} did not return 2xx ${deadline}.`;
 }

@@ -35,8 +35,8 @@ export async function ensureRoute(
   route: WorkloadRoute,
   gate: GateStep,
 ): Promise<boolean> {
-  const settled = gate.phase === 'off' && !gate.demanded;
-  const changed = (await ensureChild(kube, owner, ingressRoute(route), { cached: settled })) !== 'unchanged';
+  const neverGated = gate.phase === 'off' && !gate.demanded;
+  const changed = (await ensureChild(kube, owner, ingressRoute(route), { cached: neverGated })) !== 'unchanged';
   const names = middlewareNames(route.metadata.name);
   const unused = [...(gate.dismantle ? names.gate : []), ...(changed || routeSecurity(route) ? [] : [names.security])];
   for (const name of unused) {
@@ -48,11 +48,11 @@ export async function ensureRoute(
 }
 
 /** All objects that a route of this name may have, in the order of deletion: the route first. */
-export function routeRefs(place: { name: string; namespace?: string }): ObjectRef[] {
-  const { gate, security, retry } = middlewareNames(place.name);
+export function routeRefs(ref: { name: string; namespace?: string }): ObjectRef[] {
+  const { gate, security, retry } = middlewareNames(ref.name);
   return [
-    refTo(kinds.IngressRoute, place, place.name),
-    ...[...gate, security, retry].map((middleware) => refTo(kinds.Middleware, place, middleware)),
+    refTo(kinds.IngressRoute, ref, ref.name),
+    ...[...gate, security, retry].map((middleware) => refTo(kinds.Middleware, ref, middleware)),
   ];
 }
 

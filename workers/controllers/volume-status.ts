@@ -52,11 +52,11 @@ function phaseOf(
   const desiredBytes = parseBytes(spec.resources.requests.storage) ?? 0;
   const present = parseBytes(status.capacity?.storage ?? '') ?? desiredBytes;
   if (present >= desiredBytes) return { phase: 'ready' };
-  const going = status.conditions?.find(({ type, status: value }) => value === 'True' && /Resiz/.test(type));
-  const waits = going?.type === 'FileSystemResizePending';
+  const resizing = status.conditions?.find(({ type, status: value }) => value === 'True' && /Resiz/.test(type));
+  const awaitsMount = resizing?.type === 'FileSystemResizePending';
   return {
     phase: 'resizing',
-    ...(waits && { message: 'The file system is resized when a pod next mounts the volume.' }),
-    ...(!waits && going?.message && { message: going.message }),
+    ...(awaitsMount && { message: 'The file system is resized when a pod next mounts the volume.' }),
+    ...(!awaitsMount && resizing?.message && { message: resizing.message }),
   };
 }

@@ -38,7 +38,7 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
     const storageClass =
       className === undefined ? undefined : await kube.get<StorageClass>(kinds.StorageClass, className);
     try {
-      await ensureChild(kube, volume, volumeClaim(identity, volume.spec), { keep: grown });
+      await ensureChild(kube, volume, volumeClaim(identity, volume.spec), { keep: keepLargerSize });
     } catch (error) {
       throw explained(error, volume, storageClass);
     }
@@ -88,10 +88,10 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
 }
 
 /** The live claim with a larger size: nothing else can change, and the size can only grow. */
-function grown({ spec }: Stored<VolumeClaim>, desired: VolumeClaim): VolumeClaim {
+function keepLargerSize({ spec }: Stored<VolumeClaim>, desired: VolumeClaim): VolumeClaim {
   const sizes = [spec, desired.spec].map(({ resources }) => resources.requests.storage);
-  const [live = '', wanted = ''] = sizes;
-  const storage = (parseBytes(wanted) ?? 0) > (parseBytes(live) ?? 0) ? wanted : live;
+  const [live = '', desiredSize = ''] = sizes;
+  const storage = (parseBytes(desiredSize) ?? 0) > (parseBytes(live) ?? 0) ? desiredSize : live;
   return { ...desired, spec: { ...spec, resources: { ...spec.resources, requests: { storage } } } };
 }
 
@@ -117,8 +117,8 @@ function isWaiting({ status }: Stored<KubeObject>): boolean {
   return (status as Volume['status'])?.phase === 'waiting';
 }
 
-function keysWhere(objects: () => Stored<KubeObject>[], wanted: (object: Stored<KubeObject>) => boolean): Key[] {
+function keysWhere(objects: () => Stored<KubeObject>[], matches: (object: Stored<KubeObject>) => boolean): Key[] {
   return objects()
-    .filter(wanted)
+    .filter(matches)
     .map(({ metadata: { name, namespace } }) => ({ name, ...(namespace !== undefined && { namespace }) }));
 }

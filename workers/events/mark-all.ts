@@ -11,7 +11,7 @@ export interface Marking {
   refusal: (error: unknown) => string | undefined;
 }
 
-/** Time-out of marking events one by one, so that other functions get their turn. */
+/** Time-out of marking events one by one, so that other functions are not delayed. */
 const singlyMs = 20_000;
 /** Marks slower than this run one at a time, because the time-out of a statement counts from when it is sent. */
 const quickMs = 20;

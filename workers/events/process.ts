@@ -7,10 +7,10 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { LookupAll } from '../../runtime/services/address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { findEventSource, recordTurn, type EventSourceState } from '../../runtime/records/function-events.ts';
+import { findEventSource, recordPass, type EventSourceState } from '../../runtime/records/function-events.ts';
 import { findBindingStatus, readSourceCredentials } from './source-credentials.ts';
 import { SourceError, type OpenSource } from './source.ts';
-import { takeTurn } from './turn.ts';
+import { runPass } from './pass.ts';
 
 export interface EventsDependencies {
   pool: Pool;
@@ -35,8 +35,8 @@ const failingMaxMs = 5 * 60_000;
 const soonMs = 1_000;
 
 /**
- * One turn with one function's data source: marks delivered events as done and copies new ones into the function's events
- * (docs/reference/functions.md#events). The work row is the schedule: every outcome sets the next turn, and an
+ * One pass over one function's data source: marks delivered events as done and copies new ones into the function's events
+ * (docs/reference/functions.md#events). The work row is the schedule: every outcome sets the next pass, and an
  * acknowledgement brings it forward. A failing source is no failure of the work: it is shown in the function's status and
  * read less often.
  */
@@ -51,7 +51,7 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     const credentials = await readSourceCredentials(kube, resource, settings.source, lookup);
     const source = await open({ workloadId, settings, ...credentials });
     try {
-      return await takeTurn({ ...dependencies, intervalMs }, source, state, signal);
+      return await runPass({ ...dependencies, intervalMs }, source, state, signal);
     } finally {
       await source.close();
     }
@@ -69,15 +69,15 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     if (findBindingStatus(resource, state.settings.source)?.phase === 'pending') return again(soonMs);
     try {
       const started = clock.monotonic();
-      const turn = await visit(resource, state, signal);
-      await recordTurn(pool, recordId, turn.problem);
-      if (turn.added > 0) log.info({ namespace, function: name, events: turn.added }, 'events found');
-      if (turn.more) return again(0);
-      // Leaves a slow source idle for half as long as the turn took.
-      return again(Math.max(intervalMs, turn.problem === undefined ? 0 : soonMs, (clock.monotonic() - started) / 2));
+      const result = await visit(resource, state, signal);
+      await recordPass(pool, recordId, result.problem);
+      if (result.added > 0) log.info({ namespace, function: name, events: result.added }, 'events found');
+      if (result.more) return again(0);
+      // Leaves a slow source idle for half as long as the pass took.
+      return again(Math.max(intervalMs, result.problem === undefined ? 0 : soonMs, (clock.monotonic() - started) / 2));
     } catch (error) {
       if (!(error instanceof SourceError)) throw error;
-      await recordTurn(pool, recordId, error.message.slice(0, 500));
+      await recordPass(pool, recordId, error.message.slice(0, 500));
       log.debug({ namespace, function: name, reason: error.message }, 'event source failed');
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(state.failures, 8)));
     }

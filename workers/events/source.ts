@@ -4,7 +4,7 @@ import type { BoundCredentials } from '../../runtime/workloads/function-bindings
 import type { SourceEvent } from '../../runtime/records/function-events.ts';
 
 /**
- * One data source of one function, open for one turn of a worker. A call that is refused or takes too long rejects; the
+ * One data source of one function, open for one pass of a worker. A call that is refused or takes too long rejects; the
  * source is then closed, and opened again later.
  */
 export interface EventSource {

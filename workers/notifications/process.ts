@@ -65,10 +65,15 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
     const durationMs = Math.round(clock.monotonic() - started);
     const verdict = evaluate(result);
     const number = delivery.attempts + 1;
-    const isFinal = verdict.gone !== undefined || number >= attemptsMax;
+    const isFinal = verdict.disabledReason !== undefined || number >= attemptsMax;
     const state = verdict.error === undefined ? 'delivered' : isFinal ? 'failed' : 'pending';
     const status = 'status' in result ? result.status : undefined;
-    await recordAttempt(pool, delivery, { durationMs, status, error: verdict.error }, { state, gone: verdict.gone });
+    await recordAttempt(
+      pool,
+      delivery,
+      { durationMs, status, error: verdict.error },
+      { state, disabledReason: verdict.disabledReason },
+    );
     const { project, targetName: notification, type } = delivery;
     const fields = { project, notification, type, delivery: delivery.id, number, status, error: verdict.error };
     log.info({ ...fields, state }, 'notification sent');
@@ -98,14 +103,14 @@ function webhookId({ id }: Pick<Delivery, 'id'>): string {
   return `msg_${id}`;
 }
 
-/** @returns why the attempt failed, and with `gone` why the target is disabled */
-function evaluate(result: SendResult): { error?: string; gone?: string } {
+/** @returns why the attempt failed, and with `disabledReason` why the target is disabled */
+function evaluate(result: SendResult): { error?: string; disabledReason?: string } {
   if ('fault' in result) return { error: result.fault };
   const { status } = result;
   if (status >= 200 && status < 300) return {};
   if (status === 410) {
     const reason = 'The receiver responded with 410: it no longer accepts notifications.';
-    return { error: reason, gone: reason };
+    return { error: reason, disabledReason: reason };
   }
   if (status >= 300 && status < 400) return { error: `it responded with ${status}; redirects are not followed` };
   return { error: `it responded with ${status}` };

@@ -42,14 +42,14 @@ export interface AttemptRecord {
 }
 
 /**
- * Records an attempt and the new state of the delivery, and disables the target for the reason `gone`. The state of a
+ * Records an attempt and the new state of the delivery, and disables the target with `disabledReason`. The state of a
  * delivery that ended meanwhile stays.
  */
 export async function recordAttempt(
   pool: Pool,
   { id, targetId }: Pick<Delivery, 'id' | 'targetId'>,
   { durationMs, status, error }: AttemptRecord,
-  { state, gone }: { state: DeliveryState; gone: string | undefined },
+  { state, disabledReason }: { state: DeliveryState; disabledReason: string | undefined },
 ): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(
@@ -57,11 +57,11 @@ export async function recordAttempt(
       [id, durationMs, status ?? null, error ?? null],
     );
     await endDelivery(client, id, state);
-    if (gone === undefined) return;
+    if (disabledReason === undefined) return;
     await client.query(
       `UPDATE notification_targets SET enabled = false, disabled_reason = $2, updated_at = now()
        WHERE id = $1 AND enabled`,
-      [targetId, gone],
+      [targetId, disabledReason],
     );
   });
 }

@@ -31,10 +31,10 @@ export async function lastLines(kube: Reader, rollout: Rollout): Promise<string 
   const log = await readLog(kube, rollout.namespace, worst.metadata.name, query, logMaxBytes);
   const output = (log?.text ?? '').split('\n').map(printable);
   const quoted: string[] = [];
-  let room = quoteMax;
+  let bytesLeft = quoteMax;
   for (const line of output.filter((text) => text !== '').toReversed()) {
-    room -= line.length + 1;
-    if (room < 0) break;
+    bytesLeft -= line.length + 1;
+    if (bytesLeft < 0) break;
     quoted.unshift(line);
   }
   return quoted.length === 0 ? undefined : quoted.join('\n');
@@ -61,6 +61,6 @@ async function podsOf(kube: Reader, { namespace, workloadId, revision }: Rollout
 /** Removes colours and control characters, and shortens long lines. */
 function printable(line: string): string {
   // eslint-disable-next-line no-control-regex
-  const plain = line.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replaceAll(/[\u0000-\u001f\u007f]/g, ' ');
-  return plain.trimEnd().slice(0, lineMax);
+  const printable = line.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replaceAll(/[\u0000-\u001f\u007f]/g, ' ');
+  return printable.trimEnd().slice(0, lineMax);
 }

@@ -36,7 +36,7 @@ export function createRolloutProcessor(dependencies: RolloutDependencies): Proce
   const outcomes = createOutcomes(dependencies);
 
   /** Ends the deployment by the App's status, or waits for it until the deadline. */
-  const settle = (attempt: Attempt, rollout: Rollout, app: Stored<App>): Promise<Outcome> | Outcome => {
+  const finish = (attempt: Attempt, rollout: Rollout, app: Stored<App>): Promise<Outcome> | Outcome => {
     const status = app.status?.release;
     if (status?.deploymentId === rollout.id && status.generation === rollout.revision) {
       if (status.phase === 'available') return outcomes.succeed(attempt, rollout);
@@ -79,7 +79,7 @@ export function createRolloutProcessor(dependencies: RolloutDependencies): Proce
       if (!(await startDeployment(pool, rollout.id, applied))) return 'done';
       failpoint('rollout.recorded');
     }
-    return settle(attempt, rollout, app);
+    return finish(attempt, rollout, app);
   };
 
   return async (attempt) => {

@@ -18,7 +18,7 @@ const pushed = z.object({
     )
     .max(1_000),
 });
-const plain = z.object({ type: z.string().max(100), event_data: pushed.optional() });
+const defaultEvent = z.object({ type: z.string().max(100), event_data: pushed.optional() });
 /** https://cloudevents.io */
 const cloudEvent = z.object({ specversion: z.string(), id: z.string().max(200).optional(), type: z.string().max(100) });
 const cloudPush = z.object({ data: pushed });
@@ -47,12 +47,12 @@ export const harbor: Sender = {
     const sent = header(headers, 'authorization');
     return sent !== undefined && equalInConstantTime(sent, token);
   },
-  event: (_headers, body) => plain.safeParse(body).data?.type,
+  event: (_headers, body) => defaultEvent.safeParse(body).data?.type,
   // The default format has no delivery id.
   deliveryId: (_headers, body) => cloudEvent.safeParse(body).data?.id,
   read(event, body) {
     if (event === 'harbor.artifact.pushed') return images(parseShape(cloudPush, body, 'body').data);
     if (event !== 'PUSH_ARTIFACT') return ignoredEvent(event);
-    return images(parseShape(plain.required(), body, 'body').event_data);
+    return images(parseShape(defaultEvent.required(), body, 'body').event_data);
   },
 };

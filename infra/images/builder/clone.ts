@@ -33,15 +33,15 @@ export async function clone(
   const source = sourceFolder(workspace);
   mkdirSync(source, { recursive: true });
   const git = createGit({ folder, credentials: credentialsIn(credentialsFolder), hostKeys, env });
-  const within = (args: readonly string[], timeoutMs = quickMs) =>
+  const runGit = (args: readonly string[], timeoutMs = quickMs) =>
     git(['-C', source, ...args], { timeoutMs, onOutput: (text) => process.stdout.write(text) });
   try {
-    await within(['init', '--quiet']);
-    await within(['remote', 'add', '--', 'origin', url]);
-    const hash = await fetchCommit(within, { url, branch, commit });
-    await within(['checkout', '--quiet', '--detach', hash]);
-    const [message = '', author = ''] = (await within(['log', '-1', '--format=%s%n%an', hash])).split('\n');
-    // The build needs no history, and must not learn how to reach the server.
+    await runGit(['init', '--quiet']);
+    await runGit(['remote', 'add', '--', 'origin', url]);
+    const hash = await fetchCommit(runGit, { url, branch, commit });
+    await runGit(['checkout', '--quiet', '--detach', hash]);
+    const [message = '', author = ''] = (await runGit(['log', '-1', '--format=%s%n%an', hash])).split('\n');
+    // The build needs no history and must not have the server's address.
     rmSync(join(source, '.git'), { recursive: true, force: true });
     const commitMessage = message.slice(0, 200);
     process.stdout.write(`commit ${hash.slice(0, 12)} ${commitMessage}\n`);
@@ -55,16 +55,16 @@ export async function clone(
 }
 
 async function fetchCommit(
-  within: (args: readonly string[], timeoutMs?: number) => ReturnType<Git>,
+  runGit: (args: readonly string[], timeoutMs?: number) => ReturnType<Git>,
   { url, branch, commit }: Pick<BuildSettings, 'url' | 'branch' | 'commit'>,
 ): Promise<string> {
   const fetch = (depth: number, reference: string) =>
-    within(
+    runGit(
       ['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', `--depth=${depth}`, '--', 'origin', reference],
       fetchMs,
     );
   const resolve = async (name: string) =>
-    (await within(['rev-parse', '--verify', '--quiet', `${name}^{commit}`])).trim();
+    (await runGit(['rev-parse', '--verify', '--quiet', `${name}^{commit}`])).trim();
   process.stdout.write(`fetching ${commit ?? branch ?? 'the default branch'} from ${url}\n`);
   const tip = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
   if (commit === undefined) {

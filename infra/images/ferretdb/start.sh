@@ -10,9 +10,9 @@
 set -eu
 umask 077
 : "${FERRETDB_DATA:=/data/db}"
-: "${MONGO_INITDB_ROOT_PASSWORD_FILE:?names the file with the password}"
+: "${MONGO_INITDB_ROOT_PASSWORD_FILE:?must name the file with the password}"
 if [ ! -s "$MONGO_INITDB_ROOT_PASSWORD_FILE" ]; then
-  echo "svc-ferretdb: there is no password in $MONGO_INITDB_ROOT_PASSWORD_FILE" >&2
+  echo "svc-ferretdb: no password in $MONGO_INITDB_ROOT_PASSWORD_FILE" >&2
   exit 1
 fi
 mkdir -p "$FERRETDB_DATA"

@@ -11,24 +11,24 @@ function dueTime({ SVC_TRIGGER: trigger, SVC_RUN: run = '' }) {
  * Calls the handler once with `{schedule, time}`, then exits: with 0 if the handler succeeds, otherwise with 1 and the error
  * in the log. On SIGTERM it aborts `context.signal` and gives the handler until {@link endMaxMs} to finish.
  */
-export async function runOnce(handler, { env, log, die, within }) {
+export async function runOnce(handler, { env, log, die, inRequest }) {
   const { SVC_TRIGGER: trigger, SVC_SCHEDULE: schedule, SVC_RUN: run = crypto.randomUUID() } = env;
-  const ending = new AbortController();
+  const shutdown = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT']) {
     process.once(signal, () => {
-      ending.abort();
+      shutdown.abort();
       setTimeout(() => die('the run did not finish within the shutdown period and was stopped'), endMaxMs).unref();
     });
   }
   process.once('beforeExit', () => die('the handler never finished: it awaits a promise that nothing resolves'));
-  const began = performance.now();
-  await within(run, async () => {
+  const startedAt = performance.now();
+  await inRequest(run, async () => {
     try {
-      await handler({ schedule, time: dueTime(env) }, { trigger, run, requestId: run, signal: ending.signal });
+      await handler({ schedule, time: dueTime(env) }, { trigger, run, requestId: run, signal: shutdown.signal });
     } catch (error) {
       die(`the handler failed: ${error?.message ?? error}`, error);
     }
-    log('info', 'run succeeded', { trigger, ms: Math.round(performance.now() - began) });
+    log('info', 'run succeeded', { trigger, ms: Math.round(performance.now() - startedAt) });
     process.exit(0);
   });
 }

@@ -6,34 +6,34 @@ const drainMaxMs = 24_000;
  * When no request is in progress, the process exits with 0. Requests that take longer than {@link drainMaxMs} are aborted.
  */
 export function drainOnSignal(server, log) {
-  const open = new Set();
+  const responses = new Set();
   let draining = false;
 
-  const leave = () => {
-    if (!draining || open.size > 0) return;
+  const exitWhenIdle = () => {
+    if (!draining || responses.size > 0) return;
     server.close(() => process.exit(0));
     server.closeIdleConnections();
   };
-  const begin = () => {
+  const drain = () => {
     if (draining) return;
     draining = true;
-    for (const response of open) response.shouldKeepAlive = false;
+    for (const response of responses) response.shouldKeepAlive = false;
     setTimeout(() => {
-      log('warn', 'requests did not finish within the shutdown period and were closed', { requests: open.size });
+      log('warn', 'requests did not finish within the shutdown period and were closed', { requests: responses.size });
       process.exit(0);
     }, drainMaxMs).unref();
-    leave();
+    exitWhenIdle();
   };
 
   // Runs before the server's own listener, which may respond immediately.
   server.prependListener('request', (request, response) => {
     if (draining) response.shouldKeepAlive = false;
-    open.add(response);
+    responses.add(response);
     response.once('close', () => {
-      open.delete(response);
-      leave();
+      responses.delete(response);
+      exitWhenIdle();
     });
   });
-  process.on('SIGTERM', begin);
-  process.on('SIGINT', begin);
+  process.on('SIGTERM', drain);
+  process.on('SIGINT', drain);
 }

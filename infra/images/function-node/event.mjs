@@ -14,8 +14,8 @@ export class RequestError extends Error {
 
 /** The caller's request id, or a new one. */
 export function requestIdOf(headers) {
-  const given = headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+  const header = headers['x-request-id'];
+  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : crypto.randomUUID();
 }
 
 async function readBody(request) {

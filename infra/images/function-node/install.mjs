@@ -9,8 +9,8 @@ const { SVC_MANIFEST: manifest, SVC_DEPENDENCIES: target } = process.env;
 const linesMax = 12;
 
 /** npm's error lines, without their prefix and without references to log files in the pod, which users cannot read. */
-function errorLines(said) {
-  const lines = said.split('\n').map((line) => line.replace(/^npm (?:error|ERR!) ?/, '').trim());
+function errorLines(output) {
+  const lines = output.split('\n').map((line) => line.replace(/^npm (?:error|ERR!) ?/, '').trim());
   return lines.filter((line) => line !== '' && !/complete log of this run|^\/.*-debug-\d+\.log$/.test(line));
 }
 
@@ -31,30 +31,31 @@ function install(folder) {
     npm_config_update_notifier: 'false',
   };
   const child = spawn('npm', ['install', ...options], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said = (said + data).slice(-20_000)));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (data) => (output = (output + data).slice(-20_000)));
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ code: 1, said: `npm cannot start: ${error.message}` }));
-    child.once('close', (code) => resolve({ code: code ?? 1, said }));
+    child.once('error', (error) => resolve({ code: 1, output: `npm cannot start: ${error.message}` }));
+    child.once('close', (code) => resolve({ code: code ?? 1, output }));
   });
 }
 
 if (!existsSync(target)) {
-  const work = join(target, '..', `.making-${randomUUID()}`);
-  mkdirSync(work, { recursive: true });
-  copyFileSync(manifest, join(work, 'package.json'));
-  const { code, said } = await install(work);
+  const partialFolder = join(target, '..', `.partial-${randomUUID()}`);
+  mkdirSync(partialFolder, { recursive: true });
+  copyFileSync(manifest, join(partialFolder, 'package.json'));
+  const { code, output } = await install(partialFolder);
   if (code === 0) {
-    rmSync(join(work, '.npm'), { recursive: true, force: true });
-    mkdirSync(join(work, 'node_modules'), { recursive: true });
+    rmSync(join(partialFolder, '.npm'), { recursive: true, force: true });
+    mkdirSync(join(partialFolder, 'node_modules'), { recursive: true });
     try {
-      renameSync(work, target);
+      renameSync(partialFolder, target);
     } catch (error) {
       // Another pod finished first.
       if (!existsSync(target)) throw error;
     }
   }
-  rmSync(work, { recursive: true, force: true });
-  if (code !== 0) process.stderr.write(`${errorLines(said).slice(0, linesMax).join('\n')}\n`);
+  rmSync(partialFolder, { recursive: true, force: true });
+  if (code !== 0) process.stderr.write(`${errorLines(output).slice(0, linesMax).join('\n')}\n`);
   process.exitCode = code === 0 ? 0 : 1;
 }

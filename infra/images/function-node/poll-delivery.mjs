@@ -4,14 +4,14 @@ const { connect } = process.getBuiltinModule('node:net');
 const host = '127.0.0.1';
 const probeEveryMs = 200;
 /** Maximum length of the response that a failure contains. */
-const shownBytes = 200;
+const messageBytes = 200;
 
 /** Posts events to the function in the same pod. */
 export function createDelivery({ port, timeoutMs }) {
   // Shorter than the idle timeout of common servers.
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity, timeout: 3_000 });
   let reachable = false;
-  let awaySince = performance.now();
+  let unreachableSince = performance.now();
 
   const post = ({ eventId, payload, attempt }) =>
     new Promise((resolve) => {
@@ -25,20 +25,20 @@ export function createDelivery({ port, timeoutMs }) {
         'x-svc-event-attempt': attempt,
       };
       const outgoing = request({ host, port, agent, method: 'POST', path: '/event', headers });
-      const late = setTimeout(() => outgoing.destroy(new Error('late')), timeoutMs);
+      const timer = setTimeout(() => outgoing.destroy(new Error('late')), timeoutMs);
       const end = (outcome) => {
-        clearTimeout(late);
+        clearTimeout(timer);
         resolve(outcome);
       };
       outgoing.on('response', (response) => {
         const { statusCode: status } = response;
-        let shown = Buffer.alloc(0);
+        let text = Buffer.alloc(0);
         response.on('data', (chunk) => {
-          if (shown.length < shownBytes) shown = Buffer.concat([shown, chunk]).subarray(0, shownBytes);
+          if (text.length < messageBytes) text = Buffer.concat([text, chunk]).subarray(0, messageBytes);
         });
         response.on('end', () => {
-          const taken = status >= 200 && status < 300;
-          end(taken ? {} : { failure: { status, message: shown.toString('utf8') } });
+          const succeeded = status >= 200 && status < 300;
+          end(succeeded ? {} : { failure: { status, message: text.toString('utf8') } });
         });
         response.on('error', (error) => end({ failure: { message: `The response ended early (${error.code}).` } }));
       });
@@ -55,9 +55,9 @@ export function createDelivery({ port, timeoutMs }) {
   const probe = () =>
     new Promise((resolve) => {
       const socket = connect(port, host);
-      const end = (up) => {
+      const end = (connected) => {
         socket.destroy();
-        resolve(up);
+        resolve(connected);
       };
       socket.once('connect', () => end(true));
       socket.once('error', () => end(false));
@@ -67,25 +67,25 @@ export function createDelivery({ port, timeoutMs }) {
     /** Whether the function accepted the last connection. */
     reachable: () => reachable,
     /** How long the function has not accepted connections, in ms; 0 if it accepts them. */
-    awayMs: () => (reachable ? 0 : performance.now() - awaySince),
-    /** Resolves when the function accepts connections, or when `enough()` returns true, such as to renew leases. */
-    async untilReachable(enough) {
+    unreachableMs: () => (reachable ? 0 : performance.now() - unreachableSince),
+    /** Resolves when the function accepts connections, or when `stop()` returns true, such as to renew leases. */
+    async waitUntilReachable(stop) {
       while (!reachable) {
         reachable = await probe();
-        if (reachable || enough()) return;
+        if (reachable || stop()) return;
         await new Promise((resolve) => setTimeout(resolve, probeEveryMs));
       }
     },
     /** Never rejects. @returns `{}` for a success, `{failure}`, or `unreachable` */
     async deliver(event) {
       let outcome = await post(event);
-      const cut = outcome === 'again';
+      const wasReset = outcome === 'again';
       while (outcome === 'again') outcome = await post(event);
       if (outcome !== 'unreachable') return outcome;
-      if (reachable) awaySince = performance.now();
+      if (reachable) unreachableSince = performance.now();
       reachable = false;
       // The event may have made the function exit, and would do so in other pods, too.
-      return cut ? { failure: { message: 'The function exited before it responded.' } } : outcome;
+      return wasReset ? { failure: { message: 'The function exited before it responded.' } } : outcome;
     },
   };
 }

@@ -37,17 +37,17 @@ process.on('exit', () => {
 async function serve(handler, request, response) {
   const requestId = requestIdOf(request.headers);
   response.setHeader('x-request-id', requestId);
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort();
+    if (!response.writableFinished) disconnected.abort();
   });
   await requests.run({ requestId }, async () => {
     try {
       const event = await readEvent(request);
-      const result = await handler(event, contextOf(request, requestId, gone.signal));
-      await answer(response, result, gone.signal);
+      const result = await handler(event, contextOf(request, requestId, disconnected.signal));
+      await answer(response, result, disconnected.signal);
     } catch (error) {
-      if (gone.signal.aborted || request.socket.destroyed) return;
+      if (disconnected.signal.aborted || request.socket.destroyed) return;
       failure(response, error, requestId, log);
       discardRest(request);
     }
@@ -70,7 +70,12 @@ async function runBatch(handler) {
   loaded = true;
   // Loaded for runs only, to keep cold starts short.
   const { runOnce } = await import('./batch.mjs');
-  await runOnce(handler, { env: process.env, log, die, within: (run, call) => requests.run({ requestId: run }, call) });
+  await runOnce(handler, {
+    env: process.env,
+    log,
+    die,
+    inRequest: (run, call) => requests.run({ requestId: run }, call),
+  });
 }
 
 try {

@@ -12,9 +12,9 @@ import uuid
 LINES_MAX = 12
 
 
-def telling_lines(said):
+def output_lines(output):
     """The lines of pip's output, without its notices."""
-    lines = [line.strip() for line in said.splitlines()]
+    lines = [line.strip() for line in output.splitlines()]
     return [line for line in lines if line and not line.startswith(("[notice]", "WARNING: You are using pip"))]
 
 
@@ -33,21 +33,21 @@ def main():
     manifest, target = os.environ["SVC_MANIFEST"], os.environ["SVC_DEPENDENCIES"]
     if os.path.exists(target):
         return 0
-    work = os.path.join(os.path.dirname(target), f".making-{uuid.uuid4()}")
-    os.makedirs(work)
-    done = install(work, manifest)
-    if done.returncode == 0:
-        os.makedirs(os.path.join(work, "python"), exist_ok=True)
+    partial = os.path.join(os.path.dirname(target), f".partial-{uuid.uuid4()}")
+    os.makedirs(partial)
+    result = install(partial, manifest)
+    if result.returncode == 0:
+        os.makedirs(os.path.join(partial, "python"), exist_ok=True)
         try:
-            os.rename(work, target)
+            os.rename(partial, target)
         except OSError:
             # Another pod finished first.
             if not os.path.exists(target):
                 raise
-    shutil.rmtree(work, ignore_errors=True)
-    if done.returncode != 0:
-        print("\n".join(telling_lines(done.stdout)[-LINES_MAX:]), file=sys.stderr)
-    return 0 if done.returncode == 0 else 1
+    shutil.rmtree(partial, ignore_errors=True)
+    if result.returncode != 0:
+        print("\n".join(output_lines(result.stdout)[-LINES_MAX:]), file=sys.stderr)
+    return 0 if result.returncode == 0 else 1
 
 
 sys.exit(main())

@@ -8,14 +8,14 @@
 set -eu
 umask 077
 : "${MARIADB_DATA:=/var/lib/svc/mariadb/data}"
-: "${MARIADB_PASSWORD_FILE:?names the file with the password of the user svc}"
+: "${MARIADB_PASSWORD_FILE:?must name the file with the password of the user svc}"
 # Debian installs servers outside of an ordinary user's PATH.
 PATH="$PATH:/usr/sbin"
 
 # MariaDB does not run as root, but the pods of the embedded cluster may.
-as=''
+run_as=''
 if [ "$(id -u)" -eq 0 ]; then
-  as='setpriv --reuid=mysql --regid=mysql --init-groups'
+  run_as='setpriv --reuid=mysql --regid=mysql --init-groups'
   chown mysql: "$(dirname "$MARIADB_DATA")"
   # The pod's own folder for temporary files belongs to root.
   export TMPDIR=/tmp
@@ -24,25 +24,25 @@ fi
 if [ ! -d "$MARIADB_DATA/mysql" ]; then
   # Never delete data, even when its system tables are missing.
   if [ -d "$MARIADB_DATA" ] && ! rmdir "$MARIADB_DATA"; then
-    echo "svc-mariadb: $MARIADB_DATA holds files but no database; it is left as it is" >&2
+    echo "svc-mariadb: $MARIADB_DATA contains files but no database. Move them away, or restore the database." >&2
     exit 1
   fi
-  making="$MARIADB_DATA.making"
-  rm -rf "$making"
-  $as mariadb-install-db --no-defaults --datadir="$making" --skip-test-db --skip-name-resolve \
+  partial="$MARIADB_DATA.partial"
+  rm -rf "$partial"
+  $run_as mariadb-install-db --no-defaults --datadir="$partial" --skip-test-db --skip-name-resolve \
     --auth-root-authentication-method=socket >&2
   password=$(sed "s/[\\\\']/\\\\&/g" "$MARIADB_PASSWORD_FILE")
   # In bootstrap mode, the server loads the grant tables only with the first statement.
-  $as mariadbd --no-defaults --datadir="$making" --bootstrap <<SQL
+  $run_as mariadbd --no-defaults --datadir="$partial" --bootstrap <<SQL
 FLUSH PRIVILEGES;
 CREATE DATABASE svc CHARACTER SET utf8mb4;
 CREATE USER 'svc'@'%' IDENTIFIED BY '$password';
 GRANT ALL PRIVILEGES ON *.* TO 'svc'@'%' WITH GRANT OPTION;
 SQL
-  mv "$making" "$MARIADB_DATA"
+  mv "$partial" "$MARIADB_DATA"
   sync "$(dirname "$MARIADB_DATA")"
 fi
 
-exec $as mariadbd --no-defaults --datadir="$MARIADB_DATA" --port="${PORT:-3306}" \
+exec $run_as mariadbd --no-defaults --datadir="$MARIADB_DATA" --port="${PORT:-3306}" \
   --bind-address="${LISTEN_ADDRESS:-*}" --socket=mysqld.sock --pid-file=mysqld.pid --skip-name-resolve \
   --character-set-server=utf8mb4 --innodb-log-file-size=32M

@@ -10,10 +10,10 @@
 set -eu
 umask 077
 : "${MINIO_DATA:=/var/lib/svc/minio/data}"
-: "${MINIO_ROOT_PASSWORD_FILE:?names the file with the secret key}"
+: "${MINIO_ROOT_PASSWORD_FILE:?must name the file with the secret key}"
 # Without a key, the server would use its public default.
 if [ ! -s "$MINIO_ROOT_PASSWORD_FILE" ]; then
-  echo "svc-minio: there is no secret key in $MINIO_ROOT_PASSWORD_FILE" >&2
+  echo "svc-minio: no secret key in $MINIO_ROOT_PASSWORD_FILE" >&2
   exit 1
 fi
 export MINIO_ROOT_USER=svc MINIO_BROWSER=off MINIO_UPDATE=off

@@ -9,15 +9,15 @@
 set -eu
 umask 077
 : "${PGDATA:=/var/lib/svc/postgres/data}"
-: "${POSTGRES_PASSWORD_FILE:?names the file with the password of the user svc}"
+: "${POSTGRES_PASSWORD_FILE:?must name the file with the password of the user svc}"
 # Debian installs the server outside of PATH.
 PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"
 password=$POSTGRES_PASSWORD_FILE
 
 # PostgreSQL does not run as root, but the pods of the embedded cluster may.
-as=''
+run_as=''
 if [ "$(id -u)" -eq 0 ]; then
-  as='setpriv --reuid=postgres --regid=postgres --init-groups'
+  run_as='setpriv --reuid=postgres --regid=postgres --init-groups'
   cd "$(dirname "$PGDATA")"
   chown postgres: .
   password="$PGDATA.password"
@@ -27,24 +27,24 @@ fi
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   # Never delete data, even when its version file is missing.
   if [ -d "$PGDATA" ] && ! rmdir "$PGDATA"; then
-    echo "svc-postgres: $PGDATA holds files but no database cluster; it is left as it is" >&2
+    echo "svc-postgres: $PGDATA contains files but no database cluster. Move them away, or restore the database cluster." >&2
     exit 1
   fi
-  making="$PGDATA.making"
-  rm -rf "$making"
-  $as initdb -D "$making" -U svc --pwfile="$password" \
+  partial="$PGDATA.partial"
+  rm -rf "$partial"
+  $run_as initdb -D "$partial" -U svc --pwfile="$password" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 >&2
-  echo 'host all all all scram-sha-256' >>"$making/pg_hba.conf"
-  echo 'CREATE DATABASE svc' | $as postgres --single -D "$making" postgres >&2
-  mv "$making" "$PGDATA"
+  echo 'host all all all scram-sha-256' >>"$partial/pg_hba.conf"
+  echo 'CREATE DATABASE svc' | $run_as postgres --single -D "$partial" postgres >&2
+  mv "$partial" "$PGDATA"
   sync "$(dirname "$PGDATA")"
 fi
-[ -z "$as" ] || rm -f "$password"
+[ -z "$run_as" ] || rm -f "$password"
 
 # SIGINT is PostgreSQL's fast shutdown. SIGTERM, which Kubernetes sends, would wait for every client to disconnect.
 server=
 trap '[ -z "$server" ] || kill -INT "$server"' TERM INT
-$as postgres -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
+$run_as postgres -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
   -c unix_socket_directories="${SOCKET_FOLDER-/tmp}" -c max_connections=200 &
 server=$!
 # `wait` also returns when a signal arrives, so it is repeated until the server has exited.

@@ -6,7 +6,7 @@
 # The configuration is in TMPDIR or /run, or in /tmp if that folder is not writable.
 set -eu
 umask 077
-: "${REDIS_PASSWORD_FILE:?names the file with the password}"
+: "${REDIS_PASSWORD_FILE:?must name the file with the password}"
 : "${REDIS_DATA:=/var/lib/svc/redis}"
 password=$(cat "$REDIS_PASSWORD_FILE")
 case $password in

@@ -21,7 +21,7 @@ const quantityMaps = new Set([
 /** Lists that are stored even when empty. */
 const alwaysWrittenLists = new Set(['endpoints', 'rules', 'containers']);
 
-const anything: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
+const anySchema: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /**
  * Converts a request's object into its stored form: known fields of the right types, with defaults.
@@ -42,7 +42,7 @@ export function decode(body: unknown, resource: Resource, strict = false): ApiOb
   const metadata = modelSchema('V1ObjectMeta');
   const bodyMetadata = isJson(body['metadata']) ? body['metadata'] : {};
   const { managedFields: _, selfLink: __, ...writableMetadata } = bodyMetadata;
-  const properties = { ...resource.schema.properties, apiVersion: anything, kind: anything, metadata };
+  const properties = { ...resource.schema.properties, apiVersion: anySchema, kind: anySchema, metadata };
   const unknown: string[] = [];
   const pruned = prune(
     { ...body, metadata: writableMetadata },

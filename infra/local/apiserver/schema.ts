@@ -46,9 +46,9 @@ export function applyDefaults(value: unknown, schema: Schema): void {
  * does not block updates of older objects.
  */
 export function validate(value: unknown, schema: Schema, old: unknown): Cause[] {
-  const whole = { value, schema, path: '', old };
-  const causes = check(whole);
-  if (causes.length === 0) return checkRules(whole);
+  const root = { value, schema, path: '', old };
+  const causes = check(root);
+  if (causes.length === 0) return checkRules(root);
   if (rulesIn(schema).length > 0) {
     const message =
       'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';

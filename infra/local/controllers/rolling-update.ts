@@ -52,11 +52,11 @@ export function nextReplicas(
     counts[index] = (counts[index] ?? 0) - removed;
     return removed;
   };
-  let spare = current.available + sum(counts) - floor;
+  let surplus = current.available + sum(counts) - floor;
   for (const [index, { replicas }] of old.entries()) {
-    spare -= scaleDown(index, Math.min(spare, replicas - (available[index] ?? 0)));
+    surplus -= scaleDown(index, Math.min(surplus, replicas - (available[index] ?? 0)));
   }
-  spare = current.available + sum(available) - floor;
-  for (const index of old.keys()) spare -= scaleDown(index, spare);
+  surplus = current.available + sum(available) - floor;
+  for (const index of old.keys()) surplus -= scaleDown(index, surplus);
   return { current: next, old: counts };
 }

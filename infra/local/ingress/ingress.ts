@@ -45,12 +45,12 @@ export function createIngress(options: IngressOptions): Ingress {
   const services = informers.of<Service>(kinds.Service);
   const slices = informers.of<EndpointSlice>(kinds.EndpointSlice);
 
-  const podOf = (namespace: string, { name, port }: ServiceRef, turn: number) => {
+  const podOf = (namespace: string, { name, port }: ServiceRef, index: number) => {
     const service = services.get(name, namespace);
     const servicePort = service?.spec.ports?.find((candidate) => candidate.port === port);
     if (!service || !servicePort) throw new UpstreamError('the Service or its port does not exist', notFoundAnswer());
     const pods = readyEndpoints(service, servicePort.name, slices.list());
-    const pod = pods[turn % pods.length];
+    const pod = pods[index % pods.length];
     if (!pod) throw new UpstreamError('the Service has no endpoint', errorAnswer(503, 'no available server'));
     return pod;
   };
@@ -58,8 +58,8 @@ export function createIngress(options: IngressOptions): Ingress {
     routes: informers.of<IngressRoute>(kinds.IngressRoute),
     middlewares: informers.of<Middleware>(kinds.Middleware),
     upstream(namespace, service) {
-      let turn = 0;
-      return createUpstream(agent, () => podOf(namespace, service, turn++));
+      let index = 0;
+      return createUpstream(agent, () => podOf(namespace, service, index++));
     },
     entryPoints,
     log,

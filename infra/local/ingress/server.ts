@@ -43,11 +43,11 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   // By default node:http silently drops headers beyond 2,000, which a middleware may need.
   server.maxHeadersCount = 0;
   /** Connections that have not sent anything yet, and upgraded connections. */
-  const silent = new Set<Duplex>();
+  const unusedSockets = new Set<Duplex>();
   const tunnels = new Set<Duplex>();
 
   const handle = async (request: IncomingMessage, response: ServerResponse, body?: RequestBody, upgrade?: string) => {
-    silent.delete(request.socket);
+    unusedSockets.delete(request.socket);
     const disconnected = new AbortController();
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
@@ -84,8 +84,8 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   // An error closes this connection only.
   const run = (work: Promise<void>, socket: Duplex) => void work.catch(() => socket.destroy());
   server.on('connection', (socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
+    unusedSockets.add(socket);
+    socket.once('close', () => unusedSockets.delete(socket));
   });
   server.on('request', (request, response) => run(serve(request, response), request.socket));
   server.on('checkContinue', (request, response) =>
@@ -101,7 +101,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     start: () => listen(server, port, host),
     async stop() {
       if (!server.listening) return;
-      for (const socket of silent) socket.destroy();
+      for (const socket of unusedSockets) socket.destroy();
       await drain(server, {
         clock,
         ms: drainMs,

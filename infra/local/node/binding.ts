@@ -16,15 +16,15 @@ export interface PortPool {
 }
 
 export function createPortPool({ first, last } = range): PortPool {
-  const taken = new Set<number>();
+  const usedPorts = new Set<number>();
   // A random start: another node on this machine may have assigned ports to pods that do not listen yet.
   let next = randomInt(first, last + 1);
   const claim = async (port: number) => {
-    if (taken.has(port)) return false;
+    if (usedPorts.has(port)) return false;
     // Taken before the check, so that no concurrent caller checks the same port.
-    taken.add(port);
+    usedPorts.add(port);
     const free = await isPortFree(port);
-    if (!free) taken.delete(port);
+    if (!free) usedPorts.delete(port);
     return free;
   };
   return {
@@ -38,7 +38,7 @@ export function createPortPool({ first, last } = range): PortPool {
       throw new Error(`All ports for pods, ${first} to ${last}, are in use.`);
     },
     release(ports) {
-      for (const port of ports) taken.delete(port);
+      for (const port of ports) usedPorts.delete(port);
     },
   };
 }

@@ -66,10 +66,10 @@ export function createServiceProxy(options: {
 
   const listen = async (key: string, service: Stored<Service>, { name, port }: { name?: string; port: number }) => {
     const host = service.spec.clusterIP;
-    let turn = 0;
+    let connectionCount = 0;
     const server = createServer({ allowHalfOpen: true }, (client) => {
       const endpoints = readyEndpoints(service, name, slices.list());
-      const first = turn++ % Math.max(1, endpoints.length);
+      const first = connectionCount++ % Math.max(1, endpoints.length);
       void forward(client, [...endpoints.slice(first), ...endpoints.slice(0, first)]);
     });
     try {

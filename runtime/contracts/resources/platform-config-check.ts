@@ -105,13 +105,13 @@ function changeFaults(before: PlatformConfigSpec, now: Partial<PlatformConfigSpe
 function networksOf<Field extends 'trustedProxies' | 'allowPrivateNetworks' | 'notificationNetworks'>(
   field: Field,
   spec: Partial<PlatformConfigSpec>,
-  judge: (network: string) => string | undefined,
+  faultOf: (network: string) => string | undefined,
 ): { faults: SettingFault[]; settings: { [Key in Field]?: string[] } } {
   const networks: string[] = [];
   const faults: SettingFault[] = [];
   (spec[field] ?? []).forEach((text, index) => {
     const parsed = parseNetwork(text);
-    const fault = 'fault' in parsed ? parsed.fault : judge(parsed.network);
+    const fault = 'fault' in parsed ? parsed.fault : faultOf(parsed.network);
     if (fault !== undefined) faults.push({ path: `${field}.${index}`, message: fault });
     else if ('network' in parsed && !networks.includes(parsed.network)) networks.push(parsed.network);
   });

@@ -45,7 +45,7 @@ CREATE INDEX project_members_user_id ON project_members (user_id);
 -- passwords into the email field.
 CREATE TABLE login_attempts (
   key bytea PRIMARY KEY,
-  taken integer NOT NULL,
+  attempts integer NOT NULL,
   ends_at timestamptz NOT NULL
 );
 

@@ -11,7 +11,7 @@ import {
   beginPoll,
   findEventSource,
   projectEventSource,
-  recordTurn,
+  recordPass,
   addEvents,
 } from '../../../runtime/records/function-events.ts';
 import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
@@ -207,7 +207,7 @@ t.test('the state of events: counts, an error of the source, and each undelivere
   if (!poll) throw new Error('a source');
   const found = ['a', 'b', 'c'].map((name) => ({ id: name, payload: JSON.stringify({ name }) }));
   await addEvents(pool, poll, found, poll.room);
-  await recordTurn(pool, id, 'The database is down.');
+  await recordPass(pool, id, 'The database is down.');
   const [first] = (await leaseEvents(pool, id, { max: 1, leaseMs: 60_000 })).events;
   if (!first) throw new Error('an event');
   t.match(await show(), { counts: { waiting: 2, delivering: 1, dead: 0 }, error: 'The database is down.' });

@@ -8,7 +8,7 @@ import {
   beginPoll,
   findEventSource,
   projectEventSource,
-  recordTurn,
+  recordPass,
   addEvents,
 } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
@@ -50,7 +50,7 @@ t.test('the events that a pod has or will deliver soon are its load; totals coun
   await pool.query(`UPDATE function_events SET due_at = now() + interval '1 min' WHERE id = $1`, [failed.id]);
   t.equal((await load())?.backlog, 1, 'no pod is kept for a retry in a minute');
   await recordDelivered(pool, id, [held]);
-  await recordTurn(pool, id, 'Cannot reach the service.');
+  await recordPass(pool, id, 'Cannot reach the service.');
   t.same(await load(), { backlog: 0, problem: 'Cannot reach the service.' });
   const { oldestSeconds = 0, ...counts } = (await totals()) ?? {};
   t.same(counts, { namespace: 'shop-prod', name: 'intake', backlog: 1, unmarked: 2, dead: 1 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import t from 'tap';
 import { gateProbePath, invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
-import { judge, probeGate } from '../../../workers/controllers/gate-probe.ts';
+import { classify, probeGate } from '../../../workers/controllers/gate-probe.ts';
 import { freePort } from '../../support/servers.ts';
 
 interface Teardown {
@@ -184,14 +184,14 @@ t.test('over TLS the app’s host selects the route, and the certificate is not 
 });
 
 t.test('only the exact bytes of the gate’s answer count as the gate', (t) => {
-  t.same(judge(401, invalidKeyBody), { kind: 'refused' });
-  t.same(judge(401, `${invalidKeyBody}\n`), { kind: 'open', status: 401 });
-  t.same(judge(200, invalidKeyBody), { kind: 'open', status: 200 });
-  t.same(judge(401, '{"code":"invalid_key","message":"No."}'), { kind: 'open', status: 401 });
-  t.same(judge(500, '{"code":"misconfigured"}'), { kind: 'denied', code: 'misconfigured' });
-  t.same(judge(503, '{"code":"misconfigured"}'), { kind: 'open', status: 503 });
-  t.same(judge(500, 'null'), { kind: 'open', status: 500 });
-  t.same(judge(502, 'Bad Gateway'), { kind: 'open', status: 502 });
-  t.same(judge(404, '404 page not found\n'), { kind: 'open', status: 404 });
+  t.same(classify(401, invalidKeyBody), { kind: 'refused' });
+  t.same(classify(401, `${invalidKeyBody}\n`), { kind: 'open', status: 401 });
+  t.same(classify(200, invalidKeyBody), { kind: 'open', status: 200 });
+  t.same(classify(401, '{"code":"invalid_key","message":"No."}'), { kind: 'open', status: 401 });
+  t.same(classify(500, '{"code":"misconfigured"}'), { kind: 'denied', code: 'misconfigured' });
+  t.same(classify(503, '{"code":"misconfigured"}'), { kind: 'open', status: 503 });
+  t.same(classify(500, 'null'), { kind: 'open', status: 500 });
+  t.same(classify(502, 'Bad Gateway'), { kind: 'open', status: 502 });
+  t.same(classify(404, '404 page not found\n'), { kind: 'open', status: 404 });
   t.end();
 });

@@ -13,7 +13,7 @@ _answer_fields = {"statusCode", "headers", "body"}
 _name = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _value = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 # Headers that only the connection may set.
-_ours = {"connection", "keep-alive", "transfer-encoding", "date"}
+_connection_headers = {"connection", "keep-alive", "transfer-encoding", "date"}
 _reasons = {status.value: status.phrase for status in http.HTTPStatus}
 
 
@@ -126,7 +126,7 @@ def _header_lines(headers):
                 continue
             if not _name.fullmatch(str(name)) or not _value.fullmatch(str(one)):
                 raise ValueError(f"the handler returned a header {name!r} that cannot be sent")
-            if str(name).lower() not in _ours:
+            if str(name).lower() not in _connection_headers:
                 lines.append((str(name), str(one)))
     return lines
 

@@ -59,7 +59,7 @@ class Connection:
             return None
         parts = lines[0].split(" ")
         if len(parts) != 3 or not _token.fullmatch(parts[0]) or parts[2] not in ("HTTP/1.1", "HTTP/1.0"):
-            raise _malformed("the request line cannot be read")
+            raise _malformed("the request line is invalid")
         headers = _headers_of(lines[1:])
         length = _length_of(headers)
         self._left = length
@@ -116,10 +116,10 @@ class Connection:
                 yield data
             return
         while True:
-            found = _chunk_size.fullmatch(self._line())
-            if not found:
-                raise _malformed("the size of a chunk cannot be read")
-            size = int(found[1], 16)
+            match = _chunk_size.fullmatch(self._line())
+            if not match:
+                raise _malformed("the size of a chunk is invalid")
+            size = int(match[1], 16)
             if size == 0:
                 break
             while size > 0:
@@ -129,7 +129,7 @@ class Connection:
                 size -= len(data)
                 yield data
             if self._line():
-                raise _malformed("a chunk does not end where it says")
+                raise _malformed("a chunk is longer or shorter than its size")
         while self._line():
             pass
         self._left = 0
@@ -150,13 +150,13 @@ def _headers_of(lines):
     for line in lines:
         name, colon, value = line.partition(":")
         if not colon or not _token.fullmatch(name):
-            raise _malformed("a header cannot be read")
+            raise _malformed("a header is invalid")
         name = name.lower()
         value = value.strip(" \t")
         if name not in headers:
             headers[name] = value
         elif name == "content-length" and headers[name] != value:
-            raise _malformed("the length of the body is given twice")
+            raise _malformed("the request has two content-length headers")
         elif name not in _single:
             headers[name] += ("; " if name == "cookie" else ", ") + value
     return headers
@@ -167,12 +167,12 @@ def _length_of(headers):
     length = headers.get("content-length")
     if coding is not None:
         if coding.lower() != "chunked" or length is not None:
-            raise _malformed("the length of the body cannot be told")
+            raise _malformed("transfer-encoding must be chunked, without content-length")
         return None
     if length is None:
         return 0
     if not length.isascii() or not length.isdigit() or len(length) > 15:
-        raise _malformed("the length of the body cannot be read")
+        raise _malformed("content-length is not a number")
     return int(length)
 
 

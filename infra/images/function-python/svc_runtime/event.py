@@ -5,7 +5,7 @@ import re
 import urllib.parse
 import uuid
 
-_given_id = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_request_id_pattern = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 class RequestError(Exception):
@@ -29,8 +29,8 @@ class Context(dict):
 
 def request_id_of(headers):
     """The caller's request id, or a new one."""
-    given = headers.get("x-request-id", "")
-    return given if _given_id.fullmatch(given) else str(uuid.uuid4())
+    request_id = headers.get("x-request-id", "")
+    return request_id if _request_id_pattern.fullmatch(request_id) else str(uuid.uuid4())
 
 
 def event_of(body, content_type):

@@ -26,10 +26,10 @@ def log(level, msg, **fields):
     if current is not None:
         entry["requestId"] = current
     line = json.dumps({**entry, **fields}, ensure_ascii=False, default=str) + "\n"
-    left = memoryview(line.encode("utf-8", "replace"))
+    rest = memoryview(line.encode("utf-8", "replace"))
     with _lock:
-        while left:
-            left = left[os.write(_output, left) :]
+        while rest:
+            rest = rest[os.write(_output, rest) :]
 
 
 def stack_of(error):
@@ -37,14 +37,14 @@ def stack_of(error):
     import traceback
 
     frames = error.__traceback__
-    own = os.path.dirname(__file__)
-    while frames is not None and _is_ours(frames.tb_frame.f_code.co_filename, own):
+    runtime_folder = os.path.dirname(__file__)
+    while frames is not None and _is_runtime_file(frames.tb_frame.f_code.co_filename, runtime_folder):
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
 
 
-def _is_ours(file, own):
-    return file.startswith((own, "<frozen importlib"))
+def _is_runtime_file(file, runtime_folder):
+    return file.startswith((runtime_folder, "<frozen importlib"))
 
 
 class _Writer:
@@ -123,5 +123,5 @@ def die(message, error=None):
 
 def summary_of(error):
     """An error in one line, in Python's own form."""
-    said = str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    message = str(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

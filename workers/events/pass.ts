@@ -25,39 +25,39 @@ export interface TurnDependencies {
   intervalMs: number;
 }
 
-/** The result of one turn. */
-export interface Turn {
+/** The result of one pass. */
+export interface PassResult {
   /** New events. */
   added: number;
-  /** Whether another turn has to follow at once. */
+  /** Whether another pass has to follow at once. */
   more: boolean;
-  /** Why events could not be marked as done or read; the turn succeeded otherwise. */
+  /** Why events could not be marked as done or read; the pass succeeded otherwise. */
   problem?: string;
 }
 
-/** The time after which a turn ends, so that other functions get theirs. */
+/** The time after which a pass ends, so that other functions are not delayed. */
 const sliceMs = 5_000;
 /** Time-out of one complete reading. */
 const readLimitMs = 30_000;
 const markBatch = 200;
-/** A turn that found events checks this many times more, at this interval, before it closes the connection. */
+/** A pass that found events checks this many times more, at this interval, before it closes the connection. */
 const idleChecksMax = 4;
 const idleCheckMs = 50;
 
-/** A newer turn began, or the settings of the source changed. */
+/** A newer pass began, or the settings of the source changed. */
 const overtaken = Symbol('overtaken');
 
 /**
- * Takes one turn with an open source: marks delivered events as done, which makes room, and then reads, if a reading is
+ * Runs one pass over an open source: marks delivered events as done, which makes room, and then reads, if a reading is
  * due or the last one left events in the source. Repeats both until nothing is left to do or the time is up.
  * @throws SourceError when the source fails
  */
-export async function takeTurn(
+export async function runPass(
   dependencies: TurnDependencies,
   source: EventSource,
   state: EventSourceState,
   signal: AbortSignal,
-): Promise<Turn> {
+): Promise<PassResult> {
   const { clock, intervalMs } = dependencies;
   const started = clock.monotonic();
   const ageMs = state.polledAt === null ? Infinity : state.readAt.getTime() - state.polledAt.getTime();
@@ -66,7 +66,7 @@ export async function takeTurn(
   let problem: string | undefined;
   let idleChecks = 0;
   let { unmarkedLeft } = state;
-  const turn = (more: boolean): Turn => ({ added, more, ...(problem !== undefined && { problem }) });
+  const result = (more: boolean): PassResult => ({ added, more, ...(problem !== undefined && { problem }) });
 
   while (!signal.aborted && clock.monotonic() - started < sliceMs) {
     if (unmarkedLeft) unmarkedLeft = await recallUnmarked(dependencies.pool, state, markBatch);
@@ -75,7 +75,7 @@ export async function takeTurn(
     let polledCount = 0;
     if (readDue) {
       const polled = await readOnce(dependencies, source, state, signal);
-      if (polled === overtaken) return turn(true);
+      if (polled === overtaken) return result(true);
       if (polled) {
         polledCount = polled.added;
         readDue = polled.more;
@@ -85,10 +85,10 @@ export async function takeTurn(
     added += polledCount;
     idleChecks = polledCount + marked.count > 0 ? 0 : idleChecks + 1;
     // After events were added, their acknowledgements follow soon.
-    if (idleChecks > 0 && (added === 0 || idleChecks > idleChecksMax)) return turn(false);
+    if (idleChecks > 0 && (added === 0 || idleChecks > idleChecksMax)) return result(false);
     if (idleChecks > 0) await clock.sleep(idleCheckMs, signal);
   }
-  return turn(true);
+  return result(true);
 }
 
 /** Marks one batch of delivered events as done in the source. */
