@@ -1,6 +1,7 @@
 import { volumeCreate, volumeUpdate, volumeView } from '../../runtime/contracts/api/volumes.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Volume } from '../../runtime/contracts/resources/volume.ts';
+import { checkVolumeName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkBytes } from '../../runtime/domain/quantity.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
@@ -29,7 +30,8 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
         summary: 'Creates a volume that apps, functions and jobs can mount.',
         body: volumeCreate,
         async prepare({ body }) {
-          const { name: _, ...spec } = body;
+          const { name, ...spec } = body;
+          checkVolumeName(name);
           checkBytes(spec.size, 'size', { min: minSize });
           await checkStorageClass(kube, spec.storageClass);
           return { spec };

@@ -2,8 +2,9 @@ import { kinds } from '../contracts/resources/kinds.ts';
 import type { Volume, VolumeMount } from '../contracts/resources/volume.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { checkClaims } from '../kube/volume-claims.ts';
 
-/** Checks the paths of mounts, and that their volumes exist. @throws Problem `invalid_value` */
+/** Checks the paths of mounts, and that their volumes exist and have the storage of their name. @throws Problem `invalid_value` */
 export async function checkMounts(
   kube: Pick<KubeClient, 'get'>,
   namespace: string,
@@ -20,6 +21,7 @@ export async function checkMounts(
     if (volume?.metadata.deletionTimestamp === undefined && volume) continue;
     throw refusal(`There is no volume "${name}" in this environment. Create it with \`svc volume create\`.`);
   }
+  await checkClaims(kube, namespace, mounts);
 }
 
 function refusal(message: string): Problem {

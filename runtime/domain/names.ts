@@ -48,6 +48,21 @@ export function checkWorkloadName(name: string, field = 'name'): string {
   return name;
 }
 
+/**
+ * Whether the platform gives this name to the claim of a managed service (`data-<service>-0`) or of a function's packages
+ * (`function-<function>-dependencies-<digest>`). Pure.
+ */
+export function isReservedClaimName(name: string): boolean {
+  return /^data-.+-0$/.test(name) || /^function-.+-dependencies-/.test(name);
+}
+
+/** Checks a volume's name, which its claim has too. @throws Problem `invalid_value` */
+export function checkVolumeName(name: string): string {
+  checkWorkloadName(name);
+  if (!isReservedClaimName(name)) return name;
+  return refuse('name', `"${name}" is reserved for the storage of services and functions; choose another name.`);
+}
+
 /** Checks a project's name: no `--`, which separates app and namespace in host names (decision 0001). */
 export function checkProjectName(name: string, field = 'name'): string {
   if (!dnsLabel.test(name) || name.includes('--')) {

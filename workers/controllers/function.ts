@@ -15,6 +15,7 @@ import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { checkClaims } from '../../runtime/kube/volume-claims.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
@@ -62,6 +63,7 @@ export function functionController(options: FunctionControllerOptions): Controll
     const { workload: existing, identity } = await ensureIdentity(kube, object);
     const { spec } = existing;
     if (spec.image !== undefined) checkImageProject(spec.image, identity, config.builds);
+    await checkClaims(kube, identity.namespace, spec.volumes);
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
     await holdClaims(kube, existing, host === undefined ? [] : [host]);
     const gate = gateStep(existing, clock.now());

@@ -16,6 +16,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { checkClaims } from '../../runtime/kube/volume-claims.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { createOnly } from './batch-run.ts';
 import { pastRuns } from './job-history.ts';
@@ -52,6 +53,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
   const reconcileObject = async (object: Stored<JobResource>, { builds }: PlatformConfigSpec) => {
     const { workload, identity } = await ensureIdentity(kube, object);
     checkImageProject(workload.spec.image, identity, builds);
+    await checkClaims(kube, identity.namespace, workload.spec.volumes);
     await holdClaims(kube, workload);
     await records.project({ ...identity, kind: 'Job', gated: false });
     await ensureSchedule(workload, identity);

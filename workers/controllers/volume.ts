@@ -4,6 +4,7 @@ import { kinds, workloadResources } from '../../runtime/contracts/resources/kind
 import type { Volume } from '../../runtime/contracts/resources/volume.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { checkVolumeName } from '../../runtime/domain/names.ts';
 import { parseBytes } from '../../runtime/domain/quantity.ts';
 import { ChildError, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
@@ -34,6 +35,8 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
     const { workload: volume, identity } = await ensureIdentity(kube, object);
     const { name, namespace } = identity;
     const before = await kube.get<VolumeClaim>(kinds.PersistentVolumeClaim, name, namespace);
+    // A service that is created later would take the claim for its own data.
+    if (!before) checkVolumeName(name);
     const className = before?.spec.storageClassName ?? volume.spec.storageClass;
     const storageClass =
       className === undefined ? undefined : await kube.get<StorageClass>(kinds.StorageClass, className);

@@ -71,6 +71,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Namespace, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
     rule(kinds.StorageClass, watch),
+    // To judge whose storage a workload mounts.
+    rule(kinds.PersistentVolumeClaim, ['get']),
     // To show who mounts a volume, and the logs of a job's runs.
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),

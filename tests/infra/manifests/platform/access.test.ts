@@ -31,6 +31,7 @@ const needed: Record<ProcessName, string[]> = {
     `get,list,create,update,delete ${platform}/volumes`,
     `get,list,create,delete ${platform}/services`,
     'get,list storage.k8s.io/storageclasses',
+    'get /persistentvolumeclaims',
     'list /pods',
     'get /pods/log',
     `get,create,delete ${platform}/workloadnames`,
