@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { equalInConstantTime } from '../../runtime/domain/constant-time.ts';
-import { listen } from '../../runtime/process/listening.ts';
+import { close, listen } from '../../runtime/process/listening.ts';
 import type { ImageStore } from './node/images.ts';
 
 export interface ImageUploadOptions {
@@ -98,14 +98,7 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
   };
 
   const server = createServer((request, response) => void respond(request, response));
-  return {
-    start: (port) => listen(server, port, '127.0.0.1'),
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close').catch(() => undefined);
-    },
-  };
+  return { start: (port) => listen(server, port, '127.0.0.1'), stop: () => close(server) };
 }
 
 function decodeName(text: string): string {

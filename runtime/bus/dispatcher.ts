@@ -90,15 +90,19 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     endSleep = undefined;
   };
 
+  const handOverDue = async () => {
+    const due = await dueKinds(pool, names);
+    for (const queue of queues.filter(({ name }) => due.has(name))) {
+      while (!stopping.signal.aborted && (await handOver(queue))) continue;
+    }
+  };
+
   const run = async () => {
     let failing = false;
     while (!stopping.signal.aborted) {
       woken = false;
       try {
-        const due = await dueKinds(pool, names);
-        for (const queue of queues.filter(({ name }) => due.has(name))) {
-          while (!stopping.signal.aborted && (await handOver(queue))) continue;
-        }
+        await handOverDue();
         if (failing) log.info('dispatcher works again');
         failing = false;
       } catch (error) {

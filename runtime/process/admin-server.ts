@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { listen } from './listening.ts';
+import { close, listen } from './listening.ts';
 
 export interface AdminServerOptions {
   /** 0 selects a free port, which `start` returns. */
@@ -70,10 +69,7 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
   return {
     start: () => listen(server, options.port, options.host),
     async stop() {
-      if (!server.listening) return;
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+      if (server.listening) await close(server);
     },
   };
 }

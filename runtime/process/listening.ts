@@ -1,16 +1,25 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
 import type { Clock } from '../domain/clock.ts';
 
 /**
  * Starts to listen on a port; 0 lets the system choose one. @param host default: all interfaces @returns the port
  * @throws Error when the port is in use
  */
-export async function listen(server: Server, port: number, host?: string): Promise<number> {
+export async function listen(server: Server | SecureServer, port: number, host?: string): Promise<number> {
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address();
   return typeof address === 'object' && address ? address.port : port;
+}
+
+/** Stops a server at once: it refuses new connections and closes all others. */
+export async function close(server: Server | SecureServer): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
 }
 
 /**

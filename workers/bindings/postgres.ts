@@ -11,11 +11,17 @@ const nameBytesMax = 63;
 /** The databases of every managed server; PUBLIC can connect to them by default. */
 const defaultDatabases = ['postgres', 'template1', 'svc'];
 
-/**
- * A PostgreSQL server for bindings. Objects in a database belong to a role `<database>_owner` without login, which is the
- * session role of each user of the database. So deleting a user changes no owner. @throws BindingError
- */
-export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
+/** Connections of the registered admin to a server. */
+interface Session {
+  /** Runs a statement in the admin's database. */
+  run(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Runs statements in another database, on a connection of their own. */
+  runIn(database: string, statements: readonly string[]): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** @throws BindingError, as all functions of the session do */
+async function openSession(target: ServerTarget): Promise<Session> {
   const open = async (database: string) => {
     const client = new pg.Client({
       host: target.address,
@@ -35,23 +41,35 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
     });
     return client;
   };
-  const admin = await open(target.credentials.database ?? 'postgres');
-
-  const run = async (text: string, values: readonly unknown[] = [], client = admin) => {
+  const query = async (client: pg.Client, text: string, values: readonly unknown[] = []) => {
     try {
       return (await client.query<Record<string, unknown>>(text, [...values])).rows;
     } catch (error) {
       throw toBindingError(error);
     }
   };
-  const runIn = async (database: string, statements: readonly string[]) => {
-    const client = await open(database);
-    try {
-      for (const statement of statements) await run(statement, [], client);
-    } finally {
-      await client.end();
-    }
+  const admin = await open(target.credentials.database ?? 'postgres');
+  return {
+    run: (text, values) => query(admin, text, values),
+    async runIn(database, statements) {
+      const client = await open(database);
+      try {
+        for (const statement of statements) await query(client, statement);
+      } finally {
+        await client.end();
+      }
+    },
+    end: () => admin.end(),
   };
+}
+
+/**
+ * A PostgreSQL server for bindings. Objects in a database belong to a role `<database>_owner` without login, which is the
+ * session role of each user of the database. So deleting a user changes no owner. @throws BindingError
+ */
+export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
+  const session = await openSession(target);
+  const run: Session['run'] = (text, values) => session.run(text, values);
   const [self] = await run(`SELECT rolname AS name, rolsuper AS super FROM pg_roles WHERE rolname = current_user`);
   const superuser = self?.['super'] === true;
 
@@ -111,7 +129,7 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
       }
       await run(`GRANT CONNECT, TEMPORARY ON DATABASE ${identifier(database)} TO ${user}`);
       const databaseOwner = identifier((await ownerOf(database)) ?? '');
-      await runIn(database, [grantExisting(user), ...grantFuture(databaseOwner, user)]);
+      await session.runIn(database, [grantExisting(user), ...grantFuture(databaseOwner, user)]);
     },
 
     async deleteUser(username, database) {
@@ -122,12 +140,15 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
       await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, [username]);
       const databaseOwner = await ownerOf(database);
       if (databaseOwner !== undefined) {
-        await runIn(database, [`REASSIGN OWNED BY ${user} TO ${identifier(databaseOwner)}`, `DROP OWNED BY ${user}`]);
+        await session.runIn(database, [
+          `REASSIGN OWNED BY ${user} TO ${identifier(databaseOwner)}`,
+          `DROP OWNED BY ${user}`,
+        ]);
       }
       await run(`DROP ROLE ${user}`);
     },
 
-    close: () => admin.end(),
+    close: () => session.end(),
   };
 }
 

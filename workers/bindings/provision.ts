@@ -90,7 +90,8 @@ export function createProvisioner(dependencies: Dependencies) {
       binding: FunctionBinding,
       service: Stored<ServiceResource>,
     ): Promise<Plan> {
-      return planBinding(record, spec, binding, service, (await readCredentials(kube, service)) ?? {});
+      const admin = (await readCredentials(kube, service)) ?? {};
+      return planBinding(record, service, { spec, binding, admin });
     },
 
     /**
@@ -138,10 +139,8 @@ export function createProvisioner(dependencies: Dependencies) {
 /** Pure. */
 function planBinding(
   record: BindingRecord,
-  spec: FunctionSpec,
-  binding: FunctionBinding,
   service: Stored<ServiceResource>,
-  admin: ServiceCredentials,
+  { spec, binding, admin }: { spec: FunctionSpec; binding: FunctionBinding; admin: ServiceCredentials },
 ): Plan {
   const { type, external } = service.spec;
   const registeredBucket = external && type === 'minio' ? admin.bucket : undefined;

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../../runtime/domain/clock.ts';
+import { close, listen } from '../../../runtime/process/listening.ts';
 import { kubeconfigOf, loadAccess, writeSecret } from './access.ts';
 import { createAdmission } from './admission.ts';
 import { createAuthentication } from './authentication.ts';
@@ -102,13 +102,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     // A watch may be silent for a long time.
     Object.assign(server, { requestTimeout: 0, keepAliveTimeout: 90_000 });
     store.open();
-    try {
-      await once(server.listen(port, address), 'listening');
-    } catch (error) {
+    const actual = await listen(server, port, address).catch((error: unknown) => {
       store.close();
       throw error;
-    }
-    const actual = (server.address() as AddressInfo).port;
+    });
     const url = `https://${address}:${actual}`;
     store.subscribe('/namespaces', ({ type, object }) => {
       if (type !== 'ADDED') return;
@@ -125,9 +122,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       cleanup.stop();
       stopping.abort();
       await expiring;
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+      await close(server);
       store.close();
     };
     running = { url, end };

@@ -15,7 +15,7 @@ const defaultBackOff = { baseMs: 10_000, maxMs: 300_000 };
 const stableMs = 600_000;
 
 /** How the runs of a container affect its pod. */
-interface PodHooks {
+export interface PodHooks {
   /** Called after each change of the slot. */
   report: () => void;
   /** Called with the pod that was stored with other ports. */
