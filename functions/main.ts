@@ -63,7 +63,7 @@ import {
 } from './webhooks/deployment-completion.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
 import { createRateLimit } from './webhooks/rate-limit.ts';
-import { createSettle } from './webhooks/settle.ts';
+import { createDeliveryHandler } from './webhooks/delivery-handler.ts';
 import { createTokenStore } from './webhooks/token-store.ts';
 import { createVerifySecretUrl, createVerifyWebhook } from './webhooks/verify.ts';
 
@@ -187,7 +187,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       deployments,
       registry,
       baseUrl,
-      settle: createSettle({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
+      handleDelivery: createDeliveryHandler({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
       verifySecretUrl: createVerifySecretUrl({ pool }),
       limit: createRateLimit({ clock, rate: config.webhookRate }),
     }),

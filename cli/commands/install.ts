@@ -96,8 +96,8 @@ function printInstallation(context: Context, flags: InstallFlags, settings: Plat
 const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
 
 /** Traefik drops X-Forwarded-For from addresses that it does not trust, so the checkers would not see it. */
-function trustHint({ others, entryPoints }: PlatformSettings): string {
-  const trusted = others.trustedProxies?.join();
+function trustHint({ optional, entryPoints }: PlatformSettings): string {
+  const trusted = optional.trustedProxies?.join();
   const flags = entryPoints.map((name) => `--entryPoints.${name}.forwardedHeaders.trustedIPs=${trusted}`);
   return `configure Traefik to trust the proxies too: ${flags.join(' ')}`;
 }
@@ -141,7 +141,7 @@ function settingsBody(flags: InstallFlags, version: string, installed: Partial<N
       entryPoints:
         flags.entryPoint.length > 0 ? [...flags.entryPoint] : [flags.scheme === 'http' ? 'web' : 'websecure'],
       ...(ingressAddress !== undefined && { ingressAddress }),
-      others: {
+      optional: {
         ...(flags.profile !== undefined && { profile: flags.profile }),
         ...(flags.trustedProxy.length > 0 && { trustedProxies: networksOf('--trusted-proxy', flags.trustedProxy) }),
         ...buildsOf(flags, version),
@@ -225,7 +225,7 @@ function registriesOf({ npmRegistry: npm, pypiIndex: pypi }: InstallFlags) {
 }
 
 /** The build settings; without a registry an installation keeps its own. */
-function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['others'], 'builds'> {
+function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['optional'], 'builds'> {
   const image = flags.imageBuilder ?? registryImage(flags, 'builder', version);
   const registry = flags.buildRegistry ?? (flags.registry && `${flags.registry}/builds`);
   if (image === undefined && registry === undefined && !hasBuildFlag(flags)) return {};

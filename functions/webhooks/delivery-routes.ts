@@ -24,12 +24,12 @@ import { findReceiver } from '../../runtime/records/webhooks.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { checkEnabled } from './enabled.ts';
 import type { WebhookEvent } from './event.ts';
-import type { IncomingDelivery, Settle } from './settle.ts';
+import type { IncomingDelivery, HandleDelivery } from './delivery-handler.ts';
 
 /** The delivery log of an app's webhook, redelivery and tests. */
 export function createDeliveryRoutes(
   apps: ObjectRoutes<App>,
-  { pool, settle }: { pool: Pool; settle: Settle },
+  { pool, handleDelivery }: { pool: Pool; handleDelivery: HandleDelivery },
 ): Route[] {
   const tag = 'webhooks';
   const findDelivery = async (workloadId: Id, id: string): Promise<FullDelivery> => {
@@ -104,7 +104,7 @@ export function createDeliveryRoutes(
           deliveryId: newId(),
           redeliveryOf: previous.id,
         };
-        const { delivery, verdict } = await settle(incoming, () => previous.webhookEvent as WebhookEvent);
+        const { delivery, verdict } = await handleDelivery(incoming, () => previous.webhookEvent as WebhookEvent);
         const view = deliveryToView(await findDelivery(receiver.workloadId, delivery));
         return { status: 200, body: view, audit: { redelivery: delivery, verdict } };
       },
@@ -125,7 +125,7 @@ export function createDeliveryRoutes(
         const body = JSON.stringify(request.body);
         const bodyBytes = Buffer.byteLength(body);
         const incoming = { app: name, namespace, receiver, sender: 'test', actor, body, bodyBytes, dryRun: true };
-        const { delivery } = await settle(incoming, () => testEvent(request.body));
+        const { delivery } = await handleDelivery(incoming, () => testEvent(request.body));
         return { status: 200, body: deliveryToView(await findDelivery(receiver.workloadId, delivery)) };
       },
     }),

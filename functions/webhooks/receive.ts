@@ -10,7 +10,7 @@ import type { RateLimit } from './rate-limit.ts';
 import { deploymentReply } from './reply.ts';
 import { deployWebhookSchema, secretUrlSchema } from './schema.ts';
 import { secretUrlSenders, senderOf } from './senders/all.ts';
-import type { Settle, Settled } from './settle.ts';
+import type { HandleDelivery, DeliveryOutcome } from './delivery-handler.ts';
 import { header, type Headers } from './signatures.ts';
 import { areValidNames, type VerifiedWebhook, type VerifySecretUrl, type VerifyWebhook } from './verify.ts';
 
@@ -18,7 +18,7 @@ export interface ReceiveDependencies {
   verify: VerifyWebhook;
   verifySecretUrl: VerifySecretUrl;
   limit: RateLimit;
-  settle: Settle;
+  handleDelivery: HandleDelivery;
   deployments: Pick<DeploymentWaiter, 'wait'>;
   registry: Registry;
   /** The public address of the management API. */
@@ -47,7 +47,7 @@ interface ReceivedRequest {
  * response about the body would show that the app exists.
  */
 export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] {
-  const { verify, verifySecretUrl, limit, settle, deployments, registry, baseUrl } = dependencies;
+  const { verify, verifySecretUrl, limit, handleDelivery, deployments, registry, baseUrl } = dependencies;
   const requests = new Counter({
     name: 'webhook_requests_total',
     help: 'Requests to deploy webhooks, by sender and verdict.',
@@ -105,35 +105,35 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
       body: maskBody(rawBody, parsed.body, secrets),
       bodyBytes: rawBody.length,
     };
-    const settled = await settle(incoming, () => {
+    const outcome = await handleDelivery(incoming, () => {
       if (parsed.error !== undefined) throw parsed.error;
       return cleanEvent(read(), secrets);
     }).catch((error: unknown) => {
       if (error instanceof Problem) requests.inc({ sender, verdict: 'refused' });
       throw error;
     });
-    const { verdict, delivery, reason } = settled;
+    const { verdict, delivery, reason } = outcome;
     requests.inc({ sender, verdict });
     // Part of the request's own log line: a second line would cost as much as the rest of the handler without its SQL.
     const deployment =
-      settled.verdict === 'ignored'
+      outcome.verdict === 'ignored'
         ? { reason }
-        : { deploymentId: settled.deployment.id, revision: settled.deployment.revision };
+        : { deploymentId: outcome.deployment.id, revision: outcome.deployment.revision };
     log.setBindings({ ...at, sender, verdict, delivery, ...deployment });
-    return replyTo(request, receiver.project, settled);
+    return replyTo(request, receiver.project, outcome);
   };
 
   const replyTo = async (
     { signal, waitSeconds }: ReceivedRequest,
     project: string,
-    settled: Settled,
+    outcome: DeliveryOutcome,
   ): Promise<RouteReply> => {
-    if (settled.verdict === 'ignored') return { status: 200, body: { status: 'ignored', reason: settled.reason } };
-    const { id, revision, state } = settled.deployment;
+    if (outcome.verdict === 'ignored') return { status: 200, body: { status: 'ignored', reason: outcome.reason } };
+    const { id, revision, state } = outcome.deployment;
     const statusUrl = `${baseUrl}/api/v1/projects/${project}/deployments/${id}`;
     const waited = waitSeconds > 0;
     const current = waited ? await deployments.wait(id, waitSeconds * 1_000, signal) : undefined;
-    return deploymentReply(current ?? { id, revision, state, reason: settled.reason }, { statusUrl, waited });
+    return deploymentReply(current ?? { id, revision, state, reason: outcome.reason }, { statusUrl, waited });
   };
 
   return [

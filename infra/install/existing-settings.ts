@@ -8,7 +8,7 @@ import {
 } from '../../runtime/contracts/resources/platform-config.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { otherSettings, type PlatformImages, type PlatformSettings } from '../manifests/platform/settings.ts';
+import { optionalSettings, type PlatformImages, type PlatformSettings } from '../manifests/platform/settings.ts';
 
 /** The images that every installation needs. */
 export type NeededImages = Pick<PlatformImages, 'platform' | 'functionNode' | 'postgres' | 'redis'>;
@@ -38,11 +38,11 @@ interface WithPods extends KubeObject {
 export function withCurrent(requested: PlatformSettings, live: KubeObject | undefined): PlatformSettings {
   const stored = newestGoodSettings(live as PlatformConfig | undefined);
   if (!stored) return requested;
-  const { images, others } = requested;
+  const { images, optional } = requested;
   const { python } = stored.runtimeImages;
   const { mysql, minio, mongodb } = stored.serviceImages ?? {};
-  const current = Object.entries(stored).filter(([name]) => otherSettings.some((other) => other === name));
-  const packageRegistries = { ...stored.packageRegistries, ...others.packageRegistries };
+  const current = Object.entries(stored).filter(([name]) => optionalSettings.some((other) => other === name));
+  const packageRegistries = { ...stored.packageRegistries, ...optional.packageRegistries };
   return {
     ...requested,
     images: {
@@ -52,11 +52,11 @@ export function withCurrent(requested: PlatformSettings, live: KubeObject | unde
       ...(mongodb !== undefined && { mongodb }),
       ...images,
     },
-    others: {
+    optional: {
       ...Object.fromEntries(current),
-      ...others,
+      ...optional,
       ...(Object.keys(packageRegistries).length > 0 && { packageRegistries }),
-      ...(others.builds && stored.builds && { builds: currentBuilds(others.builds, stored.builds) }),
+      ...(optional.builds && stored.builds && { builds: currentBuilds(optional.builds, stored.builds) }),
     },
   };
 }

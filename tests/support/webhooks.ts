@@ -5,7 +5,7 @@ import { createBuildsReader } from '../../functions/webhooks/build-registry.ts';
 import type { WebhookDependencies } from '../../functions/webhooks/handler.ts';
 import { createDeploymentWaiter, type DeploymentWaiter } from '../../functions/webhooks/deployment-completion.ts';
 import { createRateLimit, type WebhookRate } from '../../functions/webhooks/rate-limit.ts';
-import { createSettle } from '../../functions/webhooks/settle.ts';
+import { createDeliveryHandler } from '../../functions/webhooks/delivery-handler.ts';
 import type { TokenStore } from '../../functions/webhooks/token-store.ts';
 import { createVerifySecretUrl, createVerifyWebhook } from '../../functions/webhooks/verify.ts';
 import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
@@ -39,7 +39,7 @@ export function webhookParts({
     limit: createRateLimit({ clock, rate }),
     deployments: createDeploymentWaiter({ pool, clock }),
     notifier,
-    settle: createSettle({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
+    handleDelivery: createDeliveryHandler({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
     baseUrl: 'http://console.test',
   };
 }

@@ -30,7 +30,7 @@ export interface Installation {
 /** The objects of an installation with these settings. Pure. */
 export function installation(settings: PlatformSettings): Installation {
   const processes = platformProcesses(settings);
-  const pace = probePace(settings.others.profile);
+  const pace = probePace(settings.optional.profile);
   const all = processNames.map((name) => processes[name]);
   return {
     namespace: systemNamespaceManifest(),
@@ -64,7 +64,7 @@ export function optionalManifests(settings: PlatformSettings): Manifest[] {
 
 /** The settings in the form of PlatformConfig. */
 export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec {
-  const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress, images, others } = settings;
+  const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress, images, optional } = settings;
   return {
     appsDomain,
     cluster,
@@ -83,6 +83,6 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
       ...(images.minio !== undefined && { minio: images.minio }),
       ...(images.mongodb !== undefined && { mongodb: images.mongodb }),
     },
-    ...others,
+    ...optional,
   };
 }

@@ -52,9 +52,9 @@ export const authzMemory: Readonly<Record<string, string>> = {
 
 /** The processes of an installation. Defaults of variables are in `runtime/process/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
-  const serverReplicas = settings.others.profile === 'nano' ? 1 : 2;
-  const probes = probePace(settings.others.profile);
-  const proxyArguments = trustedProxyArguments(settings.others.trustedProxies ?? []);
+  const serverReplicas = settings.optional.profile === 'nano' ? 1 : 2;
+  const probes = probePace(settings.optional.profile);
+  const proxyArguments = trustedProxyArguments(settings.optional.trustedProxies ?? []);
   return {
     'console-api': {
       name: 'console-api',

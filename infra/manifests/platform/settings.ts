@@ -1,7 +1,7 @@
 import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 
-/** Settings that an installation keeps when `svc install` runs again without their flags. */
-export const otherSettings = [
+/** Settings of PlatformConfig that an installation keeps when `svc install` runs again without their flags. */
+export const optionalSettings = [
   'profile',
   'trustedProxies',
   'allowPrivateNetworks',
@@ -11,7 +11,7 @@ export const otherSettings = [
   'packageRegistries',
 ] as const;
 
-type OtherSetting = (typeof otherSettings)[number];
+type OptionalSetting = (typeof optionalSettings)[number];
 
 /** The settings of an installation. */
 export interface PlatformSettings {
@@ -27,8 +27,8 @@ export interface PlatformSettings {
   entryPoints: string[];
   /** The ingress's address inside the cluster. Without it, the platform cannot verify that a gate is on. */
   ingressAddress?: string;
-  /** Further settings of PlatformConfig, which describes them. */
-  others: Partial<Pick<PlatformConfigSpec, OtherSetting>>;
+  /** Settings of PlatformConfig that have a default. */
+  optional: Partial<Pick<PlatformConfigSpec, OptionalSetting>>;
   /** Whether a Prometheus operator collects the gate's metrics. */
   scrape: boolean;
   images: PlatformImages;

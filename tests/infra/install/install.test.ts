@@ -15,7 +15,7 @@ const settings: PlatformSettings = {
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
-  others: {},
+  optional: {},
   scrape: false,
   images: {
     platform: 'r.example.com/p:1',
@@ -288,7 +288,7 @@ t.test('the smallest profile has one replica of each process and no disruption b
     kube.all(kinds.PodDisruptionBudget).map(({ metadata }) => metadata.name),
     ['svc-authz', 'svc-interceptor'],
   );
-  const report = await install(kube, { others: { profile: 'nano' } }).done;
+  const report = await install(kube, { optional: { profile: 'nano' } }).done;
   t.same(
     report.updated,
     [
@@ -310,7 +310,7 @@ t.test('the smallest profile has one replica of each process and no disruption b
 t.test('a change of trusted proxies restarts only processes that use the clientâ€™s address', async (t) => {
   const kube = cluster();
   await install(kube).done;
-  const report = await install(kube, { others: { trustedProxies: ['10.0.0.0/8', '192.0.2.7/32'] } }).done;
+  const report = await install(kube, { optional: { trustedProxies: ['10.0.0.0/8', '192.0.2.7/32'] } }).done;
   t.same(report.updated, [
     'PlatformConfig platform',
     'Deployment svc-system/console-api',
@@ -321,7 +321,7 @@ t.test('a change of trusted proxies restarts only processes that use the clientâ
 
 t.test('settings without a flag keep their current values', async (t) => {
   const kube = cluster();
-  await install(kube, { others: { profile: 'nano' } }).done;
+  await install(kube, { optional: { profile: 'nano' } }).done;
   const since: Partial<PlatformConfig['spec']> = {
     profile: 'large',
     trustedProxies: ['192.0.2.7/32'],
@@ -347,7 +347,7 @@ t.test('settings without a flag keep their current values', async (t) => {
     { ...since, allowPrivateNetworks: ['10.0.0.0/8'] },
     'even before the controllers have accepted them',
   );
-  await install(kube, { others: { profile: 'small' } }).done;
+  await install(kube, { optional: { profile: 'small' } }).done;
   t.match(storedSettings(kube)?.spec, { ...since, profile: 'small' }, 'named settings are used');
 });
 
@@ -369,7 +369,7 @@ t.test('optional images, registries and build settings without a flag are kept',
     mongodb: 'mongo:8',
   };
   const packageRegistries = { npm: 'https://npm.example.com', pypi: 'https://pypi.example.com/simple' };
-  await install(kube, { images, others: { builds, packageRegistries } }).done;
+  await install(kube, { images, optional: { builds, packageRegistries } }).done;
   t.same(await installedImages(kube), settings.images);
   const again = install(kube);
   await again.done;
@@ -377,22 +377,22 @@ t.test('optional images, registries and build settings without a flag are kept',
   const image = 'r.example.com/b:2';
   const buildSettings = { image, registry: builds.registry, baseImages: { python: 'r.example.com/y:2' } };
   const npm = 'https://other.example.com';
-  const otherSettings = { builds: buildSettings, packageRegistries: { npm } };
-  await install(kube, { images: { ...settings.images, mysql: 'r.example.com/m:2' }, others: otherSettings }).done;
+  const optionalSettings = { builds: buildSettings, packageRegistries: { npm } };
+  await install(kube, { images: { ...settings.images, mysql: 'r.example.com/m:2' }, optional: optionalSettings }).done;
   t.match(storedSettings(kube)?.spec, {
     runtimeImages: { node: 'r.example.com/f:1', python: 'r.example.com/y:1' },
     serviceImages: { mysql: 'r.example.com/m:2', mongodb: 'mongo:8' },
     packageRegistries: { npm, pypi: packageRegistries.pypi },
     builds: { ...builds, image, baseImages: { node: 'r.example.com/n:1', python: 'r.example.com/y:2' } },
   });
-  await install(kube, { others: { builds: { ...buildSettings, registry: 'other.example.com/builds' } } }).done;
+  await install(kube, { optional: { builds: { ...buildSettings, registry: 'other.example.com/builds' } } }).done;
   t.equal(storedSettings(kube)?.spec.builds?.pushAddress, undefined, 'the address belonged to the other registry');
   t.same(await installedImages(fakeKube()), {});
 });
 
 t.test('a rejected edit of the settings is replaced by the active settings', async (t) => {
   const kube = cluster();
-  await install(kube, { others: { trustedProxies: ['192.0.2.7/32'] } }).done;
+  await install(kube, { optional: { trustedProxies: ['192.0.2.7/32'] } }).done;
   const stored = storedSettings(kube);
   if (!stored) throw new Error('there are no settings');
   const accepted = { generation: 1, spec: stored.spec };
@@ -411,7 +411,7 @@ t.test('invalid settings are refused before anything is changed', async (t) => {
     message: /appsDomain: "apps.example.com" cannot be changed to "other.example.com"/,
     hint: /kubectl delete platformconfig platform/,
   });
-  await t.rejects(install(kube, { others: { trustedProxies: ['0.0.0.0/0'] } }).done, {
+  await t.rejects(install(kube, { optional: { trustedProxies: ['0.0.0.0/0'] } }).done, {
     message: /matches all addresses/,
   });
   t.equal(writes(kube).length, before);

@@ -163,7 +163,7 @@ const { stores, platform } = installation({
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
-  others: {},
+  optional: {},
   scrape: false,
   images: { platform: image, functionNode: image, postgres: image, redis: image },
   adminEmail: 'admin@example.com',

@@ -11,7 +11,7 @@ const settings: PlatformSettings = {
   cluster: 'local',
   scheme: 'http',
   entryPoints: ['web'],
-  others: {},
+  optional: {},
   scrape: false,
   images: {
     platform: 'svc/platform:1',

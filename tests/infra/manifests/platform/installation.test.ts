@@ -12,7 +12,7 @@ const settings: PlatformSettings = {
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
-  others: {},
+  optional: {},
   scrape: false,
   images: {
     platform: 'registry.example.com/svc/platform:1',
@@ -339,7 +339,7 @@ t.test('secrets are files in the pods that need them, and never in variables', (
 
 t.test('only processes that use the client’s address get the trusted proxies', (t) => {
   const commands = (trustedProxies: string[]) =>
-    workloads({ others: { trustedProxies } }).map(
+    workloads({ optional: { trustedProxies } }).map(
       ([{ metadata }, { template }]) => [metadata.name, template.spec.containers[0]?.command?.slice(4) ?? []] as const,
     );
   for (const [name, given] of commands(['10.0.0.0/8', '192.0.2.7/32'])) {
@@ -348,7 +348,7 @@ t.test('only processes that use the client’s address get the trusted proxies',
     const isTrusted = parseTrustedProxies([...given]);
     t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [aware, aware, false], 'as they read them');
   }
-  t.same(find('PlatformConfig', 'platform', { others: { trustedProxies: ['10.0.0.0/8'], profile: 'nano' } }).spec, {
+  t.same(find('PlatformConfig', 'platform', { optional: { trustedProxies: ['10.0.0.0/8'], profile: 'nano' } }).spec, {
     ...(find('PlatformConfig', 'platform').spec as object),
     trustedProxies: ['10.0.0.0/8'],
     profile: 'nano',

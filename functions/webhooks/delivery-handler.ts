@@ -37,7 +37,7 @@ export interface IncomingDelivery {
 }
 
 /** The outcome of a delivery, and its id in the delivery log. */
-export type Settled = { delivery: Id } & (
+export type DeliveryOutcome = { delivery: Id } & (
   | { verdict: 'ignored'; reason: string }
   | { verdict: 'accepted' | 'duplicate' | 'skipped'; deployment: Acceptance; reason?: string | undefined }
 );
@@ -49,7 +49,7 @@ export type Settled = { delivery: Id } & (
  * @throws Problem as `decide` and `acceptDeployment`, and `invalid_webhook_token` when the proof is no longer valid; a dry
  * run records the Problem instead
  */
-export type Settle = (incoming: IncomingDelivery, read: () => WebhookEvent) => Promise<Settled>;
+export type HandleDelivery = (incoming: IncomingDelivery, read: () => WebhookEvent) => Promise<DeliveryOutcome>;
 
 export interface SettleOptions {
   pool: Pool;
@@ -59,11 +59,11 @@ export interface SettleOptions {
 }
 
 /** Deliveries that arrive while others are being accepted share a statement and its commit (decision 0034). */
-export function createSettle({ pool, notifier, readBuilds }: SettleOptions): Settle {
+export function createDeliveryHandler({ pool, notifier, readBuilds }: SettleOptions): HandleDelivery {
   const acceptInBatch = createBatches({
     run: (requests: readonly DeliveredRequest[]) => acceptDeliveries(pool, requests),
   });
-  const ignore = async (log: LoggedDelivery, reason: string, status = 200): Promise<Settled> => {
+  const ignore = async (log: LoggedDelivery, reason: string, status = 200): Promise<DeliveryOutcome> => {
     const delivery = await insertDelivery(pool, { ...log, verdict: 'ignored', status, reason });
     return { verdict: 'ignored', reason, delivery };
   };
