@@ -1,11 +1,12 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import type { Client, ClientOptions } from 'minio';
+import type { ClientOptions } from 'minio';
 import { z } from 'zod';
+import { textsOf, unescapeXml } from './xml.ts';
 
 /** The region of stores without regions. */
-const defaultRegion = 'us-east-1';
+export const defaultRegion = 'us-east-1';
 
 /** An S3 object store, with the keys to use it. */
 export interface ObjectStoreTarget {
@@ -42,11 +43,9 @@ interface StoreRequest {
 }
 
 export interface ObjectStore {
-  /** For the operations that have a method there; it rejects as `send` does. */
-  client: Client;
   /**
-   * Sends one signed request, for what `client` has no method.
-   * @throws ObjectStoreError when the store refuses, otherwise a connection error
+   * Sends one signed request. @returns the body of the response
+   * @throws ObjectStoreError when the store refuses or sends more than 4 MiB, otherwise a connection error
    */
   send: (request: StoreRequest) => Promise<string>;
   /** Closes the connections. */
@@ -67,8 +66,12 @@ export class ObjectStoreError extends Error {
 const pageKeysMax = 1_000;
 /** How long a store may be silent, while connecting and between two parts of a response. */
 const silenceMs = 30_000;
-/** A page of 1,000 keys of 1,024 escaped characters each takes 4 MB. */
-const responseBytesMax = 16 * 1024 ** 2;
+/** How long one response may take altogether: a store that sends a byte now and then is never silent. */
+const responseMs = 60_000;
+/** A page of 1,000 keys of 1,024 bytes, escaped, takes 3.4 MB; reading as much takes about 20 ms. */
+const responseBytesMax = 4 * 1024 ** 2;
+/** The successful responses of the requests that are sent here. */
+const successes = [200, 202, 204];
 
 /**
  * Prepares the use of an object store; connects with the first request.
@@ -92,7 +95,6 @@ export async function openObjectStore(target: ObjectStoreTarget, signal?: AbortS
     retryOptions: { disableRetry: true },
   });
   return {
-    client,
     async send({ method = 'GET', path: [bucket, ...rest], query = {}, headers = {}, body = '' }) {
       const search = Object.entries(query).map(([name, value]) => `${escape(name)}=${escape(value)}`);
       // A buffer, because the client takes the length of a string for its number of bytes.
@@ -105,7 +107,7 @@ export async function openObjectStore(target: ObjectStoreTarget, signal?: AbortS
         ...(rest.length > 0 && { objectName: rest.join('/') }),
         ...(search.length > 0 && { query: search.join('&') }),
       };
-      const response = await client.makeRequestAsync(options, bytes, [200, 202, 204], region);
+      const response = await client.makeRequestAsync(options, bytes, successes, region);
       return readText(response, signal);
     },
     close: () => agent.destroy(),
@@ -123,18 +125,19 @@ function createAgent(tls: boolean, address: string | undefined): HttpAgent {
 }
 
 /**
- * How the client sends its requests: with a time-out and a signal, without redirects. Responses of 300 and above reject
+ * How the client sends its requests: with time-outs and a signal, without redirects. All but the expected responses reject
  * the request here, because the client reads errors from XML only, hides those of 429 and 5xx, and has no size limit.
  */
 function createTransport(tls: boolean, signal: AbortSignal | undefined): NonNullable<ClientOptions['transport']> {
   const request = (options: RequestOptions, onResponse: (response: IncomingMessage) => void) => {
     const send = tls ? httpsRequest : httpRequest;
     let pendingResponse: IncomingMessage | undefined;
-    const outgoing = send({ ...options, timeout: silenceMs, ...(signal && { signal }) }, (response) => {
+    const limit = AbortSignal.any([AbortSignal.timeout(responseMs), ...(signal ? [signal] : [])]);
+    const outgoing = send({ ...options, timeout: silenceMs, signal: limit }, (response) => {
       pendingResponse = response;
       const { statusCode = 0 } = response;
-      if (statusCode < 300) return onResponse(response);
-      void readText(response, signal)
+      if (successes.includes(statusCode)) return onResponse(response);
+      void readText(response, limit)
         .then((text) => refusalOf(statusCode, text))
         .catch((error: unknown) => error)
         .then((error) => outgoing.emit('error', error));
@@ -155,7 +158,8 @@ async function readText(response: IncomingMessage, signal: AbortSignal | undefin
     for await (const chunk of response as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       if (bytes > responseBytesMax) {
-        throw new ObjectStoreError('ResponseTooLarge', `the response is larger than ${responseBytesMax} bytes`);
+        const limit = `${responseBytesMax / 1024 ** 2} MiB`;
+        throw new ObjectStoreError('ResponseTooLarge', `the store sent more than ${limit} in one response`);
       }
       chunks.push(chunk);
     }
@@ -215,27 +219,21 @@ function escape(text: string): string {
   );
 }
 
-/** The contents of all elements of a name; no element that is read here contains one of its own name. */
-function textsOf(xml: string, name: string): string[] {
-  return [...xml.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, 'gs'))].map(([, text = '']) => text);
-}
-
 function toObject(xml: string): ListedObject {
   const field = (name: string) => textsOf(xml, name)[0] ?? '';
   return {
     // Some stores write a space as `+`.
-    key: decodeURIComponent(field('Key').replaceAll('+', '%20')),
+    key: decodeKey(field('Key').replaceAll('+', '%20')),
     etag: unescapeXml(field('ETag')).replaceAll('"', ''),
     modified: field('LastModified'),
     size: Number(field('Size')),
   };
 }
 
-const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
-
-function unescapeXml(text: string): string {
-  return text.replace(/&(#x?)?(\w+);/g, (all, number: string | undefined, name: string) => {
-    if (number === undefined) return entities[name] ?? all;
-    return String.fromCodePoint(Number.parseInt(name, number === '#' ? 10 : 16));
-  });
+function decodeKey(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ObjectStoreError('BadListing', 'the listing contains a key that cannot be decoded');
+  }
 }

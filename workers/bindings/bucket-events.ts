@@ -1,5 +1,6 @@
 import { ObjectStoreError, type ObjectStore } from '../../runtime/services/object-store.ts';
 import { objectEvents } from '../../runtime/contracts/store-events.ts';
+import { textsOf } from '../../runtime/services/xml.ts';
 
 /** The webhook that a managed MinIO server is started with, see `infra/images/minio/start.sh`. */
 const webhookArn = 'arn:minio:sqs::SVC:webhook';
@@ -15,10 +16,12 @@ export async function setBucketEvents(store: ObjectStore, bucket: string, enable
   const resource = { path: [bucket], query: { notification: '' } } as const;
   try {
     const current = await store.send(resource);
-    const entries = [...current.matchAll(/<(Queue|Topic|CloudFunction)Configuration>.*?<\/\1Configuration>/gs)];
+    const entries = ['QueueConfiguration', 'TopicConfiguration', 'CloudFunctionConfiguration'].flatMap((name) =>
+      textsOf(current, name).map((xml) => `<${name}>${xml}</${name}>`),
+    );
     const isOurs = (xml: string) => xml.includes(`<Queue>${webhookArn}</Queue>`);
-    const platformEntries = entries.map(([xml]) => xml).filter(isOurs);
-    const foreign = entries.map(([xml]) => xml).filter((xml) => !isOurs(xml));
+    const platformEntries = entries.filter(isOurs);
+    const foreign = entries.filter((xml) => !isOurs(xml));
     const complete = platformEntries.some((xml) =>
       objectEvents.every((event) => xml.includes(`<Event>${event}</Event>`)),
     );

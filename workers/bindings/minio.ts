@@ -1,4 +1,5 @@
 import {
+  defaultRegion,
   listObjects,
   ObjectStoreError,
   openObjectStore,
@@ -41,7 +42,7 @@ export async function openMinio(target: ServerTarget): Promise<BoundServer> {
 
       async create(name) {
         try {
-          await store.client.makeBucket(name, region);
+          await createBucket(store, name, region);
         } catch (error) {
           if (isRefusal(error, 'BucketAlreadyOwnedByYou')) return;
           if (!isRefusal(error, 'AccessDenied')) throw toBindingError(error);
@@ -79,6 +80,13 @@ export async function openMinio(target: ServerTarget): Promise<BoundServer> {
   };
 }
 
+/** Amazon refuses a request that names its first region. @param region default the first */
+async function createBucket(store: ObjectStore, bucket: string, region = defaultRegion): Promise<void> {
+  const location = `<LocationConstraint>${region}</LocationConstraint>`;
+  const body = region === defaultRegion ? '' : `<CreateBucketConfiguration>${location}</CreateBucketConfiguration>`;
+  await store.send({ method: 'PUT', path: [bucket], body });
+}
+
 /** MinIO's extension of S3: deletes a bucket with everything in it, old versions and unfinished uploads included. */
 async function forceDelete(store: ObjectStore, bucket: string): Promise<void> {
   await store.send({ method: 'DELETE', path: [bucket], headers: { 'x-minio-force-delete': 'true' } });
@@ -88,10 +96,10 @@ async function emptyAndDelete(store: ObjectStore, bucket: string): Promise<void>
   for await (const page of listObjects(store, bucket)) {
     for (let start = 0; start < page.length; start += parallel) {
       const batch = page.slice(start, start + parallel);
-      await Promise.all(batch.map(({ key }) => store.client.removeObject(bucket, key)));
+      await Promise.all(batch.map(({ key }) => store.send({ method: 'DELETE', path: [bucket, key] })));
     }
   }
-  await store.client.removeBucket(bucket);
+  await store.send({ method: 'DELETE', path: [bucket] });
 }
 
 function isRefusal(error: unknown, code: string): boolean {

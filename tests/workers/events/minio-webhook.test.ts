@@ -23,6 +23,7 @@ import { setBucketEvents } from '../../../workers/bindings/bucket-events.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
 import { freePort } from '../../support/servers.ts';
 import { silentLog } from '../../support/log.ts';
+import { storeClient } from '../../support/store-client.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { eventWorld, type EventWorldOptions } from './event-world.ts';
 
@@ -34,6 +35,7 @@ const server = await storeServer(t, 'minio', { tells: { url: `${address}${path}`
 const target = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
 const store = await openObjectStore(target);
 t.teardown(() => store.close());
+const client = storeClient(target);
 
 /** The store retries every 3 s. */
 const heardMs = 60_000;
@@ -43,7 +45,7 @@ let buckets = 0;
 /** A function with a bucket as event source, whose store calls the platform's webhook once `listen` starts it. */
 async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   const bucket = `notified-${++buckets}`;
-  await store.client.makeBucket(bucket);
+  await client.makeBucket(bucket);
   t.equal(await setBucketEvents(store, bucket, true), true);
   const settings = { type: 'minio' as const, source: 'files', bucket };
   const sources: EventWorldOptions['sources'] = { minio: (request) => createMinioSource({ pool: made.pool })(request) };
@@ -85,8 +87,8 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
       });
     }
   };
-  const put = (key: string, body = key) => store.client.putObject(bucket, key, body);
-  const remove = (key: string) => store.client.removeObject(bucket, key);
+  const put = (key: string, body = key) => client.putObject(bucket, key, body);
+  const remove = (key: string) => client.removeObject(bucket, key);
   const look = async () => {
     await made.turn();
     const events = (await made.deliver()) as { event: string; key: string }[];

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap';
 import { listObjects, openObjectStore } from '../../../runtime/services/object-store.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
+import { storeClient } from '../../support/store-client.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { eventWorld, type EventWorldOptions } from './event-world.ts';
 
@@ -8,12 +9,13 @@ const server = await storeServer(t, 'minio');
 const target = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
 const store = await openObjectStore(target);
 t.teardown(() => store.close());
+const client = storeClient(target);
 
 let buckets = 0;
 
 async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   const bucket = `uploads-${++buckets}`;
-  await store.client.makeBucket(bucket);
+  await client.makeBucket(bucket);
   const settings = { type: 'minio' as const, source: 'files', bucket };
   const credentials = { type: 'minio' as const, ...target };
   // A page of the listing is small, so that there are several.
@@ -21,8 +23,8 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
     minio: (request) => createMinioSource({ pool: made.pool, pageKeys: 3 })(request),
   };
   const made = await eventWorld(t, { sources, settings, credentials, ...options });
-  const put = (key: string, body = key) => store.client.putObject(bucket, key, body);
-  const remove = (key: string) => store.client.removeObject(bucket, key);
+  const put = (key: string, body = key) => client.putObject(bucket, key, body);
+  const remove = (key: string) => client.removeObject(bucket, key);
   const look = async () => {
     await made.turn();
     return (await made.deliver()) as { event: string; key: string; size?: number }[];
@@ -119,8 +121,8 @@ t.test('a store that is down or refuses is reported without its keys, and recove
     t.notMatch(error, /battery-staple|correct-horse/);
   }
   bind(credentials);
-  await store.client.removeObject(bucket, 'one');
-  await store.client.removeBucket(bucket);
+  await client.removeObject(bucket, 'one');
+  await client.removeBucket(bucket);
   await turn();
   t.match((await state())?.error, /NoSuchBucket/);
   const { rows } = await pool.query('SELECT 1 FROM event_objects WHERE workload_id = $1', [id]);
