@@ -51,7 +51,7 @@ export type DeliveryOutcome = { delivery: Id } & (
  */
 export type HandleDelivery = (incoming: IncomingDelivery, read: () => WebhookEvent) => Promise<DeliveryOutcome>;
 
-export interface SettleOptions {
+export interface DeliveryHandlerOptions {
   pool: Pool;
   notifier: Pick<AcceptanceNotifier, 'add'>;
   /** Returns where builds push images; undefined when the installation builds nothing. */
@@ -59,7 +59,7 @@ export interface SettleOptions {
 }
 
 /** Deliveries that arrive while others are being accepted share a statement and its commit (decision 0034). */
-export function createDeliveryHandler({ pool, notifier, readBuilds }: SettleOptions): HandleDelivery {
+export function createDeliveryHandler({ pool, notifier, readBuilds }: DeliveryHandlerOptions): HandleDelivery {
   const acceptInBatch = createBatches({
     run: (requests: readonly DeliveredRequest[]) => acceptDeliveries(pool, requests),
   });

@@ -71,7 +71,11 @@ t.test('app create: failures end with 1 and the reason; --no-wait and --timeout 
   routes[`GET ${apps}/api/history`] = sequence({ body: { items: [rolling] } }, { body: { items: [ended] } });
   t.match(await run(create), { code: 1, stderr: /Revision 1 of api failed: nothing listens\nno database/ });
   routes[`GET ${apps}/api/history`] = { body: { items: [rolling] } };
-  t.match(await run(create), { code: 1, stderr: /App "api" failed: the host is taken/ }, 'it does not wait for ever');
+  t.match(
+    await run(create),
+    { code: 1, stderr: /App "api" failed: the host is taken/ },
+    'it stops waiting at the time-out',
+  );
 
   routes[`GET ${apps}/api`] = { body: { ...app, status: 'deploying' } };
   const failed = { ...deployment, revision: 1, status: 'failed', reason: 'ImagePullBackOff', current: false };
@@ -384,7 +388,7 @@ t.test('environments are bounded, and deleting one requires its name', async (t)
   t.match(await run(['environment', 'delete', 'staging', '--yes']), { code: 0, stderr: /staging is deleted/ });
 });
 
-t.test('with -o json every list is a bare array, also an empty one', async (t) => {
+t.test('every list is a bare array with -o json, also an empty one', async (t) => {
   const project = '/api/v1/projects/shop';
   const lists: [string[], string][] = [
     [['project', 'list'], '/api/v1/projects'],

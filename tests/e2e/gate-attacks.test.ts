@@ -62,14 +62,14 @@ t.test('1: no spelling of a header that the gate sets reaches the app from the c
   t.equal(seen['x-svc-key-prefix'], handleOf(key));
   t.equal(seen['x-svc-key-name'], undefined, 'a key without a name');
 
-  await t.test('nor with a preflight, which passes without a key', async (t) => {
+  await t.test('a preflight passes without a key, but carries no forged gate header to the app', async (t) => {
     const preflight = await ask({ ...sent, 'Access-Control-Request-Method': 'GET' }, 'OPTIONS');
     t.equal(preflight.status, 200);
     t.notMatch(preflight.body, forged);
     t.equal(seenBy(preflight)['x-svc-key-prefix'], undefined);
   });
 
-  await t.test('nor by HTTP/2', async (t) => {
+  await t.test('no forged gate header reaches the app over HTTP/2', async (t) => {
     const session = connectHttp2(platform.info.ingress);
     t.teardown(() => session.close());
     const lower = Object.entries(sent).map(([name, value]) => [name.toLowerCase(), value]);
@@ -87,7 +87,7 @@ t.test('1: no spelling of a header that the gate sets reaches the app from the c
     t.match(body, `"x-svc-key-prefix":"${handleOf(key)}"`);
   });
 
-  await t.test('nor in trailers', async (t) => {
+  await t.test('no forged gate header reaches the app in trailers', async (t) => {
     const head = `POST / HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\nConnection: close\r\n`;
     const chunked = 'Transfer-Encoding: chunked\r\nTrailer: X-Svc-Key-Name\r\n\r\n1\r\na\r\n0\r\n';
     const reply = await exchange(`${head}${chunked}X-Svc-Key-Name: ${forged}\r\n\r\n`);
@@ -125,7 +125,7 @@ t.test('3: forwarded headers of a client change no verdict', async (t) => {
 
   const near = await newKey('--allow', '127.0.0.0/8');
   const far = await newKey('--allow', '203.0.113.0/24');
-  await t.test('nor the address that a key is limited to', async (t) => {
+  await t.test('forwarded headers do not satisfy the address limit of a key', async (t) => {
     const chains = ['203.0.113.7', '203.0.113.7, 127.0.0.1', '127.0.0.1, 203.0.113.7'];
     await waitForKey(near);
     t.equal((await ask({ 'X-API-Key': near, 'X-Forwarded-For': '203.0.113.7' })).status, 200);
@@ -135,7 +135,7 @@ t.test('3: forwarded headers of a client change no verdict', async (t) => {
     }
   });
 
-  await t.test('nor behind a proxy that the ingress trusts', async (t) => {
+  await t.test('the verdicts are the same behind a trusted proxy', async (t) => {
     const trusting = await targetOf(platform).trustingIngress(t);
     const through = (headers: Record<string, string>) => requestThroughIngress(trusting, url, { headers });
     await eventually(

@@ -145,7 +145,7 @@ t.test('409: the holder of the host is reported; nothing stays behind', async (t
   );
 });
 
-t.test('of many concurrent creates of one name, exactly one succeeds', async (t) => {
+t.test('exactly one of many concurrent creates of one name succeeds', async (t) => {
   const { kube, create } = await service(t);
   const answers = await Promise.all(Array.from({ length: 8 }, () => create()));
   t.same(answers.map(({ status }) => String(status)).sort(), ['201', ...Array.from({ length: 7 }, () => '409')]);

@@ -95,7 +95,7 @@ t.test('409: a rotated, expired or disabled key', async (t) => {
   t.notOk('replacedBy' in (await call('GET', `${shop}/${rotated.view.id}`)).body);
 });
 
-t.test('of many concurrent rotations, one succeeds', async (t) => {
+t.test('exactly one of many concurrent rotations succeeds', async (t) => {
   const { call, create, rows, audits } = await keyRig(t);
   const { view: old } = await create();
   const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', `${shop}/${old.id}/rotate`)));

@@ -130,7 +130,7 @@ t.test('refusals say what to do, and leave nothing behind', async (t) => {
   t.match(await api.call('GET', `${path}/orders/credentials`), { status: 409, body: { code: 'not_ready' } });
 });
 
-t.test('a service whose credentials cannot be stored is deleted again', async (t) => {
+t.test('a new service is deleted when its credentials cannot be stored', async (t) => {
   const { kube, create, external, credentials } = await service(t);
   const write = kube.create.bind(kube);
   kube.create = (object) =>

@@ -212,7 +212,7 @@ t.test('regenerating creates a new token; the old one stops working', async (t) 
   t.same(Object.keys(secret?.data ?? {}), ['v2', 'v3'], 'old versions are dropped');
 });
 
-t.test('of several concurrent regenerations, exactly the current token works', async (t) => {
+t.test('only the current token works after several concurrent regenerations', async (t) => {
   const { api, enable, deploy } = await service(t);
   await enable();
   const answers = await Promise.all(Array.from({ length: 4 }, () => enable()));

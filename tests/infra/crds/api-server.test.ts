@@ -65,7 +65,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
     for (const name of ['a--b', `a${'b'.repeat(40)}`, '1a']) await t.rejects(app(name, { image }), refused);
   });
 
-  await t.test('a release never goes back, and a generation belongs to one deployment', async (t) => {
+  await t.test('a release generation cannot decrease, and belongs to one deployment', async (t) => {
     const name = 'released';
     await app(name, { image });
     const release = { generation: 2, deploymentId: newId(), image };
@@ -109,7 +109,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
     t.equal(written.spec.port, 8080);
   });
 
-  await t.test('claims never change', async (t) => {
+  await t.test('claims cannot be changed', async (t) => {
     const spec = { kind: 'App', workloadId: newId() };
     const claim = await create({ apiVersion, kind: 'WorkloadName', metadata: { name: 'held', namespace }, spec });
     await t.rejects(kube.replace({ ...claim, spec: { kind: 'App', workloadId: newId() } }), {
@@ -226,7 +226,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
     t.same(await report(), status);
   });
 
-  await t.test('a volume only grows, and keeps its class', async (t) => {
+  await t.test('a volume cannot shrink or change its class', async (t) => {
     const volume = (name: string, spec: object) =>
       create<KubeObject>({ apiVersion, kind: 'Volume', metadata: { name, namespace }, spec });
     await volume('data', { size: '1Gi' });

@@ -10,15 +10,15 @@ t.test('the digest of an image changes with its inputs, and only with them', (t)
   const root = t.testdir({ a: { one: '1', deep: { two: '2' } }, b: 'b', other: 'x' });
   const digest = () => digestOf(root, ['b', 'a'], 'base:1');
   const first = digest();
-  t.equal(digestOf(root, ['a', 'b'], 'base:1'), first, 'the order of the inputs does not matter');
+  t.equal(digestOf(root, ['a', 'b'], 'base:1'), first, 'the order of the inputs does not change it');
   writeFileSync(join(root, 'other'), 'y');
-  t.equal(digest(), first, 'a file outside the inputs does not matter');
-  t.not(digestOf(root, ['a', 'b'], 'base:2'), first, 'the base matters');
+  t.equal(digest(), first, 'a file outside the inputs does not change it');
+  t.not(digestOf(root, ['a', 'b'], 'base:2'), first, 'the base changes it');
   writeFileSync(join(root, 'a/deep/two'), '3');
   const changed = digest();
-  t.not(changed, first, 'a nested file matters');
+  t.not(changed, first, 'a nested file changes it');
   chmodSync(join(root, 'b'), 0o755);
-  t.not(digest(), changed, 'being executable matters');
+  t.not(digest(), changed, 'the executable bit changes it');
   t.end();
 });
 
@@ -46,7 +46,7 @@ t.test('the digest of the platform covers everything that its Dockerfile copies'
   t.end();
 });
 
-t.test('an image is tagged with the version, and one in several versions with each', (t) => {
+t.test('an image is tagged with the version, or once for each of its own versions', (t) => {
   t.same(variantsOf({ name: 'a', variants: { version: {} } }, '1.2.3'), [{ key: 'a', tag: '1.2.3', args: {} }]);
   const hello = images.find(({ name }) => name === 'hello');
   t.same(hello && variantsOf(hello, '1.2.3'), [
@@ -56,7 +56,7 @@ t.test('an image is tagged with the version, and one in several versions with ea
   t.end();
 });
 
-t.test('an unknown image name is refused, naming the known ones', (t) => {
+t.test('an unknown image name is refused, with the valid names', (t) => {
   t.same(
     chooseImages(['hello']).map(({ name }) => name),
     ['hello'],

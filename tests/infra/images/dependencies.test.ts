@@ -150,7 +150,7 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       t.equal(registry.asked.length, before);
     });
 
-    await t.test('is where the code finds its packages', async (t) => {
+    await t.test('the code imports its packages from the installed folder', async (t) => {
       const running = await startFunction(t, runtime, code, {
         SVC_DEPENDENCIES: packages,
         NODE_PATH: join(packages, 'node_modules'),

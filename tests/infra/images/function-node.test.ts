@@ -32,7 +32,7 @@ t.test('CommonJS code works as well', async (t) => {
   t.equal(answer.body.toString(), 'x');
 });
 
-t.test('a stream is closed when its reader leaves', async (t) => {
+t.test('a stream is closed when its client disconnects', async (t) => {
   const running = await start(
     t,
     `import { Readable } from 'node:stream';

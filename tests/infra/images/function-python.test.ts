@@ -72,7 +72,7 @@ async def handler(event, context):
   t.equal((await callFunction(running, { path: '/stream' })).body.toString(), 'ab');
 });
 
-t.test('a body may be an open file, and a stream may tell its length', options, async (t) => {
+t.test('a body may be an open file, and a stream may have a content-length', options, async (t) => {
   const running = await startFunction(
     t,
     pythonRuntime,
@@ -91,7 +91,7 @@ def handler(event, context):
   await t.rejects(callFunction(running, { path: '/short' }), { code: 'ECONNRESET' });
 });
 
-t.test('a connection that the handler loses is a failure of the handler', options, async (t) => {
+t.test('a connection error of the handler is a failure of the handler', options, async (t) => {
   const running = await startFunction(
     t,
     pythonRuntime,

@@ -248,50 +248,55 @@ t.test("the function's concurrency limits concurrent deliveries", async (t) => {
   await until(() => deliveries.length >= 9);
 });
 
-t.test('a failed event is retried and becomes a dead letter in the end; a refused one at once', async (t) => {
-  const { add, start, deliveries, until, counts, counted, answering, hasten, pool, id } = await world(t);
-  const statuses: Record<string, number> = { refused: 422, broken: 500, busy: 429, slow: 408, cut: 0 };
-  answering(({ id: event }) => statuses[event] ?? 200);
-  await add(...Object.keys(statuses), 'good');
-  start();
-  await until(async () => deliveries.length >= 6 && (await counts()).delivering === 0);
-  t.match(await counts(), { waiting: 4, dead: 1 }, 'only the 422 is final');
-  const each = 'shop-prod/intake';
-  t.same(await counted(), { [`${each} taken`]: 1, [`${each} failed`]: 4, [`${each} given_up`]: 1 });
-  t.match(await listDead(pool, id, { limit: 10 }), [
-    { id: 'refused', failures: 1, lastError: 'The function answered 422.', payload: '{"each":"refused"}' },
-  ]);
-  const { rows } = await pool.query<{ wait: number }>(
-    `SELECT extract(epoch FROM due_at - now())::float AS wait FROM function_events WHERE event_id = 'broken'`,
-  );
-  t.ok((rows[0]?.wait ?? 9) < 1.1, 'at first after a second');
-  await pool.query(`UPDATE function_events SET failures = 11 WHERE event_id = 'broken'`);
-  await pool.query(`UPDATE function_events SET begun_at = now() - interval '2 days' WHERE event_id = 'busy'`);
-  delete statuses['slow'];
-  delete statuses['cut'];
-  await until(async () => {
-    await hasten();
-    return (await counts()).dead === 3 && (await counts()).waiting === 0;
-  });
-  const dead = await listDead(pool, id, { limit: 10 });
-  t.same(
-    dead.map((letter) => letter.id),
-    ['busy', 'broken', 'refused'],
-  );
-  t.equal(deliveries.find(({ id: event, attempt }) => event === 'cut' && attempt === '2')?.attempt, '2');
+t.test(
+  'a failed event is retried and finally becomes a dead letter; a refused one becomes a dead letter at once',
+  async (t) => {
+    const { add, start, deliveries, until, counts, counted, answering, hasten, pool, id } = await world(t);
+    const statuses: Record<string, number> = { refused: 422, broken: 500, busy: 429, slow: 408, cut: 0 };
+    answering(({ id: event }) => statuses[event] ?? 200);
+    await add(...Object.keys(statuses), 'good');
+    start();
+    await until(async () => deliveries.length >= 6 && (await counts()).delivering === 0);
+    t.match(await counts(), { waiting: 4, dead: 1 }, 'only the 422 is final');
+    const each = 'shop-prod/intake';
+    t.same(await counted(), { [`${each} taken`]: 1, [`${each} failed`]: 4, [`${each} given_up`]: 1 });
+    t.match(await listDead(pool, id, { limit: 10 }), [
+      { id: 'refused', failures: 1, lastError: 'The function answered 422.', payload: '{"each":"refused"}' },
+    ]);
+    const { rows } = await pool.query<{ wait: number }>(
+      `SELECT extract(epoch FROM due_at - now())::float AS wait FROM function_events WHERE event_id = 'broken'`,
+    );
+    t.ok((rows[0]?.wait ?? 9) < 1.1, 'at first after a second');
+    await pool.query(`UPDATE function_events SET failures = 11 WHERE event_id = 'broken'`);
+    await pool.query(`UPDATE function_events SET begun_at = now() - interval '2 days' WHERE event_id = 'busy'`);
+    delete statuses['slow'];
+    delete statuses['cut'];
+    await until(async () => {
+      await hasten();
+      return (await counts()).dead === 3 && (await counts()).waiting === 0;
+    });
+    const dead = await listDead(pool, id, { limit: 10 });
+    t.same(
+      dead.map((letter) => letter.id),
+      ['busy', 'broken', 'refused'],
+    );
+    t.equal(deliveries.find(({ id: event, attempt }) => event === 'cut' && attempt === '2')?.attempt, '2');
 
-  delete statuses['broken'];
-  const [, broken] = dead;
-  t.equal(await redrive(pool, id, [broken?.number ?? '']), 1);
-  await until(async () => (await counts()).dead === 2 && (await counts()).waiting + (await counts()).delivering === 0);
-  t.equal(deliveries.at(-1)?.id, 'broken');
-  t.equal(await purgeDead(pool, id, 'all'), 2);
-  t.same(await counts(), nothing);
-  await add('refused');
-  t.same(await counts(), nothing, 'purged events are not delivered again');
-});
+    delete statuses['broken'];
+    const [, broken] = dead;
+    t.equal(await redrive(pool, id, [broken?.number ?? '']), 1);
+    await until(
+      async () => (await counts()).dead === 2 && (await counts()).waiting + (await counts()).delivering === 0,
+    );
+    t.equal(deliveries.at(-1)?.id, 'broken');
+    t.equal(await purgeDead(pool, id, 'all'), 2);
+    t.same(await counts(), nothing);
+    await add('refused');
+    t.same(await counts(), nothing, 'purged events are not delivered again');
+  },
+);
 
-t.test('an answer that does not accept an event does not stop the others', async (t) => {
+t.test('a failed event does not stop the others', async (t) => {
   const { add, start, deliveries, until, counts, answering, pool, id } = await world(t);
   const answers: Record<string, Answer> = {
     bytes: { status: 500, body: Buffer.from([0x61, 0x00, 0xed, 0xa0, 0x80, 0x62]) },
@@ -345,7 +350,7 @@ t.test('a function that stays down passes its waiting events to another pod', as
   t.same(await counts(), nothing);
 });
 
-t.test('at its end deliveries in progress are reported, and leases of others are released at once', async (t) => {
+t.test('on shutdown deliveries in progress are reported, and other leases are released at once', async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t);
   let finish = () => undefined as void;
   const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -376,7 +381,7 @@ t.test('at its end deliveries in progress are reported, and leases of others are
   t.ok(Date.now() - started < 10_000, 'one without events ends at once');
 });
 
-t.test("a lease in use is renewed; one that expired is another pod's", async (t) => {
+t.test('a lease in use is renewed; an expired one passes to another pod', async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t, { leaseMs: 900 });
   answering(async ({ attempt }) => {
     if (attempt === '1') await systemClock.sleep(2_500);

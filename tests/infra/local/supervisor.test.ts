@@ -112,7 +112,7 @@ t.test('pods stop with the process and run again after the next start', async (t
   });
 });
 
-t.test('attached, the process stops when the one that started it is killed', async (t) => {
+t.test('an attached process stops when the process that started it is killed', async (t) => {
   const home = await homeOf(t);
   const module = (name: string) => JSON.stringify(join(import.meta.dirname, '../../../infra/local', name));
   const code = `

@@ -26,7 +26,7 @@ const serviceOf = (name: string): End => ({
   labels: podLabels({ kind: 'Service', name, id: environmentId }, 'serve'),
 });
 const stranger: End = { namespace: environment('blog-prod'), labels: { app: 'api' } };
-/** Labels with which a workload pretends to be another component. */
+/** Labels of a workload that impersonates another component. */
 const disguised: End = {
   namespace: environment('blog-prod'),
   labels: { app: 'svc-interceptor', 'app.kubernetes.io/name': 'traefik', 'k8s-app': 'kube-dns' },

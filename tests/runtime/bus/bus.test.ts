@@ -318,7 +318,7 @@ t.test('no password is logged, not even a wrong one', async (t) => {
   t.notMatch(recorded.text(), 'wrong-secret');
 });
 
-t.test('work whose hand-over fails is released', async (t) => {
+t.test('work that cannot be added to its queue is released', async (t) => {
   const { pool, startDispatcher, until } = await bus(t);
   const jobs: WorkPayload[] = [];
   let refusals = 2;
@@ -428,7 +428,7 @@ t.test('a worker that is stopped past its lock and its lease is replaced, and it
   t.match(await rows(), [{ state: 'pending', attempt: replaced?.attempt, failures: 0 }]);
 });
 
-t.test('a nudge during an attempt makes the next one due at its end', async (t) => {
+t.test('a notification during an attempt makes the next one due at its end', async (t) => {
   const { pool, rows } = await bus(t);
   const workId = await insertWork(pool, 'rollouts', newId());
   await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 60_000 });

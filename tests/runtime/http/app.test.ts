@@ -254,7 +254,7 @@ t.test('the OpenAPI document lists optional bodies, other proofs and streams', a
   t.same(Object.keys(paths['/things'].put.responses[200].content), ['application/json']);
 });
 
-t.test('a handler is told when the client disconnects', async (t) => {
+t.test('the signal of a handler is aborted when the client disconnects', async (t) => {
   const aborted = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
   const api = await testApi(t, {

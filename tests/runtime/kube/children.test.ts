@@ -38,7 +38,7 @@ async function appIn(kube: FakeKube, uid = 'app-uid'): Promise<Stored<KubeObject
   return app;
 }
 
-t.test('which live values cover the desired one', async (t) => {
+t.test('a live value covers the desired one if it contains all of its fields', async (t) => {
   const cases: [live: unknown, wanted: unknown, same: boolean][] = [
     [{ a: 1, b: 2 }, { a: 1 }, true],
     [{ a: 1 }, { a: 2 }, false],

@@ -45,7 +45,7 @@ async function release(kube: KubeClient, namespace: string): Promise<void> {
 }
 
 t.test(
-  'of fifty concurrent claims of a name by five processes, exactly one succeeds',
+  'exactly one of fifty concurrent claims of a name by five processes succeeds',
   { skip: noCluster },
   async (t) => {
     const { kube, namespace } = await testCluster(t);

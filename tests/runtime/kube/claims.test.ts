@@ -52,12 +52,12 @@ interface Tap {
   same(found: unknown, wanted: unknown): unknown;
 }
 
-t.test('of fifty concurrent claims, exactly one gets the name, and one the host', async (t) => {
+t.test('exactly one of fifty concurrent claims gets the name, and one the host', async (t) => {
   const racers = Array.from({ length: 50 }, (_, index) => workload(index % 2 ? 'Function' : 'App', 'api'));
   await race(t, fakeKube(), racers, 'api.example.com');
 });
 
-t.test('of two that existed before the reservation the older keeps the name', async (t) => {
+t.test('the older of two workloads without claims keeps the name', async (t) => {
   const kube = fakeKube();
   const created = (object: Stored<KubeObject>, creationTimestamp: string, more: object = {}): Stored<KubeObject> => ({
     ...object,
@@ -168,7 +168,7 @@ t.test('a host that was claimed before the change is kept for a time, or until t
   t.same(hosts(), [], 'the deletion of the workload waits for nothing');
 });
 
-t.test('on the real API server a race of fifty ends the same way', { skip: noCluster }, async (t) => {
+t.test('exactly one of fifty concurrent claims succeeds on the real API server', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   await ensureCustomResources(kube);
   // One real object owns every claim, since garbage collection deletes objects without a living owner.

@@ -146,7 +146,7 @@ t.test('a lease that another process took is lost at once', async (t) => {
   t.match(await specOf(kube), { holderIdentity: 'thief' });
 });
 
-t.test('on the real API server the lease passes from one to the next', { skip: noCluster }, async (t) => {
+t.test('the lease passes from one holder to the next on the real API server', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   const stand = (identity: string) => {
     const elected = Promise.withResolvers<void>();

@@ -106,7 +106,7 @@ t.test('while deployments supersede each other, a rollout starts at most once a 
   const first = await accept();
   t.ok((await dueIn()) <= 0, 'the first at once');
   await accept();
-  t.ok((await dueIn()) <= 0, 'one that had not begun passes its turn to the next');
+  t.ok((await dueIn()) <= 0, 'a superseded rollout that has not started passes its due time on');
   const third = await accept();
   await startDeployment(pool, third.id);
   const fourth = await accept();
@@ -119,7 +119,7 @@ t.test('while deployments supersede each other, a rollout starts at most once a 
     `UPDATE work SET due_at = 'infinity', leased_until = now() + interval '15 s' WHERE state = 'pending'`,
   );
   await accept();
-  t.ok((await dueIn()) <= 1_000, 'the turn of one that a worker has just taken is known');
+  t.ok((await dueIn()) <= 1_000, 'the due time of a rollout that a worker has just started is passed on');
   await pool.query(
     `UPDATE deployments SET started_at = now() - interval '1 minute', state = 'rolling_out' WHERE ended_at IS NULL`,
   );

@@ -28,7 +28,7 @@ t.test('a handle that exists anywhere in the installation is not issued twice', 
   if (!plan) throw new Error('a plan');
   const { environmentId, id: planId } = plan;
   const record = { environmentId, planId, name: null, scope: null, expiresAt: null, createdBy: 'a' };
-  await t.rejects(insertKey(pool, record, generate), /no free handle/, 'it does not retry for ever');
+  await t.rejects(insertKey(pool, record, generate), /no free handle/, 'retries are limited');
 });
 
 t.test('concurrent creation of a key and deletion of its plan end in one of the two orders', async (t) => {

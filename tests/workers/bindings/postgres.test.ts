@@ -299,7 +299,7 @@ t.test(
       t.equal(await hasUsers('lost'), true, `${attempt} refusals`);
       await workLater();
     }
-    t.equal(await hasUsers('lost'), false, 'an error of the server does not block the environment for ever');
+    t.equal(await hasUsers('lost'), false, 'an error of the server does not block the environment permanently');
   },
 );
 

@@ -30,7 +30,7 @@ t.test('a change of settings shows as deploying until the pods have it, and crea
   );
 });
 
-t.test('with a single-pod volume the old pod stops first, and there is only one replica', async (t) => {
+t.test('an app with a single-pod volume has one replica, and the old pod stops first', async (t) => {
   const { create, pass, release, kube, change } = await setUp(t);
   const volume = (name: string, accessMode: string): KubeObject => ({
     apiVersion: kinds.Volume.apiVersion,

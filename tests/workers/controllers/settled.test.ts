@@ -13,7 +13,7 @@ import { fixedId } from '../../support/state-space.ts';
 const reading = new Set(['get', 'list']);
 const minute = 60_000;
 
-t.test('in ten minutes a settled cluster gets only the Lease’s writes and hardly any reads', async (t) => {
+t.test('an idle cluster gets only the Lease’s writes and hardly any reads in ten minutes', async (t) => {
   const { clock, kube, manager } = everyController();
   kube.seed(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } },

@@ -29,7 +29,7 @@ const kills = ['sidecar', 'workers', 'api', 'events.taken', 'events.marked'] as 
 const rounds = [...kills, 'workers', 'sidecar'] as const;
 const rows = portion * (2 * rounds.length + 1);
 
-t.test('whatever is killed, every row reaches the function, and none is marked without a 2xx', async (t) => {
+t.test('every row reaches the function despite kills, and none is marked without a 2xx', async (t) => {
   const { pool: source, name: database } = await testDatabase(t);
   await source.query('CREATE TABLE orders (id int PRIMARY KEY, done boolean NOT NULL DEFAULT false)');
   let made = 0;

@@ -82,7 +82,7 @@ t.test('an object that is created, changed or deleted is reported once, whatever
   t.equal((await state())?.error, null);
 });
 
-t.test('nothing is lost while the source is not read, or when the reader dies before recording', async (t) => {
+t.test('nothing is lost while the source is not read, or when the reader is killed before recording', async (t) => {
   let dying = true;
   const { put, turn, look } = await world(t, {
     failpoint: () => {

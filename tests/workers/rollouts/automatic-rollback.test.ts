@@ -119,24 +119,21 @@ t.test('no rollback when the app turns it off', async (t) => {
   t.match(await newest(), { id: failed, state: 'failed', rolledBackTo: null });
 });
 
-t.test(
-  'a rollout that keeps failing rolls back as its App says: if the release is set, and if rollback is on',
-  async (t) => {
-    const { app, crash, change, deploy, newest, step } = await world(t);
-    await deploy('r/api:1');
-    crash.at = 'rollout.applied';
-    await step(await app.accept('r/api:2'), { last: true });
-    t.match(await app.history(), [
-      { automatic: true, rollbackOf: 1 },
-      { state: 'failed', rolledBackTo: 1 },
-    ]);
-    crash.at = 'rollout.recorded';
-    await change({ autoRollback: false });
-    const failed = await app.accept('r/api:4');
-    await step(failed, { last: true });
-    t.match(await newest(), { id: failed, state: 'failed', rolledBackTo: null });
-  },
-);
+t.test('a rollout that keeps failing is rolled back if the release is set and autoRollback is on', async (t) => {
+  const { app, crash, change, deploy, newest, step } = await world(t);
+  await deploy('r/api:1');
+  crash.at = 'rollout.applied';
+  await step(await app.accept('r/api:2'), { last: true });
+  t.match(await app.history(), [
+    { automatic: true, rollbackOf: 1 },
+    { state: 'failed', rolledBackTo: 1 },
+  ]);
+  crash.at = 'rollout.recorded';
+  await change({ autoRollback: false });
+  const failed = await app.accept('r/api:4');
+  await step(failed, { last: true });
+  t.match(await newest(), { id: failed, state: 'failed', rolledBackTo: null });
+});
 
 t.test('a rollback runs in the earlier environment, and does not change the settings', async (t) => {
   const { kube, app, change, deploy, newest, settle } = await world(t);

@@ -180,7 +180,7 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
 
 const seconds = (count: number) => Array.from({ length: count / 2 });
 
-t.test('with a single-pod volume there is at most one replica, as long as the function mounts it', async (t) => {
+t.test('a function that mounts a single-pod volume has at most one replica', async (t) => {
   const world = eventWorld('postgres');
   world.strategy = 'Recreate';
   t.equal(await world.look(1_000), 1);

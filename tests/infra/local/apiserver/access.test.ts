@@ -41,24 +41,27 @@ t.test('without a valid token only the health of the server is visible', async (
   t.match(await ask('GET', '/readyz', undefined, { token: '' }), { status: 200, body: 'ok' });
 });
 
-t.test('a token for another audience can be reviewed by those who may, and opens nothing', async (t) => {
-  const api = await startApi(t);
-  const token = await account(api, 'bot', { audiences: ['svc-events'] });
-  const review = async (spec: object, as?: { token: string }) => {
-    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', metadata: {}, spec };
-    const answer = await api.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', body, as);
-    return answer.status === 201 ? (answer.body.status as unknown) : answer.status;
-  };
-  t.match(await review({ token, audiences: ['svc-events', 'other'] }), {
-    authenticated: true,
-    audiences: ['svc-events'],
-    user: { username: 'system:serviceaccount:default:bot' },
-  });
-  t.notHas(await review({ token, audiences: ['other'] }), { authenticated: true });
-  t.notHas(await review({ token }), { authenticated: true }, 'not one for the server itself');
-  t.notHas(await review({ token: `${token}x`, audiences: ['svc-events'] }), { authenticated: true });
-  t.equal(await review({ token, audiences: ['svc-events'] }, { token }), 401);
-});
+t.test(
+  'a token for another audience can be reviewed with permission, and does not authenticate requests',
+  async (t) => {
+    const api = await startApi(t);
+    const token = await account(api, 'bot', { audiences: ['svc-events'] });
+    const review = async (spec: object, as?: { token: string }) => {
+      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', metadata: {}, spec };
+      const answer = await api.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', body, as);
+      return answer.status === 201 ? (answer.body.status as unknown) : answer.status;
+    };
+    t.match(await review({ token, audiences: ['svc-events', 'other'] }), {
+      authenticated: true,
+      audiences: ['svc-events'],
+      user: { username: 'system:serviceaccount:default:bot' },
+    });
+    t.notHas(await review({ token, audiences: ['other'] }), { authenticated: true });
+    t.notHas(await review({ token }), { authenticated: true }, 'not one for the server itself');
+    t.notHas(await review({ token: `${token}x`, audiences: ['svc-events'] }), { authenticated: true });
+    t.equal(await review({ token, audiences: ['svc-events'] }, { token }), 401);
+  },
+);
 
 t.test('an account has exactly the rights of its roles, in their namespaces', async (t) => {
   const api = await startApi(t);
@@ -173,7 +176,7 @@ t.test('an altered token is invalid', (t) => {
   t.end();
 });
 
-t.test('the certificate is good for the names and addresses it was made for', (t) => {
+t.test('the certificate is valid for its names and addresses only', (t) => {
   const subjects = { names: ['localhost', 'kubernetes'], addresses: ['127.0.0.1'] };
   const pair = selfSignedCertificate('svc', subjects, new Date());
   const certificate = new X509Certificate(pair.certificate);
@@ -185,7 +188,7 @@ t.test('the certificate is good for the names and addresses it was made for', (t
   t.end();
 });
 
-t.test('keys are readable for their owner only', async (t) => {
+t.test('keys are readable by their owner only', async (t) => {
   const { dataDir, server } = await startApi(t);
   for (const file of ['pki/admin.token', 'pki/accounts.key', 'pki/apiserver.json']) {
     t.equal(statSync(join(dataDir, file)).mode & 0o077, 0, file);
@@ -193,5 +196,5 @@ t.test('keys are readable for their owner only', async (t) => {
   t.equal(statSync(server.kubeconfig).mode & 0o077, 0);
   t.notOk(readFileSync(server.kubeconfig, 'utf8').includes('insecure'));
   t.ok(existsSync(join(dataDir, 'objects.db')));
-  t.equal(statSync(join(dataDir, 'objects.db')).mode & 0o077, 0, 'it holds Secrets');
+  t.equal(statSync(join(dataDir, 'objects.db')).mode & 0o077, 0, 'it contains Secrets');
 });

@@ -18,7 +18,7 @@ const configMap = (name: string, more: object = {}) => ({
   metadata: { name, namespace: 'default', ...more },
 });
 
-t.test('every answered write survives kill -9, and nothing else', async (t) => {
+t.test('every acknowledged write survives kill -9, and no other does', async (t) => {
   const dataDir = ownFolder(t);
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../../support/local-api-process.ts'), dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],

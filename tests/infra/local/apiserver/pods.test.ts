@@ -91,7 +91,7 @@ t.test('kubectl shows the state of a pod', async (t) => {
   t.equal(await main(false, { terminated: { exitCode: 0, reason: 'Completed' } }, 'Succeeded'), '1/2 Completed 5');
 });
 
-t.test("a log is the node's answer to the request", async (t) => {
+t.test('a log is the response of the node', async (t) => {
   const requests: LogOptions[] = [];
   const { kube, ask } = await startApi(t, {
     logs: async (_pod, options) => {
@@ -116,7 +116,7 @@ t.test("a log is the node's answer to the request", async (t) => {
   t.match(await ask('GET', path.replace('web', 'none')), { status: 404 });
 });
 
-t.test('a followed log ends with its reader', async (t) => {
+t.test('a followed log ends when its client disconnects', async (t) => {
   let ended: (() => void) | undefined;
   const gone = new Promise<void>((resolve) => (ended = resolve));
   const { kube, server, adminToken } = await startApi(t, {

@@ -10,7 +10,7 @@ import { customResourceDefinitions } from '../../../../infra/crds/custom-resourc
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { startApi } from '../../../support/local-api.ts';
 
-t.test('rules mean what CEL says', (t) => {
+t.test('rules are evaluated as by CEL', (t) => {
   const scope = {
     self: {
       name: 'abc',
@@ -118,7 +118,7 @@ t.test('unchanged values are not validated again, whatever changes next to them'
   t.end();
 });
 
-t.test('selectors, paths, patches and ages', (t) => {
+t.test('selectors and paths are parsed, patches applied, and ages printed as Kubernetes does', (t) => {
   const labels = { app: 'web', tier: 'a' };
   const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', labels } };
   const holding = [

@@ -123,7 +123,7 @@ t.test('a watch ends at its time-out, with a bookmark, and when the server stops
   await t.resolves(watching.catch(() => undefined));
 });
 
-t.test('the pages of a list show one moment', async (t) => {
+t.test('all pages of a list are from one version', async (t) => {
   const { kube, ask } = await startApi(t);
   for (const name of ['a', 'b', 'c', 'd', 'e']) await kube.create(configMap(name, { app: 'x' }));
   const path = '/api/v1/namespaces/default/configmaps?labelSelector=app&limit=2';

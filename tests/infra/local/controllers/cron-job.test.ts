@@ -50,7 +50,7 @@ function world(spec: Partial<CronJob['spec']> = {}) {
 /** The last three digits of the minutes since 1970 at 12:00. */
 const noon = (Date.parse('2026-03-01T12:00:00Z') / minute) % 1000;
 
-t.test('a Job at each time, once, however often a pass is repeated', async (t) => {
+t.test('one Job is created per scheduled time, even if a pass is repeated', async (t) => {
   const { clock, pass, names, cron } = world();
   t.match(await pass(), { requeueAfterMs: 30_100 });
   t.same(names(), []);
@@ -64,7 +64,7 @@ t.test('a Job at each time, once, however often a pass is repeated', async (t) =
   t.same(names(), [noon + 1, noon + 2]);
 });
 
-t.test('of missed times the last is made up for, unless it is too long ago', async (t) => {
+t.test('only the last missed run is created, unless it is too long ago', async (t) => {
   const late = world();
   await late.clock.advance(30 * minute);
   await late.pass();
@@ -75,7 +75,7 @@ t.test('of missed times the last is made up for, unless it is too long ago', asy
   t.same(tooLate.names(), []);
 });
 
-t.test('overlapping runs: Forbid waits for the end of the other, Replace deletes it', async (t) => {
+t.test('overlapping runs: Forbid waits for the running Job, Replace deletes it', async (t) => {
   const forbid = world({ concurrencyPolicy: 'Forbid' });
   await forbid.clock.advance(minute);
   await forbid.pass();
@@ -94,7 +94,7 @@ t.test('overlapping runs: Forbid waits for the end of the other, Replace deletes
   t.same(replace.names(), [noon + 2]);
 });
 
-t.test('suspended, it creates none; its time zone applies; old Jobs are deleted', async (t) => {
+t.test('a suspended CronJob creates no Jobs; its time zone applies; old Jobs are deleted', async (t) => {
   const suspended = world({ suspend: true });
   await suspended.clock.advance(2 * minute);
   await suspended.pass();

@@ -78,7 +78,11 @@ t.test('a rollout whose pods never become ready keeps the old ones and is report
   await world.create({ ...other, metadata: { ...other.metadata, name: 'other' } });
   await until('the one that came later was seen to', () => all<Deployment>(kinds.Deployment)[1]?.status && 'yes');
   const [still] = all<Deployment>(kinds.Deployment);
-  t.equal(findCondition(still?.status?.conditions, 'Progressing')?.reason, 'ProgressDeadlineExceeded', 'for good');
+  t.equal(
+    findCondition(still?.status?.conditions, 'Progressing')?.reason,
+    'ProgressDeadlineExceeded',
+    'the failure is permanent',
+  );
 });
 
 t.test('refused pods are reported up to the Deployment, and created once they are allowed', async (t) => {
@@ -96,7 +100,7 @@ t.test('refused pods are reported up to the Deployment, and created once they ar
   await until('it is over', () => findCondition(conditions(), 'ReplicaFailure') === undefined && 'yes');
 });
 
-t.test('Recreate: the old pods are gone before a new one is created', async (t) => {
+t.test('with the strategy Recreate, all old pods are gone before a new one is created', async (t) => {
   const world = await startControllers(t);
   const { kube, all, until } = world;
   // A finalizer holds the old ones for a while.
@@ -211,7 +215,7 @@ const job = (spec: Partial<BatchJob['spec']>): BatchJob => ({
 const ended = (jobs: Stored<BatchJob>[], type: 'Complete' | 'Failed') =>
   jobs.find(({ status }) => findCondition(status?.conditions, type)?.status === 'True');
 
-t.test('a Job completes when a pod has succeeded, however often one failed before', async (t) => {
+t.test('a Job completes when a pod succeeds after failures', async (t) => {
   const world = await startControllers(t);
   world.fate = () => (world.all(kinds.Pod).length < 3 ? 'Failed' : 'Succeeded');
   await world.create(job({}));
@@ -220,14 +224,14 @@ t.test('a Job completes when a pod has succeeded, however often one failed befor
   t.equal(world.all(kinds.Pod).length, 3);
 });
 
-t.test('a Job fails at its back-off limit, or at its deadline; running pods are deleted', async (t) => {
+t.test('a Job fails at its backoff limit or deadline; running pods are deleted', async (t) => {
   const world = await startControllers(t);
   world.fate = () => 'Failed';
   await world.create(job({ backoffLimit: 2 }));
   const failed = await world.until('it fails', () => ended(world.all(kinds.BatchJob), 'Failed'));
   t.equal(findCondition(failed.status?.conditions, 'Failed')?.reason, 'BackoffLimitExceeded');
   t.equal(failed.status?.failed, 3);
-  t.equal(world.all(kinds.Pod).length, 3, 'the log of every failure stays');
+  t.equal(world.all(kinds.Pod).length, 3, 'the pods of all failures stay, with their logs');
 
   world.fate = () => 'running';
   await world.create({ ...job({ activeDeadlineSeconds: 1 }), metadata: { name: 'slow', namespace: 'default' } });

@@ -23,7 +23,7 @@ function begin(port: number, options: { method?: string; headers?: Record<string
   return httpRequest({ port, host: '127.0.0.1', agent: false, ...rest, headers: { host: appHost, ...headers } });
 }
 
-t.test("the X-Forwarded headers contain the ingress's view, and nothing that a client claims", async (t) => {
+t.test('the X-Forwarded headers are set by the ingress, not by the client', async (t) => {
   const world = await openApp(t);
   const claims = Object.fromEntries(
     [
@@ -56,7 +56,7 @@ t.test("the X-Forwarded headers contain the ingress's view, and nothing that a c
   t.same(about(seenBy(spoofed).headers), seen);
   t.equal(seenBy(await world.ask({ host: `${appHost}:8080` })).headers['x-forwarded-port'], '8080');
 
-  await t.test('except from a trusted proxy', async (t) => {
+  await t.test('the X-Forwarded headers of a trusted proxy are kept', async (t) => {
     const trusting = await createWorld(t, { trusted: createAddressMatcher(['127.0.0.0/8']) });
     await trusting.serveEcho();
     await trusting.put(...appObjects());
@@ -127,7 +127,7 @@ t.test('headers are forwarded both ways, except hop-by-hop ones', async (t) => {
   for (const name of ['X-Drop', 'Proxy-Authorization', 'Keep-Alive', 'Proxy-Connection']) t.same(values(name), []);
 });
 
-t.test('bodies keep their framing, whatever the method', async (t) => {
+t.test('bodies keep their framing with every method', async (t) => {
   const world = await openApp(t);
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     const empty = seenBy(await world.ask({ method }));
@@ -145,7 +145,7 @@ t.test('bodies keep their framing, whatever the method', async (t) => {
   t.equal(head.body, '');
 });
 
-t.test('an answer is forwarded as it arrives, head first, with its trailers', async (t) => {
+t.test('a response is streamed as it arrives, with its trailers', async (t) => {
   const pods: ServerResponse[] = [];
   const requested = Promise.withResolvers<void>();
   const world = await openApp(t, (_, response) => {
@@ -193,7 +193,7 @@ t.test('a large body streams both ways, and both sides wait for the slower one',
   t.equal(received, total);
 });
 
-t.test('a client that waits for 100 Continue gets it from the pod, not before', async (t) => {
+t.test('a client that waits for 100 Continue gets it when the pod sends it', async (t) => {
   const world = await openApp(t);
   const request = begin(world.port, { method: 'POST', headers: { Expect: '100-continue', 'Content-Length': '2' } });
   request.flushHeaders();
@@ -202,7 +202,7 @@ t.test('a client that waits for 100 Continue gets it from the pod, not before', 
   const [reply] = (await once(request, 'response')) as [IncomingMessage];
   t.equal(seenBy({ body: await text(reply) }).body, 'ok');
 
-  await t.test('and a denied one never', async (t) => {
+  await t.test('a denied client that waits for 100 Continue never gets it', async (t) => {
     await world.put(...appObjects({ gated: true }));
     await world.serveChecker((_, response) => response.writeHead(401).end('no'));
     const denied = begin(world.port, {
@@ -217,7 +217,7 @@ t.test('a client that waits for 100 Continue gets it from the pod, not before', 
   });
 });
 
-t.test('a client that leaves is noticed by the pod, before the answer, during it and during the upload', async (t) => {
+t.test('the pod detects a client that disconnects before the response, during it and during the upload', async (t) => {
   const arrived: PromiseWithResolvers<[IncomingMessage, ServerResponse]>[] = [];
   const next = () => {
     const waiting = Promise.withResolvers<[IncomingMessage, ServerResponse]>();
@@ -254,17 +254,20 @@ t.test('a client that leaves is noticed by the pod, before the answer, during it
   t.equal(upload.complete, false);
 });
 
-t.test('a pod that breaks off is a 502 before its answer, and cuts the answer after', async (t) => {
-  const world = await openApp(t, (request, response) => {
-    if (request.url === '/before') request.socket.destroy();
-    else response.writeHead(200, { 'Content-Length': '10' }).write('half', () => request.socket.destroy());
-  });
-  t.equal((await world.ask({ path: '/before' })).status, 502);
-  t.equal((await world.ask({ path: '/before', method: 'POST', body: 'x' })).status, 502);
-  await t.rejects(world.ask({ path: '/during' }), { code: 'ECONNRESET' });
-});
+t.test(
+  'a pod that closes the connection before its response causes a 502, and later a truncated response',
+  async (t) => {
+    const world = await openApp(t, (request, response) => {
+      if (request.url === '/before') request.socket.destroy();
+      else response.writeHead(200, { 'Content-Length': '10' }).write('half', () => request.socket.destroy());
+    });
+    t.equal((await world.ask({ path: '/before' })).status, 502);
+    t.equal((await world.ask({ path: '/before', method: 'POST', body: 'x' })).status, 502);
+    await t.rejects(world.ask({ path: '/during' }), { code: 'ECONNRESET' });
+  },
+);
 
-t.test('an answer before the end of the upload reaches the client, and the connection stays usable', async (t) => {
+t.test('a response before the end of the upload reaches the client, and the connection stays usable', async (t) => {
   const world = await openApp(t, (request, response) => {
     response.end(request.method);
     request.on('error', () => undefined);
@@ -283,7 +286,7 @@ t.test('an answer before the end of the upload reaches the client, and the conne
   t.equal(await text(after), 'GET');
 });
 
-t.test('a kept connection that the pod has closed loses no repeatable request', async (t) => {
+t.test('no repeatable request is lost when the pod has closed a kept-alive connection', async (t) => {
   const used = new WeakSet<object>();
   const world = await openApp(t, ({ socket }, response) => {
     // As if it had been closed while the request was on its way.
@@ -307,7 +310,7 @@ t.test('an invalid response head is a 502', async (t) => {
   t.equal((await world.ask({ path: '/name' })).status, 502);
 });
 
-t.test('stop lets a current request end within its time, and cuts the rest', async (t) => {
+t.test('stop lets requests in progress finish until the deadline, then closes their connections', async (t) => {
   const held: ServerResponse[] = [];
   const both = Promise.withResolvers<void>();
   const clock = fakeClock();
@@ -330,7 +333,7 @@ t.test('stop lets a current request end within its time, and cuts the rest', asy
   await t.rejects(world.ask(), { code: 'ECONNREFUSED' });
 });
 
-t.test('a request that a pod refuses goes to another, complete and once', async (t) => {
+t.test('a request that a pod refuses is sent once to another, complete', async (t) => {
   const bodies: string[] = [];
   const take = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await text(request);

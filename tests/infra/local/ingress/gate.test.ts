@@ -109,7 +109,7 @@ t.test('a denial reaches the client unchanged, with the security headers, and ne
   t.same(world.served(), []);
 });
 
-t.test('without an answer of the checker every request gets an empty 500', async (t) => {
+t.test('without a response from the checker every request gets an empty 500', async (t) => {
   const world = await gatedApp(t);
   const attempt = () => world.ask({ headers: { 'X-API-Key': key } });
   const empty = async (name: string) => {
@@ -145,7 +145,7 @@ t.test('without an answer of the checker every request gets an empty 500', async
   t.equal(world.served().length, 1);
 });
 
-t.test('a client that leaves while the checker decides never reaches the app', async (t) => {
+t.test('the request of a client that disconnects while the checker decides never reaches the app', async (t) => {
   const world = await gatedApp(t);
   const arrived = Promise.withResolvers<IncomingMessage>();
   world.authz.removeAllListeners('request').on('request', (request) => arrived.resolve(request));
@@ -166,7 +166,7 @@ t.test('attack 1: no spelling of a header that the gate sets reaches the app fro
   t.notMatch(reply.body, key);
   t.equal(seenBy(reply).headers['x-svc-key-prefix'], 'abcdefgh');
 
-  await t.test('nor with a preflight', async (t) => {
+  await t.test('no forged gate header reaches the app with a preflight', async (t) => {
     const preflight = await world.ask({
       method: 'OPTIONS',
       headers: { ...sent, 'Access-Control-Request-Method': 'GET' },
@@ -174,7 +174,7 @@ t.test('attack 1: no spelling of a header that the gate sets reaches the app fro
     t.equal(preflight.status, 200);
     t.notMatch(preflight.body, forged);
   });
-  await t.test('nor twice, nor in two cases', async (t) => {
+  await t.test('no forged gate header reaches the app when repeated or in different cases', async (t) => {
     const twice = ['X-Svc-Key-Prefix', 'x-svc-key-prefix', 'X-SVC-KEY-PREFIX', 'X_Svc_Key_Prefix'].map(
       (name) => `${name}: ${forged}\r\n`,
     );
@@ -183,14 +183,14 @@ t.test('attack 1: no spelling of a header that the gate sets reaches the app fro
     t.match(bytes, /^HTTP\/1\.1 200 /);
     t.notMatch(bytes, forged);
   });
-  await t.test('nor in trailers', async (t) => {
+  await t.test('no forged gate header reaches the app in trailers', async (t) => {
     const head = `POST / HTTP/1.1\r\nHost: ${appHost}\r\nX-API-Key: ${key}\r\nConnection: close\r\n`;
     const chunked = 'Transfer-Encoding: chunked\r\nTrailer: X-Svc-Key-Name\r\n\r\n1\r\na\r\n0\r\n';
     const bytes = await world.exchange(`${head}${chunked}X-Svc-Key-Name: ${forged}\r\n\r\n`);
     t.match(bytes, /^HTTP\/1\.1 200 /);
     t.notMatch(bytes, forged);
   });
-  await t.test('nor behind 3,000 others', async (t) => {
+  await t.test('no forged gate header reaches the app after 3,000 other headers', async (t) => {
     const many = Array.from({ length: 3000 }, (_, index) => `A${index}: b\r\n`).join('');
     const tail = `X-Svc-Key-Name: ${forged}\r\nX-API-Key: ${key}\r\nX-API-Key: other\r\n`;
     const bytes = await world.exchange(`GET / HTTP/1.1\r\nHost: ${appHost}\r\nConnection: close\r\n${many}${tail}\r\n`);
@@ -241,7 +241,7 @@ t.test('attack 3: forwarded headers change no decision for any client', async (t
     }
   }
 
-  await t.test('and the chain of addresses ends in the one that the ingress saw', async (t) => {
+  await t.test('the last address in X-Forwarded-For is the one that the ingress saw', async (t) => {
     const chainFor = async (options: Partial<IngressOptions>, sent: string[]) => {
       const world = await gatedApp(t, options);
       await world.ask({ headers: { 'X-Forwarded-For': sent } });
@@ -292,7 +292,7 @@ t.test('attack 6: a duplicate or huge key is refused, and the ingress keeps work
   t.equal(await status(key), 200);
 });
 
-t.test("attack 7: the checker's answer when it cannot decide reaches the client", async (t) => {
+t.test('attack 7: when the checker cannot decide, its response reaches the client', async (t) => {
   const world = await gatedApp(t);
   const unavailable = { 'Retry-After': '10', 'Content-Type': 'application/json' };
   world.authz
@@ -391,7 +391,7 @@ t.test('a gate applies from the next request, and no middleware is ever left out
   t.equal((await world.ask()).status, 401);
 });
 
-t.test('error pages replace the answers that they are for', async (t) => {
+t.test('error pages replace the responses that they are configured for', async (t) => {
   const world = await createWorld(t);
   await world.serve('api', namespace, (request, response) => {
     response.writeHead(Number(request.url?.slice(1, 4)), { 'X-From': 'api' }).end('original');

@@ -35,7 +35,7 @@ t.test('requests go by their host to the pod behind the Service of a route', asy
   t.equal(unknown.body, '404 page not found\n');
   t.match(unknown.headers, { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' });
 
-  await t.test('and no longer once the route is deleted', async (t) => {
+  await t.test('requests get a 404 once the route is deleted', async (t) => {
     const [route] = appObjects();
     if (route) await world.remove(route);
     t.equal((await world.ask()).status, 404);
@@ -61,7 +61,7 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
   t.equal((await world.ask({ host: consoleHost(settings) })).body, 'console');
 });
 
-t.test('pods take turns, and unready or terminating ones get no requests', async (t) => {
+t.test('requests go to the ready pods in turn, and never to unready or terminating ones', async (t) => {
   const world = await createWorld(t);
   const first = await world.serve('api', namespace, (_, response) => response.end('first'));
   const second = await world.serve('api', namespace, (_, response) => response.end('second'));
@@ -95,7 +95,7 @@ t.test('a pod that refuses connections is a 502, a missing Service a 404', async
   t.equal((await world.ask()).status, 404);
 });
 
-t.test('the longest rule wins, whichever came first', async (t) => {
+t.test('the longest rule wins, in any order of creation', async (t) => {
   const world = await createWorld(t);
   await world.serveEcho();
   await world.serve('other', namespace, (_, response) => response.end('other'));
@@ -172,7 +172,7 @@ t.test('an unsupported route is refused as a whole, and nothing else serves its 
     t.equal(world.entries().length, before + 1, `${name} is logged once`);
   }
 
-  await t.test('so is an unknown rule, and an object with several, for all hosts that it names', async (t) => {
+  await t.test('a route with an unknown rule is refused for all hosts that the object names', async (t) => {
     const rules = ['!', ' && PathPrefix(`/admin`)', ' && Method(`POST`)', ' || PathPrefix(`/`)', ')', ' x', ' ||'];
     for (const more of rules) {
       await world.put(routeOf('strange', { routes: [rule(`${match}${more}`)] }));
@@ -190,11 +190,11 @@ t.test('an unsupported route is refused as a whole, and nothing else serves its 
     t.match(world.entries().at(-1), { route: `${namespace}/strange`, msg: 'route refused' });
     for (const spec of [undefined, {}, { routes: 'none' }, { routes: [null] }]) {
       await world.put(routeOf('strange', spec));
-      t.equal((await world.ask({ host })).status, 200, 'nothing is known to be about this host');
+      t.equal((await world.ask({ host })).status, 200, 'no route names this host');
     }
   });
 
-  await t.test('and it is served as soon as it is corrected', async (t) => {
+  await t.test('a refused route is served as soon as it is corrected', async (t) => {
     await world.put(routeOf('strange', through('late')));
     t.equal((await world.ask({ host })).status, 404);
     await world.put(middlewareOf('late', { headers: { customResponseHeaders: { 'X-Late': 'yes' } } }));

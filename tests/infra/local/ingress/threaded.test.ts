@@ -43,7 +43,7 @@ t.test('the threaded ingress follows the API server, and does not wait for its o
   await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const port = await ingress.start();
   t.teardown(() => ingress.stop());
-  t.equal(askWhileBlocked(port), '404 404 page not found', 'nothing has a route yet');
+  t.equal(askWhileBlocked(port), '404 404 page not found', 'no host has a route yet');
 
   const service: KubeObject = {
     apiVersion: 'v1',
@@ -61,7 +61,7 @@ t.test('the threaded ingress follows the API server, and does not wait for its o
   t.equal(askWhileBlocked(port), '503 no available server', 'what was written since is served');
 
   await ingress.stop();
-  t.equal(askWhileBlocked(port), '', 'it has ended');
+  t.equal(askWhileBlocked(port), '', 'the ingress has stopped');
 });
 
 t.test('a port in use is reported', async (t) => {

@@ -80,7 +80,7 @@ t.test('an upgraded connection passes bytes both ways, until either side ends it
   if (second.socket) await once(second.socket, 'close');
 });
 
-t.test('data that a client sends right behind its request arrives', async (t) => {
+t.test('data that a client sends immediately after its request arrives', async (t) => {
   const world = await tunnelApp(t);
   const fields = Object.entries(upgradeHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
   const socket = await world.open(`GET / HTTP/1.1\r\n${fields.join('')}\r\nearly`);
@@ -88,12 +88,16 @@ t.test('data that a client sends right behind its request arrives', async (t) =>
   t.match(`${reply}${reply.endsWith('EARLY') ? '' : await read(socket, 5)}`, /^HTTP\/1\.1 101 [^]*helloEARLY$/);
 });
 
-t.test('an upgrade that is refused or denied is an ordinary answer', async (t) => {
+t.test('a refused or denied upgrade gets an ordinary response', async (t) => {
   const world = await tunnelApp(t);
   const refused = await world.upgrade('/refuse');
   t.equal(refused.answer.statusCode, 403);
   t.equal(await text(refused.answer), 'no');
-  t.equal((await world.upgrade('/other')).answer.statusCode, 502, 'another protocol than was asked for');
+  t.equal(
+    (await world.upgrade('/other')).answer.statusCode,
+    502,
+    'the pod switches to another protocol than the requested one',
+  );
   await world.put(...appObjects({ gated: true }));
   t.equal((await world.upgrade()).answer.statusCode, 500, 'without a checker');
   await world.serveChecker((request, response) => response.writeHead(request.url === '/x' ? 200 : 401).end('denied'));

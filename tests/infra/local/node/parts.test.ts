@@ -18,7 +18,7 @@ import { listeners } from '../../../../infra/listening-sockets.ts';
 import { fakeClock, settle } from '../../../support/clock.ts';
 import { freePort } from '../../../support/servers.ts';
 
-t.test('paths are translated at their beginning, and nowhere else', async (t) => {
+t.test('a path is translated only where it starts', async (t) => {
   const mounts = [
     { mountPath: '/data', folder: '/x/data' },
     { mountPath: '/data/inner/', folder: '/y' },
@@ -35,7 +35,7 @@ t.test('paths are translated at their beginning, and nowhere else', async (t) =>
   };
   for (const [text, wanted] of Object.entries(expected)) t.equal(translatePaths(text, mounts), wanted);
   t.equal(translatePaths('/data', []), '/data');
-  t.equal(translatePaths('/a', [{ mountPath: '/', folder: '/x' }]), '/a', 'the root is left alone');
+  t.equal(translatePaths('/a', [{ mountPath: '/', folder: '/x' }]), '/a', 'the root is not translated');
 });
 
 const pod: NodePod = {
@@ -79,7 +79,7 @@ t.test('a pod gets its own ports, and keeps them while they are free', async (t)
   ]);
   t.same(side, pod.spec.containers[1]);
   t.equal(bound.metadata.annotations?.['platform.svc/container-ports'], `{"8080":${http},"8081":${admin}}`);
-  t.equal(await bindPod(bound, 'local', createPortPool(range)), bound, 'nothing to change');
+  t.equal(await bindPod(bound, 'local', createPortPool(range)), bound, 'the same ports need no change');
 
   const other = createServer().listen(http);
   await once(other, 'listening');

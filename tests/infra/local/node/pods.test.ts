@@ -41,7 +41,7 @@ t.test('a pod gets its own port, is ready when it listens, and ends when it is d
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'one' });
   await untilGone('one');
   await t.rejects(fetch(`http://127.0.0.1:${numbers[0]}/`), 'nothing listens there any longer');
-  t.equal((await fetch(`http://127.0.0.1:${numbers[1]}/`)).status, 200, 'the other still runs');
+  t.equal((await fetch(`http://127.0.0.1:${numbers[1]}/`)).status, 200, 'the other pod still runs');
 });
 
 t.test('init containers run first, one after the other; sidecars before and after the main ones', async (t) => {
@@ -98,7 +98,7 @@ t.test('a failed container is restarted with growing delays, and the reason is r
   t.equal(await log(later, 'main', { previous: true }), 'no, because\n');
 });
 
-t.test('policies: never and on failure', async (t) => {
+t.test('the restart policies Never and OnFailure are followed', async (t) => {
   const { image, pod, until } = await startNode(t);
   await image('exit:1', 'process.exit(Number(process.env.CODE))');
   const withCode = (code: number) => [{ name: 'main', image: 'exit:1', env: [{ name: 'CODE', value: String(code) }] }];
@@ -111,7 +111,7 @@ t.test('policies: never and on failure', async (t) => {
   await until('on-failure', (each) => (stateOf(each, 'main')?.restartCount ?? 0) >= 2);
 });
 
-t.test('a program whose port is taken before it listens gets another one', async (t) => {
+t.test('a program gets another port when its port is used before it listens', async (t) => {
   const { image, pod, until } = await startNode(t);
   const declared = 8080;
   const numbered = { tcpSocket: { port: declared }, periodSeconds: 1 };

@@ -23,7 +23,7 @@ writeFileSync('pid.part', JSON.stringify([process.pid, ...children]));
 setInterval(() => {}, 1000);
 `;
 
-t.test('a node that is started again runs its pods again, and the ended ones not', async (t) => {
+t.test('a restarted node restarts its running pods, and no ended ones', async (t) => {
   const before = await startNode(t);
   await before.image('sleeper:1', source);
   await before.pod('lasting', { containers: [sleeper] });

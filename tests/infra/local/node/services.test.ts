@@ -151,7 +151,7 @@ t.test('other programs find Services by their names, or by addresses in variable
   t.equal(await run('started', started, 'api.default.svc'), String(only), 'Node goes to the only pod by address, too');
 });
 
-t.test('names are translated where a value is a host or a URL, and nowhere else', (t) => {
+t.test('names are translated only in values that are a host or a URL', (t) => {
   const hosts = new Map([['orders.shop-prod', '127.64.0.9']]);
   const expected: Record<string, string> = {
     'orders.shop-prod.svc': '127.64.0.9',

@@ -8,7 +8,7 @@ import { startNode, timeFactor } from '../../../support/local-node.ts';
 const main = (pod: NodePod) => pod.status?.containerStatuses?.find(({ name }) => name === 'main');
 const ports = [{ name: 'http', containerPort: 8080 }];
 
-t.test('readiness follows the probe; a container that fails its liveness probe is started again', async (t) => {
+t.test('readiness follows the probe; a container that fails its liveness probe is restarted', async (t) => {
   const { image, pod, until } = await startNode(t);
   const source = `
 import { createServer } from 'node:http';
@@ -37,7 +37,7 @@ createServer((request, response) => {
   const at = `http://127.0.0.1:${first.spec.containers[0]?.ports?.[0]?.containerPort}`;
   await fetch(`${at}/ready?set=503`);
   const unready = await until('moody', (each) => !isPodReady(each));
-  t.equal(main(unready)?.restartCount, 0, 'readiness alone restarts nothing');
+  t.equal(main(unready)?.restartCount, 0, 'a failed readiness probe restarts nothing');
   await fetch(`${at}/ready?set=200`);
   await until('moody', isPodReady);
   await fetch(`${at}/live?set=500`);
