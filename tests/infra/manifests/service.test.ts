@@ -51,7 +51,11 @@ t.test('each server has its password in a file and its data on a claim', (t) => 
                 env: [...variables, { name: variable, value: `/etc/svc/credentials/${key}` }],
                 ports: [{ containerPort: port }],
                 readinessProbe: { periodSeconds: 5, ...ready },
-                securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+                securityContext: {
+                  readOnlyRootFilesystem: true,
+                  allowPrivilegeEscalation: false,
+                  capabilities: { drop: ['ALL'] },
+                },
                 resources: { limits: { memory: String } },
               },
             ],

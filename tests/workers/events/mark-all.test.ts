@@ -30,7 +30,7 @@ function recordedMarking(mark: (id: string) => Promise<unknown>, concurrency?: n
     },
     refusal: (error) => (error === refused ? 'refused' : undefined),
   };
-  return { marking, steps, most: () => most };
+  return { marking, steps, most: () => most, running: () => running };
 }
 
 const refuse = (refusedId: string, error: Error) => async (id: string) => {
@@ -55,16 +55,30 @@ t.test('the first mark runs alone, because the database may be slow', async (t) 
   t.same(first.steps, ['begin'], 'nothing else was sent');
 });
 
-t.test('slow marks run one at a time, and concurrently again once they are quick', async (t) => {
-  const slow = recordedMarking(() => new Promise((resolve) => setTimeout(resolve, 25)), 10);
-  await markAll(ids.slice(0, 4), slow.marking);
-  t.equal(slow.most(), 1);
-  const slowFirst = recordedMarking(
-    (id) => (id === '0' ? new Promise((resolve) => setTimeout(resolve, 25)) : Promise.resolve()),
-    10,
-  );
-  await markAll(ids, slowFirst.marking);
-  t.equal(slowFirst.most(), 10);
+t.test('marks that take 20 ms or more run one at a time, and concurrently again once they are quicker', async (t) => {
+  let now = 0;
+  t.intercept(performance, 'now', { value: () => now });
+  for (const [durations, expected] of [
+    [[19], 10],
+    [[20], 1],
+    [[20, 19], 10],
+    [[0, ...Array.from({ length: 10 }, () => 19.9)], 10],
+  ] as const) {
+    const { marking, most } = recordedMarking(
+      (id) => Promise.resolve((now += durations[Number(id)] ?? durations.at(-1) ?? 0)),
+      10,
+    );
+    await markAll(ids, marking);
+    t.equal(most(), expected, durations.join(' '));
+  }
+  // One slow mark slows the next ones down, which are quick again.
+  const batches: number[] = [];
+  const slowSecond = recordedMarking((id) => {
+    batches.push(slowSecond.running());
+    return Promise.resolve((now += id === '5' ? 300 : 0));
+  }, 4);
+  await markAll(ids.slice(0, 12), slowSecond.marking);
+  t.same(batches, [1, 1, 2, 3, 4, 1, 2, 3, 4, 1, 1, 2], 'the mark after a slow batch is alone');
 });
 
 t.test('without a maximum, marks run one at a time', async (t) => {
@@ -107,7 +121,7 @@ t.test('marking one by one ends after 20 s, and the remaining events are reporte
   let now = 0;
   t.intercept(performance, 'now', { value: () => now });
   const { marking, steps } = recordedMarking((id) => {
-    now += 10_000;
+    now += id === '2' ? 1 : 10_000;
     return id === '0' ? Promise.reject(refused) : Promise.resolve();
   });
   const late = 'Not tried yet: marking the other events took too long.';
