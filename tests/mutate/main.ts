@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,18 @@ import { mutantsOf, type Mutant } from './mutants.ts';
 const requiredScore = 0.85;
 const maxLimitMs = 60_000;
 const root = join(import.meta.dirname, '../..');
-const copied = ['cli', 'functions', 'gate', 'infra', 'runtime', 'tests', 'workers', 'docs', 'package.json'];
+const copied = [
+  'cli',
+  'functions',
+  'gate',
+  'infra',
+  'runtime',
+  'tests',
+  'workers',
+  'docs',
+  'package.json',
+  'tsconfig.json',
+];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -45,7 +57,7 @@ async function mutate(target: string): Promise<void> {
     string,
     string
   >;
-  let [killed, excused] = [0, 0];
+  let [killed, excused, invalid] = [0, 0, 0];
   await startTestServers(process.pid);
   try {
     const queue = mutants.values();
@@ -57,6 +69,7 @@ async function mutate(target: string): Promise<void> {
           const end = await tryMutant(mutant, copy, testsOf(graph, mutant.file), profiles);
           if (end === 'killed') killed++;
           else if (keyOf(mutant) in accepted) excused++;
+          else if (!(await compiles(mutant, copy))) invalid++;
           else say(`${end}: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${keyOf(mutant)}`);
         }
       } finally {
@@ -67,9 +80,10 @@ async function mutate(target: string): Promise<void> {
   } finally {
     await endServers(process.pid);
   }
-  const score = killed / Math.max(1, mutants.length - excused);
+  const survived = mutants.length - killed - excused - invalid;
+  const score = killed / Math.max(1, killed + survived);
   say(
-    `score ${score.toFixed(2)}: ${killed} killed, ${mutants.length - killed - excused} survived, ${excused} accepted`,
+    `score ${score.toFixed(2)}: ${killed} killed, ${survived} survived, ${excused} accepted, ${invalid} refused by the type checker`,
   );
   if (score < requiredScore) process.exitCode = 1;
 }
@@ -185,6 +199,19 @@ async function tryMutant(
     }
   }
   return executed ? 'survived' : 'not executed';
+}
+
+/** Whether the type checker accepts a mutant; otherwise it is no program, and no test has to notice it. */
+async function compiles({ file, text }: Mutant, copy: string): Promise<boolean> {
+  writeFileSync(join(copy, file), text);
+  try {
+    const cached = ['--incremental', '--tsBuildInfoFile', join(copy, '.cache/types')];
+    const child = spawn(join(root, 'node_modules/.bin/tsc'), ['--noEmit', ...cached], { cwd: copy, stdio: 'ignore' });
+    const [code] = (await once(child, 'close')) as [number | null];
+    return code === 0;
+  } finally {
+    writeFileSync(join(copy, file), readFileSync(join(root, file)));
+  }
 }
 
 /** Whether a test file passes; one that takes too long does not: a mutant may loop forever. */
