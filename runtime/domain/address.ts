@@ -33,7 +33,7 @@ export function clientAddress(forwardedFor: string | undefined, trusted: Address
   if (forwardedFor === undefined) return undefined;
   let end = forwardedFor.length;
   for (let hop = 1; hop <= hopsMax; hop++) {
-    const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
+    const comma = forwardedFor.lastIndexOf(',', end - 1);
     const address = hopAddress(forwardedFor.slice(comma + 1, end));
     if (comma < 0 || address === undefined || !trusted(address)) return address;
     end = comma;
@@ -44,13 +44,11 @@ export function clientAddress(forwardedFor: string | undefined, trusted: Address
 /** The address of one hop, without port or zone; an IPv4-mapped IPv6 address as IPv4. */
 function hopAddress(text: string): string | undefined {
   let hop = text.trim();
-  if (hop.startsWith('[')) hop = hop.slice(1, Math.max(1, hop.indexOf(']')));
-  else if (hop.includes('.') && hop.indexOf(':') === hop.lastIndexOf(':')) hop = hop.split(':', 1)[0] ?? '';
-  const zone = hop.indexOf('%');
-  if (zone >= 0) hop = hop.slice(0, zone);
-  const family = isIP(hop);
-  if (family === 0) return undefined;
-  if (family === 4 || !/^[0:]+ffff:/i.test(hop)) return hop;
+  if (hop.startsWith('[')) [, hop = ''] = /^\[(.*?)\]/.exec(hop) ?? [];
+  else if (hop.includes('.') && hop.indexOf(':') === hop.lastIndexOf(':')) [hop = ''] = hop.split(':');
+  [hop = ''] = hop.split('%');
+  if (isIP(hop) === 0) return undefined;
+  if (!/^[0:]+ffff:/i.test(hop)) return hop;
   const { address } = new SocketAddress({ address: hop, family: 'ipv6' });
   return /^::ffff:([0-9.]+)$/.exec(address)?.[1] ?? hop;
 }

@@ -54,7 +54,7 @@ export function parseApiKey(key: string): { handle: string } | undefined {
   let sum = 0;
   for (let index = 0; index < apiKeyLength; index++) {
     const code = key.charCodeAt(index);
-    const digit = code < 128 ? (digits[code] ?? -1) : -1;
+    const digit = digits[code] ?? -1;
     if (digit < 0 && index !== handleStart - 1 && index !== secretStart - 1) return undefined;
     if (index < checksumStart) crc = (crcOfByte[(crc ^ code) & 0xff] ?? 0) ^ (crc >>> 8);
     else sum = sum * 36 + digit;

@@ -41,6 +41,6 @@ export const systemClock: Clock = {
           Math.min(leftMs, timerMaxMs),
         );
       let timer = wait(ms);
-      signal?.addEventListener('abort', onAbort, { once: true });
+      signal?.addEventListener('abort', onAbort);
     }),
 };

@@ -17,8 +17,8 @@ function refuse(message: string): never {
  */
 export function checkCspSources(sources: readonly string[]): readonly string[] {
   for (const entry of sources) {
-    const [, host, port] = source.exec(entry) ?? [];
-    if (host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535) {
+    const [, host, port = '443'] = source.exec(entry) ?? [];
+    if (host === undefined || Number(port) < 1 || Number(port) > 65_535) {
       refuse(
         `"${entry}" is not a valid domain for the Content-Security-Policy; use hosts such as cdn.example.com, *.example.com or https://api.example.com:8443.`,
       );

@@ -64,8 +64,7 @@ export function parseDependencies(entries: readonly string[], runtime: keyof typ
 function parseDependency(entry: string, runtime: keyof typeof grammars): Dependency {
   const { registry, name: names, version: versions, example } = grammars[runtime];
   // The first character of a scoped name is an @, too.
-  const at = entry.indexOf('@', 1);
-  const [name, version] = at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)];
+  const [, name = entry, version = ''] = /^(.[^@]*)@(.*)$/s.exec(entry) ?? [];
   const quoted = JSON.stringify(entry.slice(0, 100));
   if (entry.length > 250 || !names.test(name) || /^(?:node_modules|favicon\.ico)$/i.test(name)) {
     throw refusal(entry, `${quoted} is not a package of ${registry}; use name@version, such as ${example}.`);

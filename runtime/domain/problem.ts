@@ -2,7 +2,7 @@
  * All error codes of the management API with their HTTP status (docs/reference/api.md#errors).
  * Codes are stable: they are added, never renamed. Messages may change.
  */
-const problemStatus = {
+export const problemStatus = {
   invalid_request: 400,
   invalid_json: 400,
   environment_required: 400,

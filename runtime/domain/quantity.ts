@@ -24,11 +24,14 @@ export function parseBytes(quantity: string): number | undefined {
   return Number.isFinite(bytes) ? Math.ceil(bytes) : undefined;
 }
 
+const binaryUnits = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
+
 /** Bytes, rounded up to whole KiB, in the largest binary unit that is exact: 402653184 is `384Mi`. */
 export function formatBytes(bytes: number): string {
-  const rounded = Math.max(1, Math.ceil(bytes / 1024)) * 1024;
-  const unit = ['Pi', 'Ti', 'Gi', 'Mi'].find((name) => rounded % (factors[name] ?? 1) === 0) ?? 'Ki';
-  return `${rounded / (factors[unit] ?? 1)}${unit}`;
+  let count = Math.max(1, Math.ceil(bytes / 1024));
+  let unit = 0;
+  for (; count % 1024 === 0 && unit < binaryUnits.length - 1; unit++) count /= 1024;
+  return `${count}${binaryUnits[unit]}`;
 }
 
 /**

@@ -37,8 +37,8 @@ export function seal(ring: KeyRing, context: SealContext, plaintext: string): st
 
 /** Decrypts a value of {@link seal}. @throws Error if it was altered or moved, or if the ring lacks its key */
 export function unseal(ring: KeyRing, context: SealContext, sealed: string): string {
-  const [version, keyId, nonce, body] = sealed.split('.');
-  const key = keyId === undefined ? undefined : ring.keys.get(keyId);
+  const [version, keyId = '', nonce, body] = sealed.split('.');
+  const key = ring.keys.get(keyId);
   if (version !== 'v1' || !key || !nonce || !body) throw new Error('not a value sealed with a key of this ring');
   const bytes = Buffer.from(body, 'base64url');
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))

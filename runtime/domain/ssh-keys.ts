@@ -55,6 +55,8 @@ function namesHost(names: string, host: string): boolean {
 }
 
 const openSshFrame = /^-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)-----END OPENSSH PRIVATE KEY-----\s*$/;
+/** PKCS #8, and the older format of OpenSSL (RFC 1421). */
+const encryptedPem = /^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)\r?$/m;
 const openSshMagic = 'openssh-key-v1\0';
 
 /**
@@ -72,10 +74,11 @@ export function checkDeployKey(text: string): void {
     if (parts.cipher !== 'none') throw locked();
     return;
   }
+  // Node's error for such a key differs between versions.
+  if (encryptedPem.test(key)) throw locked();
   try {
     createPrivateKey(key);
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ERR_MISSING_PASSPHRASE') throw locked();
+  } catch {
     throw badKey(`This is not a private key; create one with \`${makeKey}\`.`);
   }
 }

@@ -18,7 +18,7 @@ import { mutantsOf, type Mutant } from './mutants.ts';
  * 100 changes fail a test. Survivors that no test can or should notice are listed in `survivors.json` with a reason.
  */
 const requiredScore = 0.85;
-const maxLimitMs = 60_000;
+const maxLimitMs = 180_000;
 const root = join(import.meta.dirname, '../..');
 const copied = [
   'cli',

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
 import t from 'tap';
 import {
   apiKeyDigest,
@@ -30,6 +31,28 @@ t.test('the checksum is fixed: issued keys stay valid', (t) => {
   t.same(parseApiKey(`svc_abcdefgh_${'0'.repeat(40)}${knownChecksum}`), { handle: 'abcdefgh' });
   t.end();
 });
+
+t.test('a valid checksum does not excuse another form', (t) => {
+  const withChecksum = (body: string) => body + (crc32(body) % 36 ** 6).toString(36).padStart(6, '0');
+  const secret = 's'.repeat(40);
+  t.same(parseApiKey(withChecksum(`svc_abcdefgh_${secret}`)), { handle: 'abcdefgh' });
+  for (const body of [
+    `svx_abcdefgh_${secret}`,
+    `svc-abcdefgh_${secret}`,
+    `svc_abcdefgh-${secret}`,
+    `svc_abcdefghi${secret}`,
+    `svc__bcdefgh_${secret}`,
+    `svc_abcdefg__${secret}`,
+    `svc_abcdefgh__${'s'.repeat(39)}`,
+    `svc_abcdefgH_${secret}`,
+    `svc_abcdefgh_${secret}s`,
+    `svc_abcdefgh_${'s'.repeat(39)}`,
+  ]) {
+    t.equal(parseApiKey(withChecksum(body)), undefined, body);
+  }
+  t.end();
+});
+
 t.test('a key with any one character changed is refused', (t) => {
   const { key } = generateApiKey();
   const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_-A ~\0é';

@@ -13,6 +13,16 @@ t.test('packages of npm and PyPI at exact versions', (t) => {
   t.end();
 });
 
+t.test('an entry has at most 250 characters, and messages show its beginning', (t) => {
+  const entry = `p${'a'.repeat(245)}@1.0`;
+  t.equal(parseDependencies([entry], 'python').length, 1);
+  t.throws(() => parseDependencies([`p${entry}`], 'python'), {
+    message: `"pp${'a'.repeat(98)}" is not a package of PyPI; use name@version, such as requests@2.32.3.`,
+    details: { dependency: `p${entry}`.slice(0, -1) },
+  });
+  t.end();
+});
+
 t.test('no other text reaches an installer', (t) => {
   const either = [
     'lodash',

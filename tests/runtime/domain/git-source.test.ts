@@ -1,5 +1,12 @@
 import t from 'tap';
-import { checkCommit, checkGitSource, gitPatterns } from '../../../runtime/domain/git-source.ts';
+import {
+  addressOfGit,
+  checkBranchName,
+  checkCommit,
+  checkGitSource,
+  gitPatterns,
+  hostOfGit,
+} from '../../../runtime/domain/git-source.ts';
 
 const source = { url: 'https://git.example.com/shop/api.git', branch: 'main' };
 const refused = (part: object, field: string) =>
@@ -64,6 +71,56 @@ t.test('other protocols, credentials and texts that look like options are refuse
     '',
   ]) {
     refused({ url }, 'url');
+  }
+});
+
+t.test('a URL with credentials is refused with a word about them', async (t) => {
+  for (const url of ['https://token@git.example.com/x', 'ssh://git:secret@git.example.com/x']) {
+    t.throws(() => checkGitSource({ ...source, url }), { message: /^The URL contains a user name or password; / }, url);
+  }
+  t.throws(() => checkGitSource({ ...source, url: 'ssh://git@-x/y' }), { message: /is not a repository URL/ });
+});
+
+t.test('each field has a maximum length', async (t) => {
+  const { length } = 'https://git.example.com/';
+  const longest = (more: number) => ({
+    url: `https://git.example.com/${'x'.repeat(512 - length + more)}`,
+    branch: 'x'.repeat(244 + more),
+    path: 'x'.repeat(400 + more),
+    dockerfile: 'x'.repeat(400 + more),
+  });
+  t.same(checkGitSource(longest(0)), longest(0));
+  for (const [field, value] of Object.entries(longest(1))) refused({ [field]: value }, field);
+});
+
+t.test('host keys are public keys, at most 20', async () => {
+  const key = `ssh-ed25519 ${'A'.repeat(68)}`;
+  const keys = (count: number) => Array.from({ length: count }, () => key);
+  checkGitSource({ ...source, hostKeys: keys(20) });
+  refused({ hostKeys: keys(21) }, 'hostKeys');
+  refused({ hostKeys: [key, 'ssh-ed25519'] }, 'hostKeys');
+});
+
+t.test('the server of a repository, and what its credentials belong to', async (t) => {
+  for (const [url, address, credentials] of [
+    ['https://Git.example.com/x', ['git.example.com', 443, false], 'https://git.example.com:443'],
+    ['http://git.example.com/x', ['git.example.com', 80, false], 'http://git.example.com:80'],
+    ['https://[2001:db8::1]:8443/x', ['2001:db8::1', 8443, false], 'https://2001:db8::1:8443'],
+    ['ssh://git@git.example.com/x', ['git.example.com', 22, true], 'ssh://git.example.com:22'],
+    ['ssh://git.example.com:2222/x', ['git.example.com', 2222, true], 'ssh://git.example.com:2222'],
+    ['git@Git.example.com:x', ['git.example.com', 22, true], 'ssh://git.example.com:22'],
+    ['git@[2001:db8::1]:x', ['2001:db8::1', 22, true], 'ssh://2001:db8::1:22'],
+  ] as const) {
+    const { host, port, overSsh } = addressOfGit(url);
+    t.same([host, port, overSsh], address, url);
+    t.equal(hostOfGit(url), credentials);
+  }
+});
+
+t.test('a branch to compare with is any name that git allows', async (t) => {
+  for (const branch of ['main', 'fix/#12-ä', 'a@b']) t.equal(checkBranchName(branch), branch);
+  for (const branch of ['a b', '/main', 'main/', '-x', 'a..b', 'a@{1}', 'a*', 'a.']) {
+    t.throws(() => checkBranchName(branch), { code: 'invalid_value', details: { field: 'branch' } }, branch);
   }
 });
 
@@ -155,4 +212,6 @@ t.test('a commit is a hash, whole or shortened', async (t) => {
   ]) {
     t.throws(() => checkCommit(commit), { code: 'invalid_value' });
   }
+  const excerpt = `"a${'x'.repeat(99)}" is not a commit; use 7 to 40 lower-case hexadecimal digits.`;
+  t.throws(() => checkCommit(`a${'x'.repeat(200)}`), { message: excerpt });
 });

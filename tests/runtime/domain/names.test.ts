@@ -21,11 +21,10 @@ t.test('a workload name is a DNS label that leaves room for suffixes', (t) => {
 });
 
 t.test('project and environment names join to one namespace in one way only', (t) => {
-  t.equal(checkProjectName('web-shop'), 'web-shop');
-  t.throws(() => checkProjectName('web--shop'), refused);
-  t.throws(() => checkProjectName('a'.repeat(31)), refused);
-  t.equal(checkEnvironmentName('prod'), 'prod');
-  t.throws(() => checkEnvironmentName('pre-prod'), refused);
+  for (const name of ['web-shop', 'a'.repeat(30)]) t.equal(checkProjectName(name), name);
+  for (const name of ['web--shop', 'Shop', 'shop-', 'a'.repeat(31)]) t.throws(() => checkProjectName(name), refused);
+  for (const name of ['prod', 'a'.repeat(20)]) t.equal(checkEnvironmentName(name), name);
+  for (const name of ['pre-prod', 'Prod', 'a'.repeat(21)]) t.throws(() => checkEnvironmentName(name), refused);
   t.equal(namespaceOf('shop', 'prod'), 'shop-prod');
   for (const project of ['kube', 'svc']) t.throws(() => namespaceOf(project, 'system'), refused);
   t.end();
@@ -52,6 +51,14 @@ t.test('the message about a taken name is fixed', (t) => {
 
 t.test('every label of a host name is checked, and there are at least two', async (t) => {
   t.equal(checkHost('api-1.example.com'), 'api-1.example.com');
+  const label = 'a'.repeat(63);
+  const longest = [label, label, label, 'a'.repeat(61)].join('.');
+  t.equal(checkHost(longest), longest);
+  t.throws(() => checkHost(`${longest}b`), { ...refused, message: /has 254 characters; the limit is 253/ });
+  t.throws(() => checkHost(`${label}b.example.com`), {
+    ...refused,
+    message: /a label of 64 characters .* limit is 63/,
+  });
   for (const host of [
     'example',
     '-a.example.com',

@@ -4,6 +4,7 @@ import {
   checkVariableName,
   checkVariableValue,
   environmentDigest,
+  referencesOf,
   resolveVariables,
   valueMaxBytes,
 } from '../../../runtime/domain/variables.ts';
@@ -77,6 +78,10 @@ t.test('a reference that cannot be resolved is refused with the path', async (t)
   t.match(refusalOf(() => resolved({ A: '${constructor}' })).message, /not set/, 'not a valid name');
 });
 
+t.test('the names that a value refers to', async (t) => {
+  t.same(referencesOf('${A}$${B}-${C_1}${'), ['A', 'C_1']);
+});
+
 t.test('names', async (t) => {
   for (const name of ['A', '_', '_a9', 'lower', 'a'.repeat(200)]) t.equal(checkVariableName(name), name);
   for (const name of ['', '9A', 'A-B', 'A.B', 'A B', 'Ä', 'A\n', 'A=B', 'a'.repeat(201)]) {
@@ -92,7 +97,9 @@ t.test('bounds', async (t) => {
   const many = (count: number, value = 'x') =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`N${index}`, value]));
   t.equal(Object.keys(resolved(many(200), { S: 's' })).length, 201);
+  t.equal(Object.keys(resolved({ V: 'v' }, many(200))).length, 201);
   t.match(refusalOf(() => resolved(many(201))).message, /at most 200/);
+  t.match(refusalOf(() => resolved({}, many(201))).message, /at most 200/);
   t.match(refusalOf(() => resolved(many(20, 'x'.repeat(30_000)))).message, /600\d\d\d bytes; the limit is 512 KiB/);
   // Ten references each, twelve levels: a million megabytes if it were ever expanded.
   const bomb = Object.fromEntries(
