@@ -84,7 +84,7 @@ export function createDeliveryHandler({ pool, notifier, readBuilds }: DeliveryHa
       if (verdict === 'accepted') notifier.add(superseded);
       return { delivery, verdict, deployment, reason: request.delivery.reason };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500 || error.code === 'invalid_webhook_token') throw error;
+      if (!(error instanceof Problem) || error.code === 'invalid_webhook_token') throw error;
       const { status, code, message: reason } = error;
       const delivery = await insertDelivery(pool, { ...log, verdict: 'refused', status, code, reason });
       if (incoming.dryRun) return { verdict: 'ignored', reason, delivery };

@@ -31,6 +31,22 @@ t.test('a single item runs immediately; items that arrive at the limit run toget
   t.same([await results[0], await results[5]], ['A', 'F']);
 });
 
+t.test('by default, two batches of at most 32 items run at once', async (t) => {
+  const runs: { size: number; end: () => void }[] = [];
+  const add = createBatches<number, number>({
+    run: (items) => new Promise((resolve) => runs.push({ size: items.length, end: () => resolve(items) })),
+  });
+  const results = Array.from({ length: 35 }, (_, index) => add(index));
+  const sizes = () => runs.map(({ size }) => size);
+  t.same(sizes(), [1, 1]);
+  for (let at = 0; at < 4; at++) {
+    runs[at]?.end();
+    await settled();
+  }
+  t.same(sizes(), [1, 1, 32, 1]);
+  t.same(await Promise.all(results), Array.from(results.keys()));
+});
+
 t.test('a failed batch rejects only its own items', async (t) => {
   const { runs, add } = heldBatches({ atOnce: 1, maxItems: 8 });
   const first = add('a');

@@ -7,6 +7,7 @@ import { createTokenStore, webhookSecretName } from '../../../functions/webhooks
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { enableWebhook } from '../../../runtime/records/webhooks.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -64,8 +65,12 @@ t.test('200: enabling shows URL and token; the token is stored encrypted, and de
   t.same((await api.call('GET', `${apps}/api/webhook`)).body, { enabled: false });
   const { status, body } = await enable();
   t.equal(status, 200);
-  t.match(body, { enabled: true, url: `${baseUrl}/api/v1/webhook/shop-prod/api`, version: 1 });
-  t.match(body.token, /^svcwh_[a-z0-9]{40}$/);
+  const { token, signingSecret, updatedAt, ...others } = body;
+  t.same(others, { enabled: true, url: `${baseUrl}/api/v1/webhook/shop-prod/api`, version: 1, hasSecretUrl: false });
+  t.match(
+    { token, signingSecret, updatedAt },
+    { token: /^svcwh_[a-z0-9]{40}$/, signingSecret: /^whsec_/, updatedAt: String },
+  );
   t.same((await api.call('GET', `${apps}/api/webhook`)).body, body);
   const [secret] = kube.all<KubeObject & { data?: Record<string, string> }>(kinds.Secret);
   t.match(secret?.metadata, {
@@ -139,6 +144,8 @@ t.test('401: every failed authentication has the same answer, whatever else is w
   const { pool, api, enable, deploy, count } = await service(t);
   const { token } = (await enable()).body;
   const other = (await enable('web')).body.token;
+  await deploy({ 'x-svc-token': other }, {}, 'shop-prod/web');
+  await pool.query('DELETE FROM webhook_deliveries');
   await api.call('DELETE', `${apps}/web/webhook`);
   const answers = [
     await deploy({}),
@@ -153,6 +160,7 @@ t.test('401: every failed authentication has the same answer, whatever else is w
     await deploy({ 'x-svc-token': 'wrong' }, 'no json'),
     await deploy({ 'x-svc-token': 'wrong', 'content-type': 'text/plain' }, 'x'),
     await deploy({ 'x-svc-token': 'wrong' }, {}),
+    await deploy({ 'x-svc-token': other }, 'no json', 'shop-prod/web'),
   ];
   for (const [index, { status, text }] of answers.entries()) {
     t.equal(status, 401, `case ${index}`);
@@ -224,6 +232,15 @@ t.test('only the current token works after several concurrent regenerations', as
   }
 });
 
+t.test('409: a token that another request has replaced is not shown', async (t) => {
+  const { kube, pool, apiId, enable } = await service(t);
+  await enable();
+  kube.intercept = async ({ verb, kind }) => {
+    if (kind === 'Secret' && verb === 'replace') await enableWebhook(pool, apiId, 7);
+  };
+  t.match(await enable(), { status: 409, body: { code: 'conflict', message: /svc app webhook status/ } });
+});
+
 t.test('204: a disabled webhook accepts nothing, and its token stays dead when it is enabled again', async (t) => {
   const { api, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
@@ -293,12 +310,16 @@ t.test('a later app of the same name inherits neither token nor deployments', as
   t.same(old.body, refusal);
 });
 
-t.test('503: while the cluster is unreachable, a sender may retry', async (t) => {
+t.test('503: while the cluster is unreachable, a sender may retry; a token that was used works', async (t) => {
   const { kube, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
+  const used = (await enable('web')).body.token;
+  t.equal((await deploy({ 'x-svc-token': used }, { image }, 'shop-prod/web')).status, 202);
   kube.intercept = () => {
     throw new KubeError(503, 'ServiceUnavailable', 'no leader');
   };
   t.equal((await deploy({ 'x-svc-token': token })).status, 503);
   t.equal((await deploy({ 'x-svc-token': token }, { image }, 'shop-prod/none')).status, 503, 'for any app');
+  t.equal((await deploy({ 'x-svc-token': used }, { image }, 'shop-prod/web')).status, 202);
+  t.equal((await deploy({ 'x-svc-token': 'wrong' }, { image }, 'shop-prod/web')).status, 503);
 });
