@@ -30,10 +30,7 @@ export function createOthersUsage(): OthersUsage {
     },
     update(rows, calendar) {
       if (readFor?.day !== calendar.day) return;
-      for (const { keyId, allowed } of rows) {
-        if (allowed === 0) counts.delete(keyId);
-        else counts.set(keyId, allowed);
-      }
+      for (const { keyId, allowed } of rows) counts.set(keyId, allowed);
     },
     calendar: () => readFor,
   };

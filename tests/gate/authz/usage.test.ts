@@ -69,8 +69,10 @@ t.test('counts are written as absolute numbers, once for each change', (t) => {
 t.test('a batch is repeated unchanged until its result is known', (t) => {
   const { usage, allow, write } = counter();
   allow(1);
+  t.ok(usage.pending());
   const batch = usage.batch(100);
   t.match(batch, { incarnation: first, number: 1 });
+  t.ok(usage.pending(), 'not known to be written');
   allow(1);
   t.equal(usage.batch(100), batch, 'the same');
   t.same(rows(batch), [['key', '03-02', 1, 0, 0]]);
@@ -94,6 +96,8 @@ t.test('a new day begins at zero, and the previous day is still written', (t) =>
     return (['day', 'week', 'month'] as const).map((period) => usage.allowed(key, period, calendar));
   };
   t.same(sums(monday + dayMs), [3, 5, 5]);
+  t.equal(at(Date.parse('2026-03-04T00:00:00Z') - 1).day, '2026-03-03');
+  t.equal(at(Date.parse('2026-03-04T00:00:00Z')).day, '2026-03-04', 'at midnight');
   t.same(sums(monday + 7 * dayMs), [0, 0, 5], 'next week');
   allow(1, monday + 7 * dayMs);
   t.same(sums(monday + 7 * dayMs), [1, 1, 6]);
@@ -111,6 +115,7 @@ t.test('the counts of others belong to the period that they were read for', (t) 
   const { usage, at, allow } = counter();
   allow(1);
   usage.replaceOthers([[key, 10]], at(monday));
+  t.equal(usage.allowed(other, 'week', at(monday)), 0);
   t.equal(usage.allowed(key, 'week', at(monday)), 11);
   t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11);
   t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 0, 'another day');
@@ -143,12 +148,26 @@ t.test('another process life takes over unwritten counts, and nothing else', (t)
 
   const { usage, at, allow, write } = counter();
   allow(2);
-  write();
+  usage.batch(100);
   usage.renew(second, 1, at(monday));
   t.equal(usage.batch(100), undefined);
   t.equal(usage.size(), 0);
   allow(1);
   t.same(write(), [['key', '03-02', 1, 0, 0]]);
+  t.end();
+});
+
+t.test('another process life takes over unwritten denials', (t) => {
+  const { usage, at, write } = counter();
+  const denials = (rate: number, quota: number) => {
+    for (let turn = 0; turn < rate; turn++) usage.countRateDenied(key, at(monday));
+    for (let turn = 0; turn < quota; turn++) usage.countQuotaDenied(key, at(monday));
+  };
+  denials(5, 7);
+  write();
+  denials(1, 2);
+  usage.renew(second, 1, at(monday));
+  t.same(write(), [['key', '03-02', 0, 1, 2]]);
   t.end();
 });
 
@@ -179,6 +198,17 @@ t.test('counts of yesterday stay counts of yesterday in a new incarnation', (t) 
   t.end();
 });
 
+t.test('in a new incarnation, counts of yesterday count for the periods that they belong to', (t) => {
+  const { usage, at, allow } = counter();
+  // The first day of March is the last of its week.
+  allow(2, monday - dayMs);
+  allow(3);
+  usage.renew(second, 0, at(monday));
+  const sums = (['day', 'week', 'month'] as const).map((period) => usage.allowed(key, period, at(monday)));
+  t.same(sums, [3, 3, 5]);
+  t.end();
+});
+
 t.test('days do not follow the wall clock back before the process life is renewed', (t) => {
   const { usage, at, allow, write } = counter();
   allow(1);
@@ -186,7 +216,9 @@ t.test('days do not follow the wall clock back before the process life is renewe
   const ahead = monday + 40 * dayMs;
   allow(2, ahead);
   t.notOk(usage.outrun(ahead));
-  t.notOk(usage.outrun(Date.parse('2026-04-11T00:00:00Z') - 30_000), 'the clock goes back at midnight');
+  const midnight = Date.parse('2026-04-11T00:00:00Z');
+  t.notOk(usage.outrun(midnight - 60_000), 'the clock goes back by a minute at midnight');
+  t.ok(usage.outrun(midnight - 60_001));
   t.ok(usage.outrun(monday));
   t.equal(at(monday).day, '2026-04-11');
   allow(4, monday);
@@ -222,6 +254,8 @@ t.test('keys without counts in the current periods are forgotten once they are w
   t.equal(usage.forget(at(monday + dayMs)), 0);
   t.equal(usage.forget(at(april)), 0, 'not written');
   write();
+  t.equal(usage.forget(calendarDay(monday + dayMs)), 0, 'the next day');
+  t.equal(usage.forget(calendarDay(monday + 7 * dayMs)), 0, 'the next week, in the same month');
   allow(1, april, other);
   t.equal(usage.forget(at(april)), 1);
   t.equal(usage.size(), 1);
@@ -229,5 +263,10 @@ t.test('keys without counts in the current periods are forgotten once they are w
   allow(2, april);
   t.same(write(), [['key', '04-20', 2, 0, 0]], 'a forgotten key begins at zero');
   t.equal(usage.size(), 2);
+
+  const march = counter(Date.parse('2026-03-31T12:00:00Z'));
+  march.allow(1);
+  march.write();
+  t.equal(march.usage.forget(calendarDay(Date.parse('2026-04-01T00:00:00Z'))), 0, 'the next month, in the same week');
   t.end();
 });
