@@ -73,7 +73,7 @@ export interface GateView {
  * at the ends as UTF-8. `decodeURIComponent` restores the name. No name can end the header.
  */
 export function encodeHeaderText(text: string): string {
-  return text.toWellFormed().replace(/[^\x20-\x7e]+|%|^ +| +$/g, (part) => encodeURIComponent(part));
+  return text.toWellFormed().replace(/[^\x20-\x7e]+|%|^ +|(?<! ) +$/g, (part) => encodeURIComponent(part));
 }
 
 /** The rows of one view, without its position. */

@@ -59,7 +59,7 @@ export function parseHead(text: string): ParsedHead {
     throw new MalformedAnswer('ambiguous framing');
   }
   // node:http does not take `chunked` followed by a tab for the coding, and reads to the end of the connection.
-  if (coding !== undefined && /\ntransfer-encoding:[^\r]*\t/i.test(text))
+  if (coding !== undefined && /\ntransfer-encoding:[^\r\n]*\t/i.test(text))
     throw new MalformedAnswer('ambiguous framing');
   const keepAlive = minor === '1' && (head.connection === undefined || !close.test(head.connection));
   return { head, chunked: coding !== undefined, keepAlive };

@@ -38,7 +38,7 @@ export async function buildImage(
 function procfileCommand(folder: string): string | undefined {
   const file = join(folder, 'Procfile');
   if (!existsSync(file)) return undefined;
-  return /^web:\s*(.+?)\s*$/m.exec(readFileSync(file, 'utf8'))?.[1];
+  return /^web:(.*)$/m.exec(readFileSync(file, 'utf8'))?.[1]?.trim() || undefined;
 }
 
 function packageCommand(folder: string): string | undefined {

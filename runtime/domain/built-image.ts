@@ -121,7 +121,7 @@ function canonicalHost(text: string): string {
   if (!URL.canParse(`http://${text}`)) return text.toLowerCase();
   const { hostname, port } = new URL(`http://${text}`);
   const text6 = hostname.startsWith('[') ? hostname.slice(1, -1) : undefined;
-  const name = text6 === undefined ? hostname.replace(/\.+$/, '') : (ipv4InIpv6(text6) ?? text6);
+  const name = text6 === undefined ? hostname.replace(/(?<!\.)\.+$/, '') : (ipv4InIpv6(text6) ?? text6);
   if (dockerHub.has(name)) return 'docker.io';
   const host = isThisMachine(name) ? 'localhost' : name;
   return defaultPorts.has(port) ? host : `${host}:${port}`;

@@ -37,7 +37,7 @@ const grammars = {
     example: 'requests@2.32.3',
     canonical: (name: string) =>
       name
-        .replace(/\[.*$/, '')
+        .replace(/\[.*$/s, '')
         .toLowerCase()
         .replaceAll(/[-_.]+/g, '-'),
   },

@@ -128,7 +128,7 @@ export function hostOfGit(url: string): string {
 
 /** Whether a URL contains credentials: any user name in an http URL, a password in an ssh URL. */
 function hasPassword(url: string): boolean {
-  return /^https?:\/\/[^/]*@/i.test(url) || /^ssh:\/\/[^/@]*:[^/@]*@/i.test(url);
+  return /^https?:\/\/[^/]*@/i.test(url) || /^ssh:\/\/[^/@:]*:[^/@]*@/i.test(url);
 }
 
 /** The pattern also matches ports above 65535 and invalid IP addresses. */

@@ -21,5 +21,8 @@ export function parameterizeId(
 
 /** A statement without its final semicolon. Pure. */
 export function withoutEnd(statement: string): string {
-  return statement.trimEnd().replace(/;+$/, '').trimEnd();
+  return statement
+    .trimEnd()
+    .replace(/(?<!;);+$/, '')
+    .trimEnd();
 }

@@ -19,7 +19,7 @@ const fileMaxLines = 2_000;
 /** The fingerprint of a public key, as shown by ssh and git servers: `SHA256:…`. Pure. */
 export function fingerprintOf(key: string): string {
   const [, encoded = ''] = key.split(' ');
-  return `SHA256:${createHash('sha256').update(Buffer.from(encoded, 'base64')).digest('base64').replace(/=+$/, '')}`;
+  return `SHA256:${createHash('sha256').update(Buffer.from(encoded, 'base64')).digest('base64').replace(/=$/, '')}`;
 }
 
 /** Whether a text has the form of a public key. Pure. */
@@ -54,7 +54,7 @@ function namesHost(names: string, host: string): boolean {
   return createHmac('sha1', Buffer.from(salt, 'base64')).update(host).digest('base64') === digest;
 }
 
-const openSshFrame = /^-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)-----END OPENSSH PRIVATE KEY-----\s*$/;
+const openSshFrame = /^-----BEGIN OPENSSH PRIVATE KEY-----\s([A-Za-z0-9+/=\s]+)-----END OPENSSH PRIVATE KEY-----\s*$/;
 /** PKCS #8, and the older format of OpenSSL (RFC 1421). */
 const encryptedPem = /^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)\r?$/m;
 const openSshMagic = 'openssh-key-v1\0';

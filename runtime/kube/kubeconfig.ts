@@ -35,7 +35,7 @@ export function kubeconfigCredentials(config: KubeConfig): Credentials {
     const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = options as AgentOptions;
     const tls = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
     return {
-      server: cluster.server.replace(/\/+$/, ''),
+      server: cluster.server.replace(/(?<!\/)\/+$/, ''),
       headers: { ...authorizationOf(options), ...(await rotatingToken(config)) },
       tls: {
         ...(Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined)) as AgentOptions),

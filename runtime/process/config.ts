@@ -127,7 +127,7 @@ export function loadConsoleConfig(env: Environment) {
     encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,
     firstAdmin: Object.freeze({ email: parsed.ADMIN_EMAIL, ...(passwordFile !== undefined && { passwordFile }) }),
     /** Without a trailing slash. */
-    baseUrl: parsed.BASE_URL.replace(/\/+$/, ''),
+    baseUrl: parsed.BASE_URL.replace(/(?<!\/)\/+$/, ''),
     webhookRate: Object.freeze({ perSecond: parsed.WEBHOOK_RATE_PER_SECOND, burst: parsed.WEBHOOK_BURST }),
   });
 }

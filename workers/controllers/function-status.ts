@@ -56,7 +56,9 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     failureOf(moved ? pods : newestPods(deployment, pods)) ??
     (pods.some(isPodReady) ? undefined : lastingFailure(previous, generation));
   const served = failure !== undefined && pods.some(isPodReady);
-  const message = served ? `${failure.replace(/[.\s]*$/, '')}; the previous pods keep serving.` : (failure ?? problem);
+  const message = served
+    ? `${failure.replace(/(?<![.\s])[.\s]+$/, '')}; the previous pods keep serving.`
+    : (failure ?? problem);
   const observed = generation !== undefined && { observedGeneration: generation };
   const conditions = previous?.conditions?.filter(({ type }) => host !== undefined || type !== gatedCondition);
   const adopted = mergeConditions(conditions, [childrenAdoptedState(generation)], now);

@@ -7,7 +7,7 @@ const stepLine = /^(?:\[\d+\/\d+\] )?STEP (\d+\/\d+): (.*)$/;
 const errorLine = /^Error: (.*)$/;
 const atStep = /^building at STEP ".*?": /;
 /** buildah appends its internal form of an unknown instruction. */
-const internals = / &imagebuilder\.Step\{.*$/;
+const internals = / &imagebuilder\.Step\{.*$/s;
 /** The exit code of a step's program, in the error about that step. */
 const exitStatus = /exit status (\d+)$/;
 

@@ -114,7 +114,7 @@ export function registryArguments(file: string, env: Readonly<Record<string, str
   const text = readFileSync(file, 'utf8');
   return registryVariables.flatMap((name) => {
     const value = env[name];
-    const declared = new RegExp(`^\\s*ARG\\s(?:.*\\s)?${name}(?:[\\s=]|$)`, 'im').test(text);
+    const declared = new RegExp(`^[ \\t]*ARG\\s(?:.*\\s)?${name}(?:[\\s=]|$)`, 'im').test(text);
     return value !== undefined && declared ? ['--build-arg', `${name}=${value}`] : [];
   });
 }

@@ -36,7 +36,7 @@ export function planOf(folder: string): Plan {
 function procfileCommand(folder: string): string | undefined {
   const file = join(folder, 'Procfile');
   if (!existsSync(file)) return undefined;
-  return /^web:\s*(.+?)\s*$/m.exec(readFileSync(file, 'utf8'))?.[1];
+  return /^web:(.*)$/m.exec(readFileSync(file, 'utf8'))?.[1]?.trim() || undefined;
 }
 
 /** The script `start` of a package.json. @throws BuildFailure for one that cannot be read */

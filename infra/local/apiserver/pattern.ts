@@ -4,7 +4,7 @@
  * https://github.com/google/re2/wiki/Syntax
  */
 const portable =
-  /^(?:[^\\([{]|\\[dDwWbBnrtfv^$.*+?()[\]{}|/-]|\((?:\?:|(?!\?))|\{\d{1,3}(?:,\d{0,3})?\}|\[(?!\^?\])\^?(?:[^\\[\]]|\\[dDwWnrtfv^$.*+?()[\]{}|/-]|\[(?!:))+\])*$/u;
+  /^(?:[^\\([{]|\\[dDwWbBnrtfv^$.*+?()[\]{}|/-]|\((?:\?:|(?!\?))|\{\d{1,3}(?:,\d{0,3})?\}|\[(?!\^?\])(?:[^\\[\]]|\\[dDwWnrtfv^$.*+?()[\]{}|/-]|\[(?!:))+\])*$/u;
 
 /** Whether a schema's pattern is valid and means the same to Kubernetes as to the embedded API server. */
 export function isPortablePattern(pattern: string): boolean {

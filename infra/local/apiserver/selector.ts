@@ -4,8 +4,19 @@ import { storageOf, type ApiObject, type Resource } from './resource.ts';
 
 type Test = (object: ApiObject) => boolean;
 
+/** A term without spaces around it. */
 const term =
-  /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(=|==|!=)\s*([A-Za-z0-9][-A-Za-z0-9_.]*)?|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
+  /^(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)(?:\s*(=|==|!=)\s*([A-Za-z0-9][-A-Za-z0-9_.]*)?|\s+(in|notin)\s*\(([^)]*)\))?$/;
+
+/** Splits at commas; a comma in parentheses separates values, not terms. */
+function termsOf(selector: string): string[] {
+  const terms = [''];
+  for (const piece of selector.split(/(,|\([^)]*\)?)/)) {
+    if (piece === ',') terms.push('');
+    else terms.push(`${terms.pop()}${piece}`);
+  }
+  return terms.map((text) => text.trim());
+}
 
 /**
  * Compiles a label selector such as `app=api,!old,tier in (a,b)`.
@@ -13,11 +24,10 @@ const term =
  */
 export function parseLabelSelector(selector: string): Test {
   if (!selector.trim()) return () => true;
-  // A comma in parentheses separates values, not terms.
-  const tests = selector.split(/,(?![^(]*\))/).map((text): ((labels: Readonly<Record<string, string>>) => boolean) => {
+  const tests = termsOf(selector).map((text): ((labels: Readonly<Record<string, string>>) => boolean) => {
     const [matched, not, key = '', operator, value = '', set, members = ''] = term.exec(text) ?? [];
     if (matched === undefined || (not && (operator ?? set))) {
-      throw badRequest(`unable to parse requirement: ${JSON.stringify(text.trim())} in ${JSON.stringify(selector)}`);
+      throw badRequest(`unable to parse requirement: ${JSON.stringify(text)} in ${JSON.stringify(selector)}`);
     }
     if (!operator && !set) return (labels) => key in labels === !not;
     const values = set ? members.split(',').map((member) => member.trim()) : [value];

@@ -23,5 +23,5 @@ export function translatePaths(text: string, mounts: readonly Mount[]): string {
 }
 
 function withoutTrailingSlash(path: string): string {
-  return path.replace(/\/+$/, '');
+  return path.replace(/(?<!\/)\/+$/, '');
 }

@@ -80,7 +80,7 @@ export function containersOf(podSpec: unknown): Json[] {
 /** Sets the pull policy: images with a tag that may move are always pulled. `path` leads to the pod spec. */
 export const defaultImages = (path: string) => (object: ApiObject) => {
   for (const container of containersOf(valueAt(object, path))) {
-    const isMutable = /^[^@]*(:latest|\/[^:@]+|^[^:@/]+)$/.test(textIn(container['image']));
+    const isMutable = /^[^@]*(?::latest|(?:^|\/)[^:@/]+)$/.test(textIn(container['image']));
     fill(container, { imagePullPolicy: isMutable ? 'Always' : 'IfNotPresent' });
   }
 };

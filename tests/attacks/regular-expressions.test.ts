@@ -1,0 +1,128 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import vm from 'node:vm';
+import { parseSync, Visitor } from 'oxc-parser';
+import t from 'tap';
+import { customResourceDefinitions } from '../../infra/crds/custom-resources.ts';
+import { storeEventsPath } from '../../runtime/contracts/event-exchange.ts';
+import { gitPatterns } from '../../runtime/domain/git-source.ts';
+import { publicKeyPattern } from '../../runtime/domain/ssh-keys.ts';
+import { isSuperLinear } from '../support/growth.ts';
+import { attacksOn, attackText, type Attack } from '../support/pattern-attacks.ts';
+
+const root = join(import.meta.dirname, '../..');
+/** What only operators and developers run on their own input is left out: the command line, the installer, test clusters. */
+const folders = ['runtime', 'functions', 'gate', 'workers', 'infra/manifests', 'infra/images', 'infra/local'];
+
+const name = '([a-z0-9-]{1,63})';
+/** The expressions that are made of other texts, as they are for usual ones; none where the text is a literal elsewhere. */
+const composed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
+  'functions/event-delivery/store-events.ts': [`^${storeEventsPath(name, name)}$`],
+  'infra/images/builder/container-image.ts': [/^[ \t]*ARG\s(?:.*\s)?PIP_INDEX_URL(?:[\s=]|$)/im],
+  'infra/local/apiserver/custom-resource.ts': [],
+  'infra/local/apiserver/pattern.ts': [],
+  'infra/local/apiserver/schema.ts': customResourceDefinitions.flatMap((definition) => patternsIn(definition)),
+  'infra/local/ingress/objects.ts': [/^x[-_]svc[-_]key[-_].*$/iu],
+  'infra/local/node/paths.ts': [/(?<![\w./~-])(?:\/data|\/var\/lib\/x)(?![\w.-])/g],
+  'runtime/domain/git-source.ts': Object.values(gitPatterns),
+  'runtime/domain/ssh-keys.ts': [publicKeyPattern],
+  'runtime/process/log.ts': [/"(?:authorization|cookie|x-api-key)":/],
+};
+
+/** Every `pattern` of a schema. */
+function patternsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, entry]) =>
+    key === 'pattern' && typeof entry === 'string' ? [entry] : patternsIn(entry),
+  );
+}
+
+/** The regular expressions of a source file. */
+function expressionsIn(file: string): RegExp[] {
+  const expressions: RegExp[] = [];
+  let made = 0;
+  const text = readFileSync(join(root, file), 'utf8');
+  const visitor = new Visitor({
+    Literal: (node) => {
+      if ('regex' in node) expressions.push(new RegExp(node.regex.pattern, node.regex.flags));
+    },
+    NewExpression: ({ callee }) => {
+      if (callee.type === 'Identifier' && callee.name === 'RegExp') made++;
+    },
+    CallExpression: ({ callee }) => {
+      if (callee.type === 'Identifier' && callee.name === 'RegExp') made++;
+    },
+  });
+  visitor.visit(parseSync(file, text).program);
+  const listed = composed[file];
+  if (made > 0 !== (listed !== undefined)) throw new Error(`${file}: list the composed expressions in this test`);
+  return [...expressions, ...(listed ?? []).map((expression) => new RegExp(expression))];
+}
+
+/** Far more than linear work takes for 16 KiB, and far less than work of a higher degree or an exponential one. */
+const suspiciousMicroseconds = 4_000;
+const endlessMs = 2_000;
+
+/** An attack for which the time of an expression grows faster than its input; undefined if none is known. */
+function effectiveAttack(expression: RegExp): Attack | undefined {
+  // All matches, since that is what `replaceAll`, `matchAll` and `split` look for.
+  const pattern = new RegExp(expression, expression.flags.replace('g', '').concat('g'));
+  const context = vm.createContext({ pattern, text: '' });
+  const script = new vm.Script(`text.replace(pattern, '')`);
+  return attacksOn(pattern).find((attack) => {
+    context['text'] = attackText(attack, 16_384);
+    const before = process.threadCpuUsage();
+    try {
+      script.runInContext(context, { timeout: endlessMs });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return true;
+      throw error;
+    }
+    const { user, system } = process.threadCpuUsage(before);
+    if (user + system < suspiciousMicroseconds) return false;
+    const input = (size: number) => attackText(attack, size);
+    return isSuperLinear(input, (text) => text.replace(pattern, ''), { size: 4_096 });
+  });
+}
+
+t.test('the generated attacks find expressions of every harmful kind', (t) => {
+  const harmful = [
+    /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g,
+    /\s*<[^>]*>\s*$/,
+    /\/+$/,
+    / \(default[^)]*\)$/,
+    /[^\x20-\x7e]+|%|^ +| +$/g,
+    /\ntransfer-encoding:[^\r]*\t/i,
+    /^web:\s*(.+?)\s*$/m,
+    /^([\w-]+):\s*(.*)$/,
+    /^[^@]*(:latest|\/[^:@]+|^[^:@/]+)$/,
+    /,(?![^(]*\))/,
+    /<(Queue|Topic)Configuration>.*?<\/\1Configuration>/gs,
+    /^(?:[^\\([{]|\[(?!\^?\])\^?(?:[^\\[\]]|\\[dDwW])+\])*$/u,
+  ];
+  for (const expression of harmful) t.ok(effectiveAttack(expression), String(expression));
+  t.end();
+});
+
+t.test('the time of every expression for input from outside is linear', (t) => {
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.(?:ts|mjs|cjs|js)$/.test(file))
+      .map((file) => `${folder}/${file}`),
+  );
+  const tried = new Set<string>();
+  for (const file of files) {
+    for (const expression of expressionsIn(file)) {
+      if (tried.has(String(expression))) continue;
+      tried.add(String(expression));
+      const attack = effectiveAttack(expression);
+      t.notOk(attack, `${file}: ${String(expression)} ${attack ? JSON.stringify(attack) : ''}`);
+    }
+  }
+  t.ok(tried.size > 200, `${tried.size} expressions`);
+  t.same(
+    Object.keys(composed).filter((file) => !files.includes(file)),
+    [],
+  );
+  t.end();
+});
