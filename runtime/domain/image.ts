@@ -8,8 +8,7 @@ const reference =
  * reference without one changes. @throws Problem `invalid_value`
  */
 export function checkImage(image: string, field = 'image'): string {
-  const lastPart = image.slice(image.lastIndexOf('/') + 1);
-  if (image.length > 512 || !reference.test(image) || !/[:@]/.test(lastPart)) {
+  if (image.length > 512 || !reference.test(image) || !/[:@][^/]*$/.test(image)) {
     throw new Problem(
       'invalid_value',
       `"${image.slice(0, 100)}" is not a full image reference; include registry, name and tag, such as registry.example.com/shop/api:1.4.2.`,

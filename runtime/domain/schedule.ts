@@ -39,8 +39,8 @@ const fields: readonly Field[] = [
   { what: 'day of the week', min: 0, max: 6, names: weekdayNames },
 ];
 
-/** The days of each month in a leap year. */
-const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+/** The last day of the months that have fewer than 31, in a leap year. */
+const lastDays: Readonly<Record<string, number>> = { '2': 29, '4': 30, '6': 30, '9': 30, '11': 30 };
 
 const dayMs = 86_400_000;
 
@@ -71,11 +71,9 @@ export function parseSchedule(expression: string): Schedule {
 
 /** Whether the day ever occurs. cron-parser would search for an impossible day for almost a second. */
 function everComes(days: string, months: string, weekdays: string): boolean {
-  if (days === '*' || weekdays !== '*') return true;
+  if (days === '*' || months === '*' || weekdays !== '*') return true;
   const first = Number(days.split(',')[0]);
-  return longestMonths.some((length, index) => {
-    return length >= first && (months === '*' || months.split(',').includes(String(index + 1)));
-  });
+  return months.split(',').some((month) => first <= (lastDays[month] ?? first));
 }
 
 function refusal(expression: string, why: string): Problem {
@@ -148,7 +146,7 @@ export function nextTimes(schedule: Schedule, timeZone: string, after: Date, cou
   const walls = CronExpressionParser.parse(schedule.expression, {
     tz: 'UTC',
     // The first time is a later one than this.
-    currentDate: new Date(from - 1),
+    currentDate: new Date(from),
   });
   const times: number[] = [];
   for (;;) {

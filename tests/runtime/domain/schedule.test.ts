@@ -35,6 +35,15 @@ t.test('the next times of schedules, in UTC', (t) => {
   t.end();
 });
 
+t.test('the last day of every month is accepted', (t) => {
+  for (const [index, day] of [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].entries()) {
+    t.equal(parseSchedule(`0 0 ${day} ${index + 1} *`).expression, `0 0 0 ${day} ${index + 1} *`);
+  }
+  t.equal(parseSchedule('0 0 31 * *').expression, '0 0 0 31 * *');
+  t.equal(parseSchedule('0 0 30,31 2 1').expression, '0 0 0 30,31 2 1', 'any Monday');
+  t.end();
+});
+
 t.test('clock changes as in Kubernetes: skipped times are left out, repeated times occur twice', (t) => {
   const spring = new Date('2026-03-28T12:00:00Z');
   t.same(next('30 2 * * *', 2, 'Europe/Berlin', spring), ['2026-03-30T00:30', '2026-03-31T00:30']);
@@ -94,7 +103,9 @@ t.test('an invalid schedule is refused with the invalid part', (t) => {
     ['*/0 * * * *', /"\*\/0" is not a valid minute/],
     ['*-5 * * * *', /not a valid minute/],
     ['1,,2 * * * *', /not a valid minute/],
+    ['0 0 30 2 *', /does not exist/],
     ['0 0 31 2 *', /does not exist/],
+    ...[4, 6, 9, 11].map((month) => [`0 0 31 ${month} *`, /does not exist/] as const),
     ['0 0 31 4,6,9,11 *', /does not exist/],
     ['@reboot', /five fields/],
     // cron-parser accepts them, Kubernetes does not.

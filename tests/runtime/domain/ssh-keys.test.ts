@@ -48,6 +48,9 @@ t.test('the keys of a server in a known_hosts file', async (t) => {
     Array.from({ length: count }, (_, at) => `git.test ${key}${String(at).padStart(4, '0')}`).join('\n');
   t.equal(hostKeysIn(lines(20), standard).length, 20);
   t.throws(() => hostKeysIn(lines(21), standard), field, 'more keys than a server has');
+  const below = (count: number) => `${'# comment\n'.repeat(count)}git.test ${key}`;
+  t.same(hostKeysIn(below(1_999), standard), [key]);
+  t.throws(() => hostKeysIn(below(2_000), standard), field, 'more lines than a file for a server has');
 });
 
 const field = (bytes: Buffer | string) => {
