@@ -14,6 +14,8 @@ import { parseTrustedProxies } from '../runtime/domain/trusted-proxies.ts';
 import { createAdminServer } from '../runtime/process/admin-server.ts';
 import { loadConsoleConfig } from '../runtime/process/config.ts';
 import { createHttpApp } from '../runtime/http/app.ts';
+import { createBodyMemory, type BodyMemory } from '../runtime/http/body-memory.ts';
+import { responseHeaders } from '../runtime/http/response-headers.ts';
 import type { Route } from '../runtime/http/route.ts';
 import { createHttpServer } from '../runtime/http/server.ts';
 import { runProcess, type Lifecycle } from '../runtime/process/lifecycle.ts';
@@ -109,14 +111,16 @@ await runProcess({
     const notifier = createAcceptanceNotifier({ pool, clock, log });
     lifecycle.add({ name: 'acceptance notifier', stop: () => notifier.drain() });
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
+    const bodies = createBodyMemory();
     const app = createHttpApp({
       routes: consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
-      rootRoutes: createHealthRoutes({ pool, registry }),
+      rootRoutes: createHealthRoutes({ pool }),
       authenticate: createAuthenticate({ pool, clock, baseUrl }),
       authorize,
       log,
       registry,
       trustedProxies,
+      bodies,
       baseUrl,
       version,
     });
@@ -130,9 +134,14 @@ await runProcess({
     listener.start();
     lifecycle.add({ name: 'listener', stop: () => listener.stop() });
 
-    await startEventDelivery(lifecycle, { kube, pool, registry });
+    await startEventDelivery(lifecycle, { kube, pool, registry, bodies });
 
-    const server = createHttpServer({ port: config.http.port, listener: app.callback(), lingerMs });
+    const server = createHttpServer({
+      port: config.http.port,
+      listener: app.callback(),
+      headers: responseHeaders(baseUrl),
+      lingerMs,
+    });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });
     lifecycle.add({ name: 'waits for deployments', stop: () => Promise.resolve(deployments.stop()) });
@@ -225,7 +234,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
 /** Starts the server from which function pods get their events. */
 async function startEventDelivery(
   lifecycle: Lifecycle,
-  { kube, pool, registry }: Pick<RouteDependencies, 'kube' | 'pool' | 'registry'>,
+  { kube, pool, registry, bodies }: Pick<RouteDependencies, 'kube' | 'pool' | 'registry'> & { bodies: BodyMemory },
 ): Promise<void> {
   const waits = createNotifyWaiter({ clock });
   const eventsListener = createListener({
@@ -239,7 +248,7 @@ async function startEventDelivery(
   lifecycle.add({ name: 'listener for events', stop: () => eventsListener.stop() });
   const events = createHttpServer({
     port: config.events.port,
-    listener: createEventDelivery({ pool, kube, clock, waits, log, metrics: createDeliveryMetrics(registry) }),
+    listener: createEventDelivery({ pool, kube, clock, waits, log, bodies, metrics: createDeliveryMetrics(registry) }),
   });
   await events.start();
   lifecycle.add({ name: 'server of events', stop: () => events.stop() });

@@ -19,6 +19,7 @@ import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { checkSecurity } from '../../runtime/api/security-settings.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
 import { newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
+import { largeBodyLimit } from '../../runtime/http/body.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -61,6 +62,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       create: {
         summary: 'Creates an app from an image or a git source, and deploys it.',
         body: appCreate,
+        bodyLimit: largeBodyLimit,
         async prepare({ body, environment, actor }) {
           const { name, image, git, env, ...settings } = body;
           if ((image === undefined) === (git === undefined)) {
@@ -92,6 +94,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       summary: 'Changes an app. A new image starts a deployment: 202 with its status URL.',
       audit: 'app.update',
       body: appUpdate,
+      bodyLimit: largeBodyLimit,
       replies: { 200: appView, 202: deploymentAccepted },
       async handle({ body, environment, name, actor, findLiving }) {
         const { image, commit, env, ...settings } = body;

@@ -6,9 +6,10 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { eventsTokenField, eventsTokenName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { noticesOf, storeEvents } from '../../runtime/contracts/store-events.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
+import { Problem, type ProblemCode } from '../../runtime/domain/problem.ts';
 import { equalInConstantTime } from '../../runtime/domain/constant-time.ts';
-import { parseJson, readBody } from '../../runtime/http/body.ts';
+import type { BodyMemory } from '../../runtime/http/body-memory.ts';
+import { largeBodyLimit, parseJson, readBody } from '../../runtime/http/body.ts';
 import { isOwned, type Secret } from '../../runtime/workloads/owned-secret.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { storeNotices } from '../../runtime/records/bucket-notices.ts';
@@ -19,8 +20,12 @@ export interface StoreEventsDependencies {
   pool: Pool;
   clock: Clock;
   log: Logger;
+  /** Shared with the process's other servers. */
+  bodies: BodyMemory;
 }
 
+/** Refusals after which the store sends its message again. */
+const temporary: ReadonlySet<ProblemCode> = new Set(['overloaded', 'too_many_requests', 'request_timeout']);
 const paths = new RegExp(`^${storeEventsPath('([a-z0-9-]{1,63})', '([a-z0-9-]{1,63})')}$`);
 
 /**
@@ -29,7 +34,7 @@ const paths = new RegExp(`^${storeEventsPath('([a-z0-9-]{1,63})', '([a-z0-9-]{1,
  * too: the next listing of the bucket finds its changes.
  * @returns undefined for other paths
  */
-export function createStoreEvents({ kube, pool, clock, log }: StoreEventsDependencies) {
+export function createStoreEvents({ kube, pool, clock, log, bodies }: StoreEventsDependencies) {
   const identify = createTokenCache(
     { clock },
     {
@@ -51,12 +56,16 @@ export function createStoreEvents({ kube, pool, clock, log }: StoreEventsDepende
     if (!paths.test(url)) return undefined;
     if (request.method !== 'POST') throw new Problem('method_not_allowed', 'Use POST to report events of a bucket.');
     const store = await identify(headers.authorization, url);
+    const place = bodies.place({ name: `${store.namespace}/${store.service}`, isKnown: true });
     try {
-      const body = parseJson(storeEvents, await readBody(request), headers['content-type']);
+      const body = parseJson(storeEvents, await readBody(request, place, largeBodyLimit), headers['content-type']);
       await storeNotices(pool, store, noticesOf(body));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
+      if (temporary.has(error.code)) throw error;
       log.warn({ ...store, reason: error.message }, 'cannot parse the events of a bucket');
+    } finally {
+      place.free();
     }
     return {};
   };

@@ -21,6 +21,7 @@ import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { newSecurity } from '../../runtime/api/security-settings.ts';
 import { newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
+import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { pageOf } from '../../runtime/http/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { environmentsOf } from '../../runtime/kube/environments.ts';
@@ -57,6 +58,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       create: {
         summary: 'Creates a function from code or an image. It has no pods until its first request or scheduled run.',
         body: functionCreate,
+        bodyLimit: largeBodyLimit,
         async prepare({ body, environment }) {
           const { name, env, security, trigger, events, ...settings } = body;
           const variables = newVariables('Function', env ?? {});
@@ -173,6 +175,7 @@ function updateRoute(
     audit: 'function.update',
     query: environmentQuery.extend(discardQuery.shape),
     body: functionUpdate,
+    bodyLimit: largeBodyLimit,
     replies: { 200: functionView },
     async handle({ body, query, environment, name, findLiving }) {
       const settings = Object.keys(body);

@@ -23,6 +23,7 @@ import { findDeployment } from '../../runtime/api/project-deployment.ts';
 import type { GitCredentials } from '../../runtime/git/git.ts';
 import { gitCredentialsOf, readGitSecret } from '../../runtime/git/credentials.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
+import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -100,6 +101,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
       summary: 'Sets the git source that the app’s images are built from, and deploys its newest commit.',
       audit: 'git.set',
       body: gitSourceSet,
+      bodyLimit: largeBodyLimit,
       replies: { 200: gitSourceView },
       async handle({ body, findLiving }) {
         checkGitSource(body);

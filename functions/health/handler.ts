@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import type { Registry } from 'prom-client';
 import { z } from 'zod';
 import { controllerHealth, type ControllerHealth } from '../../runtime/contracts/api/health.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
@@ -17,7 +16,6 @@ const nothingReported: ControllerHealth = {
 
 export interface HealthDependencies {
   pool: Pool;
-  registry: Registry;
 }
 
 /** The last report of svc-controllers; healthy only when all controllers work and the report is fresh. */
@@ -35,13 +33,23 @@ export async function readControllerHealth(pool: Pool): Promise<ControllerHealth
   };
 }
 
-/** `/health`, `/health/controllers` and `/metrics` (docs/reference/metrics.md#health), without a session. */
-export function createHealthRoutes({ pool, registry }: HealthDependencies): Route[] {
+/** `/health` and `/health/controllers` (docs/reference/metrics.md#health), without a session. */
+export function createHealthRoutes({ pool }: HealthDependencies): Route[] {
+  /** All requests share the read that is in progress, so that many of them do not take the database's connections. */
+  let reading: Promise<ControllerHealth> | undefined;
+  const readShared = () => {
+    reading ??= readControllerHealth(pool).finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+
   return [
     route({
       method: 'GET',
       path: '/health',
       access: 'public',
+      unlimited: true,
       summary: 'Returns 200 while console-api works.',
       tag: 'health',
       replies: { 200: z.object({ status: z.literal('ok') }) },
@@ -51,29 +59,17 @@ export function createHealthRoutes({ pool, registry }: HealthDependencies): Rout
       method: 'GET',
       path: '/health/controllers',
       access: 'public',
+      unlimited: true,
       summary: 'Shows whether the controllers work.',
       tag: 'health',
       replies: { 200: controllerHealth, 503: controllerHealth },
       async handle({ log }) {
-        const health = await readControllerHealth(pool).catch((error: unknown) => {
+        const health = await readShared().catch((error: unknown) => {
           log.error({ err: error }, 'cannot read the controllers’ report');
           return nothingReported;
         });
         return { status: health.healthy ? 200 : 503, body: health };
       },
-    }),
-    route({
-      method: 'GET',
-      path: '/metrics',
-      access: 'public',
-      summary: 'Shows the metrics of console-api in the Prometheus format.',
-      tag: 'health',
-      replies: { 200: z.string() },
-      handle: async () => ({
-        status: 200,
-        headers: { 'Content-Type': registry.contentType },
-        body: await registry.metrics(),
-      }),
     }),
   ];
 }

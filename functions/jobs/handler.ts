@@ -7,6 +7,7 @@ import { checkUsableImage } from '../../runtime/api/image.ts';
 import { checkMounts } from '../../runtime/api/mounts.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
+import { largeBodyLimit } from '../../runtime/http/body.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -35,6 +36,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
       create: {
         summary: 'Creates a job that runs on demand, and on its schedule if it has one.',
         body: jobCreate,
+        bodyLimit: largeBodyLimit,
         async prepare({ body, environment }) {
           const { name: _, env, ...settings } = body;
           const spec = jobSpec.parse({ ...settings, ...(env && { env: variableList(env) }) });
@@ -55,6 +57,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
       summary: 'Changes a job. Runs that start later use the new settings.',
       audit: 'job.update',
       body: jobUpdate,
+      bodyLimit: largeBodyLimit,
       replies: { 200: jobView },
       async handle({ body, environment, findLiving }) {
         const fields = Object.keys(body);

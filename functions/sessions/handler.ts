@@ -42,6 +42,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       summary: 'Signs in with an email address and a password. The token is shown only once.',
       tag: 'sessions',
       body: sessionCreate,
+      bodyLimit: 8 * 1024,
       replies: { 201: sessionCreated },
       async handle({ body, clientAddress, log }) {
         const account = normaliseEmail(body.email);

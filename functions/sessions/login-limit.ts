@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import type { Pool } from 'pg';
+import { clientNetwork } from '../../runtime/domain/address.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
 /** Attempts within {@link windowMs}: of one client for one account, of one client, and of unknown clients for one account. */
@@ -63,7 +63,7 @@ export function createLoginLimit({
 type Keys = Record<'pair' | 'client' | 'account' | 'known', Buffer>;
 
 function keysOf(account: string, address: string): Keys {
-  const client = networkOf(address);
+  const client = clientNetwork(address);
   const key = (...parts: string[]) => hash('sha256', parts.join('\n'), 'buffer');
   return {
     pair: key('pair', client, account),
@@ -71,20 +71,6 @@ function keysOf(account: string, address: string): Keys {
     account: key('account', account),
     known: key('known', client, account),
   };
-}
-
-/** An IPv6 client can use any address of its /64. */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address;
-  const [head = '', tail] = address.toLowerCase().split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const tailGroups = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - groups.length - tailGroups.length;
-  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...tailGroups];
-  return all
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':');
 }
 
 async function count(pool: Pool, key: Buffer, limit: number, now: Date, endsAt: Date) {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { route, type Route, type RouteReply } from '../../runtime/http/route.ts';
+import { route, type LateReply, type Route, type RouteReply } from '../../runtime/http/route.ts';
 import { readWebhookBody } from './body.ts';
 import type { DeploymentWaiter } from './deployment-completion.ts';
 import { cleanEvent, cleanText, type WebhookEvent } from './event.ts';
@@ -88,7 +88,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     request: ReceivedRequest,
     webhook: VerifiedWebhook,
     senderRequest: (body: unknown) => SenderRequest,
-  ): Promise<RouteReply> => {
+  ): Promise<RouteReply | LateReply> => {
     const { at, rawBody, headers, log } = request;
     const parsed = parsedBody(rawBody, headers);
     const { sender, event, deliveryId, read } = senderRequest(parsed.body);
@@ -120,20 +120,23 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
         ? { reason }
         : { deploymentId: outcome.deployment.id, revision: outcome.deployment.revision };
     log.setBindings({ ...at, sender, verdict, delivery, ...deployment });
-    return replyTo(request, receiver.project, outcome);
+    return replyTo({ signal: request.signal, waitSeconds: request.waitSeconds }, receiver, outcome);
   };
 
-  const replyTo = async (
-    { signal, waitSeconds }: ReceivedRequest,
-    project: string,
+  const replyTo = (
+    { signal, waitSeconds }: Pick<ReceivedRequest, 'signal' | 'waitSeconds'>,
+    { project, workloadId }: VerifiedWebhook['receiver'],
     outcome: DeliveryOutcome,
-  ): Promise<RouteReply> => {
+  ): RouteReply | LateReply => {
     if (outcome.verdict === 'ignored') return { status: 200, body: { status: 'ignored', reason: outcome.reason } };
     const { id, revision, state } = outcome.deployment;
     const statusUrl = `${baseUrl}/api/v1/projects/${project}/deployments/${id}`;
-    const waited = waitSeconds > 0;
-    const current = waited ? await deployments.wait(id, waitSeconds * 1_000, signal) : undefined;
-    return deploymentReply(current ?? { id, revision, state, reason: outcome.reason }, { statusUrl, waited });
+    const accepted = { id, revision, state, reason: outcome.reason };
+    if (waitSeconds === 0) return deploymentReply(accepted, { statusUrl, waited: false });
+    return async () => {
+      const current = await deployments.wait(id, { workloadId, ms: waitSeconds * 1_000, signal });
+      return deploymentReply(current ?? accepted, { statusUrl, waited: true });
+    };
   };
 
   return [

@@ -7,6 +7,7 @@ import {
   webhookIgnored,
   webhookQuery,
 } from '../../runtime/contracts/api/webhooks.ts';
+import { largeBodyLimit } from '../../runtime/http/body.ts';
 
 const replies = {
   200: z.union([webhookDeployment, webhookIgnored]),
@@ -21,11 +22,13 @@ export const deployWebhookSchema = {
   params: z.object({ namespace: z.string(), app: z.string() }),
   query: webhookQuery,
   lateBody: webhookDeploy,
+  bodyLimit: largeBodyLimit,
   replies,
 } as const;
 export const secretUrlSchema = {
   params: z.object({ namespace: z.string(), app: z.string(), secret: z.string() }),
   /** The registry's own format. */
   lateBody: z.looseObject({}),
+  bodyLimit: largeBodyLimit,
   replies: { 200: replies[200], 202: replies[202] },
 } as const;

@@ -40,7 +40,7 @@ export interface ObjectRequest<T extends EnvironmentObject> {
 type EnvironmentQuery = z.ZodType<z.output<typeof environmentQuery>>;
 
 interface ObjectRoute<T extends EnvironmentObject, Path extends string, Query extends z.ZodType, Body extends z.ZodType>
-  extends Pick<Route, 'method' | 'summary' | 'replies'>, Partial<Pick<Route, 'tag' | 'audit'>> {
+  extends Pick<Route, 'method' | 'summary' | 'replies'>, Partial<Pick<Route, 'tag' | 'audit' | 'bodyLimit'>> {
   /** Below the object's path, such as `/runs`; empty for the object itself. */
   path: Path;
   access: ProjectAccess;
@@ -85,6 +85,8 @@ export interface Collection<
   create: {
     summary: string;
     body: Body;
+    /** Largest body in bytes; default as for all routes. */
+    bodyLimit?: number;
     /** @throws Problem for a body that is not valid */
     prepare(request: CollectionRequest<z.output<Body>>): Promise<NewObject<T>>;
   };
@@ -169,6 +171,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       audit: `${param}.create`,
       query: environmentQuery,
       body: create.body,
+      ...(create.bodyLimit !== undefined && { bodyLimit: create.bodyLimit }),
       replies: { 201: view },
       async handle(request: RouteRequest<Record<string, string>, z.output<typeof environmentQuery>, z.output<Body>>) {
         const { name } = request.body;

@@ -5,6 +5,7 @@ import type { Stored } from '../contracts/kubernetes.ts';
 import type { Clock } from '../domain/clock.ts';
 import { Problem } from '../domain/problem.ts';
 import { referencesOf } from '../domain/variables.ts';
+import { largeBodyLimit } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { createSecretStore, noSecret, readSecrets, type WorkloadSecret } from '../workloads/secrets.ts';
@@ -56,6 +57,7 @@ export function secretRoutes<Workload extends Configurable>(
       summary: `Sets a secret and keeps its previous value. Pods use the new value ${effect}.`,
       audit: 'secret.set',
       body: secretUpdate,
+      bodyLimit: largeBodyLimit,
       replies: { 200: secretView },
       async handle({ params, body, findLiving }) {
         const workload = await findLiving();

@@ -1,6 +1,7 @@
 import { variablesUpdate, variablesView } from '../contracts/api/variables.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { Problem } from '../domain/problem.ts';
+import { largeBodyLimit } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { ObjectRoutes } from './object-routes.ts';
@@ -47,6 +48,7 @@ export function variableRoutes<Workload extends Configurable>(
       summary: `Sets variables of ${phrase}; null deletes one. Pods use the new values ${effect}.`,
       audit: 'variables.update',
       body: variablesUpdate,
+      bodyLimit: largeBodyLimit,
       async handle({ body, findLiving }) {
         const names = Object.keys(body);
         if (names.length === 0) throw new Problem('invalid_request', 'The request changes nothing. Set a variable.');

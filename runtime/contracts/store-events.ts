@@ -62,7 +62,9 @@ export function noticesOf({ Records: records }: z.output<typeof storeEvents>): O
 
 function unescaped(key: string): string | undefined {
   try {
-    return decodeURIComponent(key.replaceAll('+', '%20'));
+    const text = decodeURIComponent(key.replaceAll('+', '%20'));
+    // PostgreSQL does not accept zero characters.
+    return text.includes('\0') ? undefined : text;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { BlockList, isIP, SocketAddress } from 'node:net';
+import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net';
 import { parseNetwork } from './network.ts';
 
 /** Whether an address is in one of the networks; false for text that is not an address. */
@@ -39,6 +39,20 @@ export function clientAddress(forwardedFor: string | undefined, trusted: Address
     end = comma;
   }
   return undefined;
+}
+
+/** What limits count as one client: an IPv4 address, or the /64 of an IPv6 address, whose user can use any in it. */
+export function clientNetwork(address: string): string {
+  if (!isIPv6(address) || address.includes('.')) return address;
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const tailGroups = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : 8 - groups.length - tailGroups.length;
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...tailGroups];
+  return all
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':');
 }
 
 /** The address of one hop, without port or zone; an IPv4-mapped IPv6 address as IPv4. */

@@ -15,6 +15,7 @@ export const problemStatus = {
   image_not_allowed: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   already_exists: 409,
   name_taken: 409,
   host_taken: 409,
@@ -37,8 +38,10 @@ export const problemStatus = {
   invalid_dependency: 422,
   usage_expired: 422,
   too_many_requests: 429,
+  headers_too_large: 431,
   internal: 500,
   unavailable: 503,
+  overloaded: 503,
 } as const;
 
 /** A stable code of {@link problemStatus}. */

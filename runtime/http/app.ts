@@ -3,15 +3,19 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { clientAddress, type AddressMatcher } from '../domain/address.ts';
+import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/address.ts';
 import { newId } from '../domain/ids.ts';
-import { Problem } from '../domain/problem.ts';
-import { parseJson, parseShape, readBody } from './body.ts';
+import { Problem, type ProblemCode } from '../domain/problem.ts';
+import { createBodyMemory, type BodyMemory } from './body-memory.ts';
+import { parseJson, parseShape, readBody, withoutNul } from './body.ts';
 import { problemBodyOf, problemOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
+import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
+import { responseHeaders } from './response-headers.ts';
 import type {
   Authenticate,
   AuthorizeProject,
+  LateReply,
   ProjectGrant,
   Route,
   RouteReply,
@@ -37,6 +41,10 @@ export interface HttpAppOptions {
   baseUrl: string;
   /** The platform's version, for the OpenAPI document. */
   version: string;
+  /** Shared with other servers of the process; default: its own. */
+  bodies?: BodyMemory;
+  /** Maximum numbers of requests in progress; see {@link createRequestPlaces}. */
+  limits?: Partial<RequestLimits>;
   /** For tests: fails when a response does not match the route's declared replies. */
   checkReplies?: boolean;
 }
@@ -50,12 +58,24 @@ interface State {
 
 type Context = Koa.ParameterizedContext<State>;
 
+/** What the routes of one application share. */
+interface Host extends HttpAppOptions {
+  bodies: BodyMemory;
+  places: RequestPlaces;
+}
+
+/** How long a client may take to receive a response that is not a stream, in ms; its memory is in use until then. */
+const receiveMs = 60_000;
+
 /** The Koa application of console-api. It parses, authorizes, audits and renders; it opens no port. */
 export function createHttpApp(options: HttpAppOptions): Koa<State> {
   const { routes, rootRoutes = [] } = options;
   const app = new Koa<State>();
   const router = new Router<State>();
-  const document = openApiDocument({ ...options, prefix: apiPrefix });
+  const { bodies = createBodyMemory(), limits } = options;
+  const host: Host = { ...options, bodies, places: createRequestPlaces({ bodies, limits }) };
+  // One copy for all requests: clients that do not read their responses cannot multiply it.
+  const document = Buffer.from(JSON.stringify(openApiDocument({ ...options, prefix: apiPrefix })));
 
   const mount = (route: Route, pattern: string) => {
     if (router.stack.some(({ path, methods }) => path === pattern && methods.includes(route.method))) {
@@ -67,12 +87,13 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     }
     router.register(pattern, [route.method], async (context: Context) => {
       context.state.pattern = pattern;
-      await serve(route, context, options);
+      await serve(route, context, host);
     });
   };
 
   router.get(`${apiPrefix}/openapi.json`, (context: Context) => {
     context.state.pattern = `${apiPrefix}/openapi.json`;
+    context.type = 'application/json';
     context.body = document;
   });
   for (const route of routes) mount(route, `${apiPrefix}${route.path}`);
@@ -90,7 +111,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
 }
 
 /** The outermost middleware: request id, log line, metrics, and the rendering of every error. */
-function observe({ log, registry }: HttpAppOptions): Koa.Middleware<State> {
+function observe({ log, registry, baseUrl }: HttpAppOptions): Koa.Middleware<State> {
   const requests = new Counter({
     name: 'http_requests_total',
     help: 'Requests by route pattern and status.',
@@ -103,6 +124,7 @@ function observe({ log, registry }: HttpAppOptions): Koa.Middleware<State> {
     labelNames: ['method', 'route'],
     registers: [registry],
   });
+  const fixedHeaders = responseHeaders(baseUrl);
   return async (context, next) => {
     const started = performance.now();
     const { state } = context;
@@ -110,12 +132,13 @@ function observe({ log, registry }: HttpAppOptions): Koa.Middleware<State> {
     state.requestId = /^[A-Za-z0-9._-]{1,128}$/.test(requestId) ? requestId : newId();
     state.pattern = 'unmatched';
     state.log = log.child({ requestId: state.requestId });
-    context.set({ 'X-Request-Id': state.requestId, 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
+    context.set({ ...fixedHeaders, 'X-Request-Id': state.requestId });
     try {
       await next();
     } catch (error) {
       render(context, error);
     }
+    if (!(context.body instanceof Readable)) limitReceiving(context);
     const seconds = (performance.now() - started) / 1000;
     requests.inc({ method: context.method, route: state.pattern, status: context.status });
     duration.observe({ method: context.method, route: state.pattern }, seconds);
@@ -126,6 +149,21 @@ function observe({ log, registry }: HttpAppOptions): Koa.Middleware<State> {
   };
 }
 
+/** Closes the connection of a client that does not receive its response. */
+function limitReceiving({ req, res }: Context): void {
+  if (res.closed) return;
+  const timer = setTimeout(() => req.socket.destroy(), receiveMs);
+  res.once('close', () => clearTimeout(timer));
+}
+
+/** Refusals of a request whose body is still being sent. */
+const closingCodes: ReadonlySet<ProblemCode> = new Set([
+  'body_too_large',
+  'request_timeout',
+  'overloaded',
+  'too_many_requests',
+]);
+
 function render(context: Context, error: unknown): void {
   const { state } = context;
   const problem = problemOf(error, state.requestId);
@@ -135,37 +173,72 @@ function render(context: Context, error: unknown): void {
   const retryAfter = problem.details?.['retryAfterSeconds'];
   if (typeof retryAfter === 'number') context.set('Retry-After', String(retryAfter));
   // The rest of the body is not read, so the connection cannot be reused.
-  if (problem.status === 413) context.set('Connection', 'close');
+  if (!context.req.complete && closingCodes.has(problem.code)) context.set('Connection', 'close');
   context.status = problem.status;
   context.body = problemBodyOf(problem);
 }
 
-async function serve(route: Route, context: Context, options: HttpAppOptions): Promise<void> {
-  const { trustedProxies = () => false } = options;
+async function serve(route: Route, context: Context, host: Host): Promise<void> {
+  const { trustedProxies = () => false, places, bodies } = host;
+  const { req, res } = context;
+  const forwardedFor = context.get('X-Forwarded-For') || undefined;
+  const address = clientAddress(forwardedFor, trustedProxies) ?? req.socket.remoteAddress ?? 'unknown';
+  const client = clientNetwork(address);
+  const place = route.unlimited ? undefined : places.enter(client);
+  if (place) res.once('close', () => place.leave());
+  const takesBody = route.body !== undefined || route.lateBody !== undefined;
+  // Unread, it would fill the connection's buffers.
+  if (!takesBody) req.resume();
+  const { session, grant } = await admit(route, context, host);
+  if (session) place?.signIn(session.userId);
+  const name = session?.userId ?? client;
+  const body = bodies.place({ name, isKnown: session !== undefined });
+  try {
+    const rawBody = takesBody ? await readBody(req, body, route.bodyLimit) : Buffer.alloc(0);
+    const reply = await handle(route, context, host, { session, grant, clientAddress: address, rawBody });
+    if (typeof reply === 'function') body.free();
+    send(context, typeof reply === 'function' ? await reply() : reply);
+  } finally {
+    body.free();
+  }
+}
+
+/** Parses a request, calls the handler and writes the audit entry. After it has returned, nothing holds the body. */
+async function handle(
+  route: Route,
+  context: Context,
+  { checkReplies = false }: HttpAppOptions,
+  caller: Pick<RouteRequest<unknown, unknown, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody'>,
+): Promise<RouteReply | LateReply> {
   const { state, req, res } = context;
   const disconnected = new AbortController();
-  res.once('close', () => {
+  const end = () => {
     if (!res.writableFinished) disconnected.abort(new Error('the client disconnected'));
-  });
-  const { session, grant } = await admit(route, context, options);
-  const forwardedFor = context.get('X-Forwarded-For') || undefined;
-  const rawBody = route.body || route.lateBody ? await readBody(req) : Buffer.alloc(0);
+  };
+  if (res.closed) end();
+  else res.once('close', end);
+  const [params, query] = [withoutNul({ ...context['params'] }, 'params'), withoutNul({ ...context.query }, 'query')];
   const request: RouteRequest<unknown, unknown, unknown> = {
-    params: route.params ? parseShape(route.params, { ...context['params'] }, 'params') : {},
-    query: route.query ? parseShape(route.query, { ...context.query }, 'query') : {},
-    body: route.body ? parseJson(route.body, rawBody, req.headers['content-type']) : undefined,
-    rawBody,
+    ...caller,
+    params: route.params ? parseShape(route.params, params, 'params') : {},
+    query: route.query ? parseShape(route.query, query, 'query') : {},
+    body: route.body ? parseJson(route.body, caller.rawBody, req.headers['content-type']) : undefined,
     headers: req.headers,
-    session,
-    grant,
-    clientAddress: clientAddress(forwardedFor, trustedProxies) ?? req.socket.remoteAddress ?? 'unknown',
     requestId: state.requestId,
     log: state.log,
     signal: disconnected.signal,
   };
+  const finish = (reply: RouteReply) => {
+    if (checkReplies) checkReply(route, reply);
+    return reply;
+  };
   const reply = await route.handle(request);
-  if (options.checkReplies) checkReply(route, reply);
-  audit(route, request, reply);
+  if (typeof reply === 'function') return async () => finish(await reply());
+  audit(route, request, finish(reply));
+  return reply;
+}
+
+function send(context: Context, reply: RouteReply): void {
   context.status = reply.status;
   if (reply.headers) context.set(reply.headers);
   context.body = reply.body ?? null;

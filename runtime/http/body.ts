@@ -1,40 +1,99 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
+import type { BodyPlace } from './body-memory.ts';
 
-/** Largest request body, in bytes. */
-const bodyLimit = 1024 * 1024;
+/** Largest request body of a route that names no limit, in bytes. */
+export const defaultBodyLimit = 64 * 1024;
+/** Largest request body of routes that take code, many variables or a git host's events, in bytes. */
+export const largeBodyLimit = 1024 * 1024;
 /** Bytes that are read and discarded, so that a client that is still sending receives the error response. */
-const discardLimit = 8 * bodyLimit;
+const discardLimit = 8 * 1024 * 1024;
 
 /**
- * Reads a request's body to its end.
- * @throws Problem `body_too_large` beyond {@link bodyLimit}, `unsupported_media_type` for a compressed body
+ * Reads a request's body to its end. Its bytes stay counted in `place` until that is freed.
+ * @throws Problem `body_too_large` beyond `limit` bytes, `unsupported_media_type` for a compressed body, `request_timeout`,
+ * and what `place` refuses
  */
-export async function readBody(request: IncomingMessage): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, place: BodyPlace, limit = defaultBodyLimit): Promise<Buffer> {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new Problem('unsupported_media_type', 'Send the body uncompressed.');
   }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // Destroying the request would close its socket before the response is sent.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > discardLimit) break;
-    if (size <= bodyLimit) chunks.push(chunk);
-  }
-  if (size > bodyLimit)
-    throw new Problem('body_too_large', `The request body exceeds the limit of ${bodyLimit} bytes.`);
-  return Buffer.concat(chunks, size);
+  return new Promise((resolve, reject) => {
+    let buffer: Buffer = Buffer.alloc(0);
+    let size = 0;
+    const end = () => {
+      request.off('data', onData).off('end', onEnd).off('error', onBreak).off('close', onBreak);
+      place.arrived();
+    };
+    const refuse = (problem: Problem) => {
+      end();
+      place.free();
+      buffer = Buffer.alloc(0);
+      // Nothing more is read: the connection is closed after the response.
+      request.pause();
+      reject(problem);
+    };
+    const tooLarge = () =>
+      refuse(new Problem('body_too_large', `The request body exceeds the limit of ${limit} bytes.`));
+    /** Copies the chunk: kept as they come, chunks of a few bytes would take a hundred times their size. */
+    const append = (chunk: Buffer) => {
+      const needed = size + chunk.length;
+      if (needed <= buffer.length) {
+        chunk.copy(buffer, size);
+        return;
+      }
+      // A body that arrives in one piece is not copied.
+      const capacity = size === 0 ? chunk.length : Math.min(limit, Math.max(needed, 2 * buffer.length, 4096));
+      place.take(capacity - buffer.length);
+      const grown = size === 0 ? chunk : Buffer.allocUnsafeSlow(capacity);
+      if (size > 0) {
+        buffer.copy(grown, 0, 0, size);
+        chunk.copy(grown, size);
+      }
+      buffer = grown;
+    };
+    const onData = (chunk: Buffer) => {
+      const next = size + chunk.length;
+      try {
+        if (next <= limit) append(chunk);
+        else if (size <= limit) {
+          place.free();
+          buffer = Buffer.alloc(0);
+        }
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        refuse(error);
+        return;
+      }
+      size = next;
+      if (size > discardLimit) tooLarge();
+    };
+    const onEnd = () => {
+      if (size > limit) {
+        tooLarge();
+        return;
+      }
+      end();
+      resolve(buffer.subarray(0, size));
+    };
+    const onBreak = () => refuse(new Problem('invalid_request', 'The connection ended before the request body.'));
+    place.arriving(refuse);
+    request.on('data', onData).on('end', onEnd).on('error', onBreak).on('close', onBreak);
+  });
 }
 
 /** Deeper than any request of the API and of git hosts. */
 const depthLimit = 64;
+/** More values than a push of a thousand commits has. In memory, an empty object takes twenty times its text. */
+const valuesLimit = 100_000;
+const nulEscape = Buffer.from('\\u0000');
 
-/** Whether JSON text nests arrays and objects deeper than `limit`; brackets in strings do not count. */
-function isTooDeep(json: Buffer, limit: number): boolean {
+/** The limit that a JSON text exceeds; brackets in strings do not count. */
+function excessOf(json: Buffer): string | undefined {
   let depth = 0;
+  let values = 1;
   let quoted = false;
   for (let index = 0; index < json.length; index++) {
     const byte = json[index];
@@ -42,35 +101,72 @@ function isTooDeep(json: Buffer, limit: number): boolean {
       if (byte === 0x5c) index++;
       else if (byte === 0x22) quoted = false;
     } else if (byte === 0x22) quoted = true;
+    else if (byte === 0x2c) values++;
     else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > limit) return true;
+      values++;
+      if (++depth > depthLimit) return `${depthLimit} nested levels`;
     } else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+  return values > valuesLimit ? `${valuesLimit} values` : undefined;
+}
+
+/** Whether a string in a JSON text contains a NUL character. JSON has one spelling of it. */
+function containsNul(json: Buffer): boolean {
+  for (let at = json.indexOf(nulEscape); at >= 0; at = json.indexOf(nulEscape, at + 1)) {
+    let backslashes = 1;
+    while (json[at - backslashes] === 0x5c) backslashes++;
+    // An even number of backslashes stands for themselves.
+    if (backslashes % 2 === 1) return true;
   }
   return false;
 }
 
+/** The refusal of a NUL character, which neither PostgreSQL nor a program's arguments can hold. */
+function nulProblem(place: 'params' | 'query' | 'body'): Problem {
+  const message = 'contains a NUL character';
+  return new Problem('invalid_request', `The request is not valid: ${place}: ${message}.`, {
+    details: { issues: [{ path: place, message }] },
+  });
+}
+
+/** The fields of a path or a query, as they are. @throws Problem `invalid_request` for a NUL character */
+export function withoutNul<Fields extends NodeJS.Dict<string | string[]>>(
+  fields: Fields,
+  place: 'params' | 'query',
+): Fields {
+  const texts = Object.entries(fields).flat(2);
+  if (texts.some((text) => text?.includes('\0'))) throw nulProblem(place);
+  return fields;
+}
+
 /**
  * Parses and validates a JSON body. An empty body counts as `{}`.
+ * @param options.allowNul whether texts may contain NUL characters; default no
  * @throws Problem `unsupported_media_type`, `invalid_json`, `invalid_request`
  */
 export function parseJson<Schema extends z.ZodType>(
   schema: Schema,
   body: Buffer,
   contentType: string | undefined,
+  { allowNul = false }: { allowNul?: boolean } = {},
 ): z.output<Schema> {
   if (body.length === 0) return parseShape(schema, {}, 'body');
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type)) {
     throw new Problem('unsupported_media_type', 'Send the body as JSON, with Content-Type: application/json.');
   }
-  return parseShape(schema, jsonOf(body), 'body');
+  const json = jsonOf(body);
+  if (!allowNul && containsNul(body)) throw nulProblem('body');
+  return parseShape(schema, json, 'body');
 }
 
-/** Parses JSON in UTF-8 that is nested up to 64 levels deep. @throws Problem `invalid_json` */
+/**
+ * Parses JSON in UTF-8 of up to 100,000 values, nested up to 64 levels deep. Its texts may contain NUL characters.
+ * @throws Problem `invalid_json`
+ */
 export function jsonOf(body: Buffer): unknown {
-  if (isTooDeep(body, depthLimit)) {
-    throw new Problem('invalid_json', `The body exceeds the limit of ${depthLimit} nested levels.`);
-  }
+  const excess = excessOf(body);
+  if (excess !== undefined) throw new Problem('invalid_json', `The body exceeds the limit of ${excess}.`);
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {

@@ -95,6 +95,12 @@ export interface RouteReply {
 }
 
 /**
+ * Waits, and then replies. A handler returns it for a wait that does not need the request's body, which is freed. Such a
+ * route writes no audit entry.
+ */
+export type LateReply = () => Promise<RouteReply>;
+
+/**
  * One operation of the management API. The schemas validate the request (400/422 with a stable code) and generate the
  * OpenAPI document. Paths are relative to `/api/v1` and use @koa/router's syntax, such as `/projects/:project/plans`.
  */
@@ -122,9 +128,13 @@ export interface Route<
   body?: Body;
   /** Describes a body that the handler itself parses (`parseJson`) after it has verified `rawBody`. */
   lateBody?: z.ZodType;
+  /** Largest body in bytes; default 64 KiB. */
+  bodyLimit?: number;
+  /** Serves requests beyond the limits of requests in progress; only for handlers that hold nothing while they work. */
+  unlimited?: true;
   /** HTTP status → schema of the response body; null for none. */
   replies: Readonly<Record<number, z.ZodType | null>>;
-  handle(request: RouteRequest<z.output<Params>, z.output<Query>, z.output<Body>>): Promise<RouteReply>;
+  handle(request: RouteRequest<z.output<Params>, z.output<Query>, z.output<Body>>): Promise<RouteReply | LateReply>;
 }
 
 /** The default schema of a path's parameters. */

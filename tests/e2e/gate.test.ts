@@ -309,11 +309,13 @@ t.test('a gate is reported as gated once the ingress demands a key, and off once
     ({ stdout }) => ['GateApplied', 'GateLifted'].every((reason) => stdout.includes(reason)),
   );
   const audited = async () => {
-    const logs = await platform.kubectl('-n', 'svc-system', 'logs', 'deploy/console-api', '--tail=-1', '--since=30m');
+    const pods = ['-l', 'app=console-api', '--tail=-1', '--since=30m'];
+    const logs = await platform.kubectl('-n', 'svc-system', 'logs', ...pods);
     return logs.stdout
       .split('\n')
       .filter((line) => line.includes('apikey audit') && line.includes(project))
-      .map((line) => JSON.parse(line) as { action: string; actor: string });
+      .map((line) => JSON.parse(line) as { time: number; action: string; actor: string })
+      .sort((a, b) => a.time - b.time);
   };
   const entries = await eventually(audited, (found) => found.some(({ action }) => action === 'gate.disable'));
   t.match(entries, [

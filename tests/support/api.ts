@@ -1,6 +1,9 @@
 import { Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import { createHttpApp } from '../../runtime/http/app.ts';
+import type { BodyMemory } from '../../runtime/http/body-memory.ts';
+import type { RequestLimits } from '../../runtime/http/request-places.ts';
+import { responseHeaders } from '../../runtime/http/response-headers.ts';
 import { createHttpServer } from '../../runtime/http/server.ts';
 import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -52,6 +55,9 @@ export async function testApi(
     authorize?: AuthorizeProject;
     trustedProxies?: AddressMatcher;
     checkReplies?: boolean;
+    bodies?: BodyMemory;
+    limits?: Partial<RequestLimits>;
+    baseUrl?: string;
     log?: Logger;
     registry?: Registry;
   },
@@ -66,7 +72,13 @@ export async function testApi(
     checkReplies: true,
     ...options,
   });
-  const server = createHttpServer({ port: 0, host: '127.0.0.1', listener: app.callback(), drainMs: 0 });
+  const server = createHttpServer({
+    port: 0,
+    host: '127.0.0.1',
+    listener: app.callback(),
+    headers: responseHeaders(options.baseUrl ?? 'http://console.test'),
+    drainMs: 0,
+  });
   const url = `http://127.0.0.1:${await server.start()}`;
   t.teardown(() => server.stop());
   return {

@@ -60,7 +60,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       name: 'console-api',
       main: 'functions/main.ts',
       args: proxyArguments,
-      replicas: 1,
+      replicas: serverReplicas,
       kubernetes: true,
       serves: true,
       ports: { events: eventsPort },

@@ -99,7 +99,7 @@ t.test('running svc install again changes nothing', async (t) => {
   t.equal(await generations(), generation);
 });
 
-t.test('every process runs as a pod; checker and interceptor with replicas and budgets of the profile', async (t) => {
+t.test('every process runs as a pod; those that serve requests with replicas and budgets of the profile', async (t) => {
   interface Process {
     metadata: { name: string };
     spec: { replicas: number };
@@ -115,19 +115,19 @@ t.test('every process runs as a pod; checker and interceptor with replicas and b
     all.every(({ spec, status }) => status.readyReplicas === spec.replicas),
   );
   t.same(Object.fromEntries(items.map((item) => [item.metadata.name, item.status.readyReplicas])), {
-    'console-api': 1,
+    'console-api': served,
     'svc-authz': served,
     'svc-controllers': 1,
     'svc-interceptor': served,
     'svc-workers': 1,
   });
   const budgets = await platform.kubectl('-n', 'svc-system', 'get', 'pdb', '-o', 'name');
-  for (const name of ['svc-authz', 'svc-interceptor']) {
+  for (const name of ['console-api', 'svc-authz', 'svc-interceptor']) {
     t.equal(budgets.stdout.includes(name), served > 1, `${name} has a budget if it has a second replica`);
   }
 });
 
-t.test('health, controllers and metrics answer from the start', async (t) => {
+t.test('health and controllers answer from the start', async (t) => {
   const health = await platform.request(`${platform.info.api}/health`);
   t.equal(health.status, 200);
   const controllers = await eventually(

@@ -86,7 +86,7 @@ t.test('a request waits only if it asks to', async (t) => {
   const { parts, pool, token, send, call } = await hookedApp(t);
   const image = 'svendowideit/testhook:1';
   const waits: number[] = [];
-  Object.assign(parts.deployments, { wait: (_id: string, ms: number) => void waits.push(ms) });
+  Object.assign(parts.deployments, { wait: (_id: string, { ms }: { ms: number }) => void waits.push(ms) });
   const headers = { 'x-svc-token': token, 'idempotency-key': 'd1' };
   const { body } = await send(headers, { image });
   await endDeployment(pool, body.id, 'failed', 'No.');
@@ -100,7 +100,7 @@ t.test('a request waits only if it asks to', async (t) => {
 });
 
 t.test('a wait queries the database once, and again when a notification may have been lost', async (t) => {
-  const { pool, send, token } = await hookedApp(t);
+  const { pool, send, token, workloadId } = await hookedApp(t);
   const { body } = await send({ 'x-svc-token': token }, { image });
   const clock = fakeClock();
   let looks = 0;
@@ -113,7 +113,7 @@ t.test('a wait queries the database once, and again when a notification may have
   });
   const ends = createDeploymentWaiter({ pool: counting, clock });
   const never = new AbortController().signal;
-  const waits = ends.wait(body.id, 60_000, never);
+  const waits = ends.wait(body.id, { workloadId, ms: 60_000, signal: never });
   while (clock.sleepers() === 0) await new Promise(setImmediate);
   t.equal(looks, 1);
   ends.notified(newId());
@@ -126,7 +126,27 @@ t.test('a wait queries the database once, and again when a notification may have
   ends.notified(undefined);
   t.match(await waits, { state: 'failed' });
   t.equal(looks, 3);
-  t.equal(await ends.wait(newId(), 60_000, never), undefined);
+  t.equal(await ends.wait(newId(), { workloadId, ms: 60_000, signal: never }), undefined);
+});
+
+t.test('at most 20 requests wait for one app; others get the current state at once', async (t) => {
+  const { pool, send, token, workloadId } = await hookedApp(t);
+  const { body } = await send({ 'x-svc-token': token }, { image });
+  const clock = fakeClock();
+  const ends = createDeploymentWaiter({ pool, clock });
+  const wait = (app: string) =>
+    ends.wait(body.id, { workloadId: app, ms: 60_000, signal: new AbortController().signal });
+  const waits = Array.from({ length: 20 }, () => wait(workloadId));
+  while (clock.sleepers() < 20) await new Promise(setImmediate);
+  t.match(await wait(workloadId), { state: 'accepted' });
+  const other = wait(newId());
+  while (clock.sleepers() < 21) await new Promise(setImmediate);
+  await endDeployment(pool, body.id, 'failed', 'No.');
+  ends.notified(body.id);
+  t.match(
+    await Promise.all([...waits, other]),
+    Array.from({ length: 21 }, () => ({ state: 'failed' })),
+  );
 });
 
 t.test('beyond the rate: 429 with Retry-After, for this app and authenticated senders only', async (t) => {

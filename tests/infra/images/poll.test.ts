@@ -9,6 +9,7 @@ import { pino, type Logger } from 'pino';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { createEventDelivery } from '../../../functions/event-delivery/handler.ts';
+import { createBodyMemory } from '../../../runtime/http/body-memory.ts';
 import { createDeliveryMetrics } from '../../../functions/event-delivery/metrics.ts';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import { createListener } from '../../../runtime/db/listener.ts';
@@ -87,7 +88,16 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
   } as unknown as Parameters<typeof createEventDelivery>[0]['kube'];
   const registry = new Registry();
   const metrics = createDeliveryMetrics(registry);
-  const serve = createEventDelivery({ pool, waits, kube, clock: systemClock, log, leaseMs, metrics });
+  const serve = createEventDelivery({
+    pool,
+    waits,
+    kube,
+    clock: systemClock,
+    log,
+    leaseMs,
+    metrics,
+    bodies: createBodyMemory(),
+  });
   const platform = createServer((...exchange) => void serve(...exchange)).listen(0, '127.0.0.1');
   await once(platform, 'listening');
 

@@ -286,7 +286,7 @@ t.test('the smallest profile has one replica of each process and no disruption b
   await install(kube).done;
   t.same(
     kube.all(kinds.PodDisruptionBudget).map(({ metadata }) => metadata.name),
-    ['svc-authz', 'svc-interceptor'],
+    ['console-api', 'svc-authz', 'svc-interceptor'],
   );
   const report = await install(kube, { optional: { profile: 'nano' } }).done;
   t.same(

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { jsonOf, readBody } from '../../../runtime/http/body.ts';
+import { z } from 'zod';
+import { createBodyMemory } from '../../../runtime/http/body-memory.ts';
+import { jsonOf, largeBodyLimit, parseJson, readBody, withoutNul } from '../../../runtime/http/body.ts';
 
 const mebibyte = 1024 * 1024;
 const nested = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}`);
@@ -21,6 +23,9 @@ function request(chunks: number, headers: IncomingMessage['headers'] = {}, size 
   return { request: Object.assign(source, { headers }) as unknown as IncomingMessage, sent: () => sent };
 }
 
+const read = (from: IncomingMessage) =>
+  readBody(from, createBodyMemory().place({ name: 'a', isKnown: false }), largeBodyLimit);
+
 t.test('JSON is nested up to 64 levels deep', async (t) => {
   t.doesNotThrow(() => jsonOf(nested(64)));
   t.throws(() => jsonOf(nested(65)), {
@@ -33,24 +38,56 @@ t.test('JSON is nested up to 64 levels deep', async (t) => {
   t.same(jsonOf(Buffer.from(quoted)), JSON.parse(quoted), 'nor do brackets in strings');
 });
 
+t.test('JSON has up to 100,000 values', async (t) => {
+  const list = (values: number) => Buffer.from(JSON.stringify(Array.from({ length: values }, () => ({}))));
+  t.doesNotThrow(() => jsonOf(list(49_000)));
+  t.throws(() => jsonOf(list(50_000)), { code: 'invalid_json', message: /100000 values/ });
+  t.doesNotThrow(() => jsonOf(Buffer.from(JSON.stringify(','.repeat(200_000)))), 'commas in strings do not count');
+});
+
+t.test('a NUL character is refused wherever it is', async (t) => {
+  const parse = (json: string, options?: { allowNul: boolean }) =>
+    parseJson(z.unknown(), Buffer.from(json), 'application/json', options);
+  const refusal = { code: 'invalid_request', status: 400 };
+  for (const json of ['"\\u0000"', '{"a":["b\\u0000"]}', '{"\\u0000":1}', '"\\\\\\u0000"']) {
+    t.throws(() => parse(json), refusal, json);
+    t.same(parse(json, { allowNul: true }), JSON.parse(json));
+  }
+  for (const json of ['"\\\\u0000"', '"\\u00001"'.replace('00001', '0011'), '"u0000"'])
+    t.same(parse(json), JSON.parse(json));
+  t.throws(() => withoutNul({ a: 'b', c: ['d', '\0'] }, 'query'), refusal);
+  t.throws(() => withoutNul({ 'a\0': 'b' }, 'query'), refusal);
+  t.same(withoutNul({ a: 'b', c: ['d'] }, 'query'), { a: 'b', c: ['d'] });
+});
+
+t.test('a body of tiny chunks takes no more memory than one of large ones', async (t) => {
+  const memory = createBodyMemory();
+  const chunks = Array.from({ length: 10_000 }, (_, index) => Buffer.from([index & 255]));
+  const source = Object.assign(Readable.from(chunks), { headers: {} }) as unknown as IncomingMessage;
+  const body = await readBody(source, memory.place({ name: 'a', isKnown: false }));
+  t.equal(body.length, 10_000);
+  t.ok(body.equals(Buffer.concat(chunks)));
+  t.ok(memory.bytes() <= 20_000, `${memory.bytes()}`);
+});
+
 t.test('a body has at most 1 MiB', async (t) => {
-  t.equal((await readBody(request(1).request)).length, mebibyte);
+  t.equal((await read(request(1).request)).length, mebibyte);
   const message = 'The request body exceeds the limit of 1048576 bytes.';
-  await t.rejects(readBody(request(1, {}, mebibyte + 1).request), { code: 'body_too_large', message });
+  await t.rejects(read(request(1, {}, mebibyte + 1).request), { code: 'body_too_large', message });
 });
 
 t.test('a body that is too large is read up to 8 MiB, so that the client gets the response', async (t) => {
   const short = request(8);
-  await t.rejects(readBody(short.request), { code: 'body_too_large' });
+  await t.rejects(read(short.request), { code: 'body_too_large' });
   t.equal(short.sent(), 8);
   const endless = request(1_000);
-  await t.rejects(readBody(endless.request), { code: 'body_too_large' });
-  t.equal(endless.sent(), 9, 'the ninth MiB ends the reading');
+  await t.rejects(read(endless.request), { code: 'body_too_large' });
+  t.equal(endless.sent(), 10, 'the ninth MiB ends the reading; the stream reads one ahead');
 });
 
 t.test('a compressed body is refused before it is read', async (t) => {
   const compressed = request(1, { 'content-encoding': 'gzip' });
-  await t.rejects(readBody(compressed.request), { code: 'unsupported_media_type' });
+  await t.rejects(read(compressed.request), { code: 'unsupported_media_type' });
   t.equal(compressed.sent(), 0);
-  t.equal((await readBody(request(1, { 'content-encoding': 'identity' }).request)).length, mebibyte);
+  t.equal((await read(request(1, { 'content-encoding': 'identity' }).request)).length, mebibyte);
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import t, { type Test } from 'tap';
 import { Registry } from 'prom-client';
 import { createEventDelivery } from '../../../functions/event-delivery/handler.ts';
+import { createBodyMemory } from '../../../runtime/http/body-memory.ts';
 import { createDeliveryMetrics } from '../../../functions/event-delivery/metrics.ts';
 import { storeEventsPath } from '../../../runtime/contracts/event-exchange.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -58,7 +59,15 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   kube.seed(ownedSecret(service, eventsTokenName('files'), data));
   const waits = createNotifyWaiter({ clock: systemClock });
   const metrics = createDeliveryMetrics(new Registry());
-  const deliver = createEventDelivery({ kube, pool, clock: systemClock, waits, log: silentLog, metrics });
+  const deliver = createEventDelivery({
+    kube,
+    pool,
+    clock: systemClock,
+    waits,
+    log: silentLog,
+    metrics,
+    bodies: createBodyMemory(),
+  });
   const messages = { count: 0, tell: () => {} };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     await deliver(request, response);

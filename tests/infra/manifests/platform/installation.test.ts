@@ -101,6 +101,7 @@ t.test('the objects of an installation', (t) => {
       'Service svc-authz',
       'Service svc-interceptor',
       'Service svc-events',
+      'PodDisruptionBudget console-api',
       'PodDisruptionBudget svc-authz',
       'PodDisruptionBudget svc-interceptor',
       'Deployment console-api',
@@ -166,7 +167,7 @@ t.test('console-api', (t) => {
       labels: { 'app.kubernetes.io/managed-by': 'kipper', app: 'console-api' },
     },
     spec: {
-      replicas: 1,
+      replicas: 2,
       selector: { matchLabels: { app: 'console-api' } },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       template: {
@@ -211,6 +212,14 @@ t.test('console-api', (t) => {
             { name: 'svc-database', secret: { secretName: 'svc-database', defaultMode: 0o440 } },
             { name: 'svc-encryption-keys', secret: { secretName: 'svc-encryption-keys', defaultMode: 0o440 } },
             { name: 'svc-admin', secret: { secretName: 'svc-admin', defaultMode: 0o440 } },
+          ],
+          topologySpreadConstraints: [
+            {
+              maxSkew: 1,
+              topologyKey: 'kubernetes.io/hostname',
+              whenUnsatisfiable: 'ScheduleAnyway',
+              labelSelector: { matchLabels: { app: 'console-api' } },
+            },
           ],
         },
       },
@@ -268,27 +277,30 @@ t.test('PostgreSQL keeps its data on a claimed volume and writes nowhere else', 
   t.end();
 });
 
-t.test('checker and interceptor have two replicas, on different nodes if possible, and a disruption budget', (t) => {
-  for (const name of ['svc-authz', 'svc-interceptor']) {
-    t.match(find('Deployment', name).spec, {
-      replicas: 2,
-      strategy: { rollingUpdate: { maxUnavailable: 0 } },
-      template: {
-        spec: {
-          topologySpreadConstraints: [
-            {
-              topologyKey: 'kubernetes.io/hostname',
-              whenUnsatisfiable: 'ScheduleAnyway',
-              labelSelector: { matchLabels: { app: name } },
-            },
-          ],
+t.test(
+  'processes that serve requests have two replicas, on different nodes if possible, and a disruption budget',
+  (t) => {
+    for (const name of ['console-api', 'svc-authz', 'svc-interceptor']) {
+      t.match(find('Deployment', name).spec, {
+        replicas: 2,
+        strategy: { rollingUpdate: { maxUnavailable: 0 } },
+        template: {
+          spec: {
+            topologySpreadConstraints: [
+              {
+                topologyKey: 'kubernetes.io/hostname',
+                whenUnsatisfiable: 'ScheduleAnyway',
+                labelSelector: { matchLabels: { app: name } },
+              },
+            ],
+          },
         },
-      },
-    });
-    t.same(find('PodDisruptionBudget', name).spec, { minAvailable: 1, selector: { matchLabels: { app: name } } });
-  }
-  t.end();
-});
+      });
+      t.same(find('PodDisruptionBudget', name).spec, { minAvailable: 1, selector: { matchLabels: { app: name } } });
+    }
+    t.end();
+  },
+);
 
 t.test('every pod meets pod security `restricted`, with a read-only root and a memory limit', (t) => {
   t.match(find('Namespace', 'svc-system').metadata.labels, { 'pod-security.kubernetes.io/enforce': 'restricted' });

@@ -1,0 +1,242 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import t from 'tap';
+import { z } from 'zod';
+import type { Problem } from '../../runtime/domain/problem.ts';
+import { createBodyMemory } from '../../runtime/http/body-memory.ts';
+import { route } from '../../runtime/http/route.ts';
+import { testApi } from '../support/api.ts';
+import { startConsole } from '../support/console-process.ts';
+
+const mebibyte = 2 ** 20;
+
+/** Sends raw bytes, and collects what the server answers. */
+function send(port: number, bytes: string | Buffer) {
+  const socket = connect(port, '127.0.0.1');
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  // The server may close the connection while bytes are still being sent.
+  socket.on('error', () => {});
+  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(answer)));
+  const sent = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+    socket.write(bytes, () => resolve());
+  });
+  return { socket, closed, sent };
+}
+
+/** A request whose body lacks its last byte. */
+function unfinished(path: string, { size, client }: { size: number; client?: string }): string {
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: console.test',
+    'Content-Type: application/json',
+    `Content-Length: ${size}`,
+    ...(client === undefined ? [] : [`X-Forwarded-For: ${client}`]),
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${' '.repeat(size - 1)}`;
+}
+
+function residentMebibytes(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+t.test('700 unfinished bodies of 1 MB take bounded memory, and others are served', async (t) => {
+  const { base, port, child, password, admin } = await startConsole(t);
+  // A kept connection would have expired meanwhile.
+  const statusOf = async (url: string) => (await fetch(url, { headers: { connection: 'close' } })).status;
+  const login = async () => {
+    const response = await fetch(`${base}/api/v1/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ email: 'admin@svc.local', password }),
+    });
+    return response.status;
+  };
+  t.equal(await login(), 201);
+  const before = residentMebibytes(child.pid);
+  const attack = async (path: string, clientOf: (index: number) => string) => {
+    const requests = Array.from({ length: 700 }, (_, index) =>
+      send(port, unfinished(path, { size: mebibyte, client: clientOf(index) })),
+    );
+    t.teardown(() => requests.forEach(({ socket }) => socket.destroy()));
+    await Promise.all(requests.map(({ sent }) => sent));
+    t.equal(await login(), 201, `${path}: a login`);
+    t.equal(await statusOf(`${base}/health`), 200);
+    t.equal(await statusOf(`${admin}/ready`), 200);
+    const growth = residentMebibytes(child.pid) - before;
+    t.ok(growth < 250, `${path}: ${growth.toFixed(0)} MiB more`);
+    return requests;
+  };
+  await attack('/api/v1/session', () => '192.0.2.1');
+  await attack('/api/v1/webhook/none/none', (index) => `198.51.${index >> 8}.${index & 255}`);
+  t.equal(await statusOf(`${base}/metrics`), 404, 'no metrics for strangers');
+  t.equal(await statusOf(`${admin}/metrics`), 200);
+});
+
+const upload = route({
+  method: 'POST',
+  path: '/upload',
+  access: 'public',
+  summary: 'Takes a body.',
+  tag: 'test',
+  body: z.looseObject({}),
+  bodyLimit: mebibyte,
+  replies: { 204: null },
+  handle: () => Promise.resolve({ status: 204 }),
+});
+
+/** A route whose requests stay in progress until `release` is called. */
+function holding(access: 'public' | 'session') {
+  const gate = Promise.withResolvers<void>();
+  let entered = 0;
+  return {
+    release: () => gate.resolve(),
+    entered: () => entered,
+    route: route({
+      method: 'POST',
+      path: '/hold',
+      access,
+      summary: 'Waits.',
+      tag: 'test',
+      replies: { 204: null },
+      handle: async () => {
+        entered++;
+        await gate.promise;
+        return { status: 204 };
+      },
+    }),
+  };
+}
+
+const portOf = (url: string) => Number(new URL(url).port);
+const tick = () => new Promise((resolve) => setImmediate(resolve));
+
+t.test('the body that has been arriving for longest makes room, one without a session first', async (t) => {
+  const bodies = createBodyMemory({ total: 3 * mebibyte });
+  const own = route({ ...(upload as Parameters<typeof route>[0]), path: '/own', access: 'session' });
+  const api = await testApi(t, { routes: [upload, own], bodies });
+  const port = portOf(api.url);
+  const size = mebibyte;
+  const begin = async (path: string, client: string, authorization = '') => {
+    const text = unfinished(path, { size, client }).replace('\r\n', `\r\nAuthorization: ${authorization}\r\n`);
+    const request = send(port, text);
+    t.teardown(() => request.socket.destroy());
+    const expected = Math.min(bodies.bytes() + size - 1, 3 * mebibyte - 3);
+    await request.sent;
+    while (bodies.bytes() < expected) await tick();
+    return request;
+  };
+  const signedIn = await begin('/api/v1/own', '192.0.2.1', 'Bearer good');
+  const first = await begin('/api/v1/upload', '192.0.2.2');
+  const second = await begin('/api/v1/upload', '192.0.2.3');
+  t.equal((await api.call('POST', '/api/v1/upload', { body: { text: 'x'.repeat(1000) } })).status, 204);
+  const answer = await first.closed;
+  t.match(answer, /^HTTP\/1\.1 503 Service Unavailable\r\n/);
+  t.match(answer, /\r\nRetry-After: 1\r\n/);
+  t.match(answer, /\r\nConnection: close\r\n/);
+  t.match(answer, /"code":"overloaded"/);
+  for (const { socket } of [signedIn, second]) {
+    socket.write('\n');
+    await once(socket, 'data');
+  }
+  t.equal(bodies.bytes(), 0, 'nothing stays counted');
+});
+
+t.test('one owner’s bodies are bounded, and so are all that are being worked on', (t) => {
+  const bodies = createBodyMemory({ total: 3000, perOwner: 2000 });
+  const place = (name: string, bytes: number) => {
+    const taken = bodies.place({ name, isKnown: true });
+    const refusals: Problem[] = [];
+    taken.arriving((problem) => refusals.push(problem));
+    taken.take(bytes);
+    return { ...taken, refusals };
+  };
+  const first = place('a', 1500);
+  const second = place('a', 1000);
+  t.match(first.refusals, [{ code: 'overloaded' }], 'its own oldest makes room');
+  second.arrived();
+  const third = bodies.place({ name: 'a', isKnown: true });
+  t.throws(() => third.take(1500), { code: 'too_many_requests', details: { retryAfterSeconds: 1 } });
+  third.free();
+  place('b', 2000).arrived();
+  const fourth = bodies.place({ name: 'c', isKnown: true });
+  t.throws(() => fourth.take(1), { code: 'overloaded', details: { retryAfterSeconds: 1 } });
+  fourth.free();
+  second.free();
+  second.free();
+  t.equal(bodies.bytes(), 2000, 'freed once');
+  t.end();
+});
+
+t.test('a body that does not arrive in time: 408', async (t) => {
+  const bodies = createBodyMemory({ arrivalMs: 50 });
+  const api = await testApi(t, { routes: [upload], bodies });
+  const { closed } = send(portOf(api.url), unfinished('/api/v1/upload', { size: 100 }));
+  const answer = await closed;
+  t.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n/);
+  t.match(answer, /"code":"request_timeout"/);
+  t.equal(bodies.bytes(), 0);
+});
+
+t.test('requests in progress are limited per client, per user and in all; health is always served', async (t) => {
+  const anonymous = holding('public');
+  const health = route({
+    ...(upload as Parameters<typeof route>[0]),
+    method: 'GET',
+    path: '/health',
+    unlimited: true,
+    handle: () => Promise.resolve({ status: 204 }),
+  });
+  const limits = { total: 3, perClient: 2 };
+  const api = await testApi(t, { routes: [anonymous.route, upload], rootRoutes: [health], limits });
+  const from = (client: string, path = '/api/v1/hold') =>
+    api.call('POST', path, { headers: { 'x-forwarded-for': client }, ...(path !== '/api/v1/hold' && { body: {} }) });
+  const held = [from('192.0.2.1'), from('192.0.2.1'), from('192.0.2.2')];
+  while (anonymous.entered() < 3) await tick();
+  const own = await from('192.0.2.1');
+  t.match(own, { status: 429, body: { code: 'too_many_requests' } });
+  t.equal(own.headers.get('retry-after'), '1');
+  t.match(await from('192.0.2.9', '/api/v1/upload'), { status: 503, body: { code: 'overloaded' } });
+  t.equal((await api.call('GET', '/health')).status, 204);
+  anonymous.release();
+  t.match(await Promise.all(held), [{ status: 204 }, { status: 204 }, { status: 204 }]);
+  t.equal((await from('192.0.2.9', '/api/v1/upload')).status, 204, 'ended requests no longer count');
+
+  const signedIn = holding('session');
+  const users = await testApi(t, { routes: [signedIn.route], limits: { perUser: 1 } });
+  const one = users.call('POST', '/api/v1/hold');
+  while (signedIn.entered() < 1) await tick();
+  t.match(await users.call('POST', '/api/v1/hold'), { status: 429, body: { code: 'too_many_requests' } });
+  signedIn.release();
+  t.equal((await one).status, 204);
+});
+
+t.test('slow bodies cannot fill the places of their client', async (t) => {
+  const api = await testApi(t, { routes: [upload], limits: { total: 2, perClient: 2 } });
+  const slow: { socket: Socket; closed: Promise<string> }[] = [];
+  t.teardown(() => slow.forEach(({ socket }) => socket.destroy()));
+  for (let index = 0; index < 5; index++) slow.push(send(portOf(api.url), unfinished('/api/v1/upload', { size: 100 })));
+  const answers = await Promise.all(slow.slice(0, 3).map(({ closed }) => closed));
+  for (const answer of answers) t.match(answer, /"code":"overloaded"/);
+  for (let tries = 0; tries < 5; tries++) {
+    t.equal((await api.call('POST', '/api/v1/upload', { body: {} })).status, 204);
+  }
+});
+
+t.test('what is not HTTP gets an answer in JSON with the headers of all answers', async (t) => {
+  const api = await testApi(t, { routes: [upload], baseUrl: 'https://console.test' });
+  const noise = await send(portOf(api.url), 'HELLO\r\n\r\n').closed;
+  t.match(noise, /^HTTP\/1\.1 400 Bad Request\r\n/);
+  const header = `X-Long: ${'x'.repeat(20_000)}\r\n`;
+  const long = await send(portOf(api.url), `GET / HTTP/1.1\r\nHost: a\r\n${header}\r\n`).closed;
+  t.match(long, /^HTTP\/1\.1 431 /);
+  t.match(long, /"code":"headers_too_large"/);
+  for (const answer of [noise, long]) {
+    t.match(answer, /\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n/);
+    t.match(answer, /\r\nStrict-Transport-Security: max-age=31536000\r\n/);
+    t.match(answer, /\r\nContent-Type: application\/json; charset=utf-8\r\n/);
+  }
+});
