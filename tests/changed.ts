@@ -19,8 +19,8 @@ export function filesBrokenSince(ref: string | undefined, files: readonly string
     ...git('ls-files', '-o', '--exclude-standard').split('\n'),
   ];
   if (changed.some((file) => everything.includes(file))) return [...files];
-  const reached = readImportGraph(root).dependentsOf(changed.filter((file) => file !== ''));
-  return files.filter((file) => reached.has(file));
+  const dependents = readImportGraph(root).dependentsOf(changed.filter((file) => file !== ''));
+  return files.filter((file) => dependents.has(file));
 }
 
 function git(...args: string[]): string {

@@ -132,8 +132,8 @@ function unitTests(): string[] {
 /** Those that use the cluster, its kubectl, or the programs that are built with it. */
 function filesThatNeedCluster(files: readonly string[]): string[] {
   const sources = ['kubernetes', 'kubectl', 'store-server'].map((name) => `tests/support/${name}.ts`);
-  const reached = readImportGraph(root).dependentsOf([...sources, 'tests/infra/local/ingress/traefik.test.ts']);
-  return files.filter((file) => reached.has(file));
+  const dependents = readImportGraph(root).dependentsOf([...sources, 'tests/infra/local/ingress/traefik.test.ts']);
+  return files.filter((file) => dependents.has(file));
 }
 
 /**

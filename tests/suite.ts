@@ -119,10 +119,10 @@ export function createSuite(): Suite {
     say(line);
   };
   const check = async ({ name, program, args }: Check) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const output: string[] = [];
     const code = await run(program, args, {}, (line) => output.push(line), { withErrors: true });
-    say(`${name}: ${code === 0 ? 'ok' : 'failed'} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+    say(`${name}: ${code === 0 ? 'ok' : 'failed'} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
     if (code === 0) totals.passed++;
     else fail(`${name}: failed\n${output.join('\n')}`);
   };

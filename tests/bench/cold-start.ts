@@ -83,16 +83,16 @@ async function floor(subject: Subject): Promise<Steps> {
       resolve({ host: status.podIP, port });
     });
   });
-  const begun = performance.now();
+  const startedAt = performance.now();
   await setScale(subject, 1);
   const { host, port } = await address;
-  const steps: Steps = { address: performance.now() - begun, connect: Number.NaN, firstByte: Number.NaN };
+  const steps: Steps = { address: performance.now() - startedAt, connect: Number.NaN, firstByte: Number.NaN };
   for (;;) {
     const attemptedAt = performance.now();
-    const answer = await ask(host, port, 'floor.test', () => (steps.connect = performance.now() - begun)).catch(
+    const answer = await ask(host, port, 'floor.test', () => (steps.connect = performance.now() - startedAt)).catch(
       () => undefined,
     );
-    if (answer?.status === 200) return { ...steps, firstByte: performance.now() - begun };
+    if (answer?.status === 200) return { ...steps, firstByte: performance.now() - startedAt };
     await systemClock.sleep(Math.max(0, attemptedAt + tryEveryMs - performance.now()));
   }
 }

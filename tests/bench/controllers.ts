@@ -64,18 +64,18 @@ export async function run(args: string[]): Promise<void> {
 }
 
 async function creation(kube: KubeClient, project: string, counts: Counts, watched: Watched): Promise<void> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const before = await settled(kube);
-  const creating = createWorkloads(kube, project, counts).then(() => performance.now() - begun);
-  for (let said = 0; ; await systemClock.sleep(lookMs)) {
+  const creating = createWorkloads(kube, project, counts).then(() => performance.now() - startedAt);
+  for (let progressAt = 0; ; await systemClock.sleep(lookMs)) {
     const missing = watched.missing(counts);
     if (missing.length === 0) break;
-    if (performance.now() - said > 5_000) {
-      said = performance.now();
-      say(`${((said - begun) / 1000).toFixed(0)} s: ${missing.join(', ')}`);
+    if (performance.now() - progressAt > 5_000) {
+      progressAt = performance.now();
+      say(`${((progressAt - startedAt) / 1000).toFixed(0)} s: ${missing.join(', ')}`);
     }
   }
-  const seconds = (performance.now() - begun) / 1000;
+  const seconds = (performance.now() - startedAt) / 1000;
   printFigure({ name: 'controllers.created.accepted', value: (await creating) / 1000, unit: 's' });
   printFigure({ name: 'controllers.created.written', value: seconds, unit: 's', target: { operator: '<', value: 90 } });
   const after = await settled(kube);
@@ -138,18 +138,18 @@ async function changes(
   for (let number = 0; number < count; number++) {
     const name = `${project}-f${(number * 7919) % functions}`;
     const port = 9000 + number;
-    const seen = new Promise<void>((resolve) => {
+    const configChange = new Promise<void>((resolve) => {
       const unsubscribe = deployments.onChange(({ object }) => {
         if (object.metadata.name !== name || !hasPort(object, port)) return;
         unsubscribe();
         resolve();
       });
     });
-    const begun = performance.now();
+    const startedAt = performance.now();
     const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name };
     await kube.mergePatch(ref, { spec: { port } });
-    await seen;
-    times.push(performance.now() - begun);
+    await configChange;
+    times.push(performance.now() - startedAt);
   }
   times.sort((a, b) => a - b);
   const quantile = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? Number.NaN;
@@ -181,9 +181,9 @@ async function settled(kube: KubeClient, holds: (now: Sample) => boolean = () =>
 
 /** Prints the requests between two samples on stderr. */
 function explain(before: Sample | undefined, after: Sample): void {
-  const made = Object.entries(after.requests)
+  const requestRates = Object.entries(after.requests)
     .map(([request, count]) => ({ request, count: count - (before?.requests[request] ?? 0) }))
     .filter(({ count }) => count > 0)
     .sort((a, b) => b.count - a.count);
-  say(made.map(({ request, count }) => `  ${count} ${request}`).join('\n'));
+  say(requestRates.map(({ request, count }) => `  ${count} ${request}`).join('\n'));
 }

@@ -100,13 +100,13 @@ async function rate(
   targets: Target[],
   seconds: number,
 ): Promise<void> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   let next = 0;
   const calls = await callTogether(
-    () => performance.now() - begun < seconds * 1000 && next < targets.length * burst,
+    () => performance.now() - startedAt < seconds * 1000 && next < targets.length * burst,
     () => caller.deploy(targetOf(targets, next), `registry.test/rate:${next++}`),
   );
-  const took = (performance.now() - begun) / 1000;
+  const took = (performance.now() - startedAt) / 1000;
   const accepted = calls.flatMap(({ status, id }) => (status === 202 && id !== undefined ? [id] : []));
   say(`${calls.length} calls, ${accepted.length} accepted, in ${took.toFixed(1)} s`);
   if (calls.some(({ status }) => status === 429)) throw new Error('too few apps for this rate: give more (--apps)');
@@ -132,7 +132,7 @@ async function queue(
 ): Promise<void> {
   const ids: string[] = [];
   const megabytes: number[] = [];
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (const half of [0, 1]) {
     let remaining = count / 2;
     const calls = await callTogether(
@@ -147,7 +147,7 @@ async function queue(
   say(`${ids.length} deployments: ${succeeded} succeeded, ${superseded} superseded, ${JSON.stringify(others)}`);
   const value = count - succeeded - superseded;
   printFigure({ name: 'deploys.queued.failures', value, unit: 'deployments', target: none });
-  printFigure({ name: 'deploys.queued.ended', value: (performance.now() - begun) / 1000, unit: 's' });
+  printFigure({ name: 'deploys.queued.ended', value: (performance.now() - startedAt) / 1000, unit: 's' });
   const [first = 0, second = 0] = megabytes;
   printFigure({ name: 'deploys.queued.memory', value: second, unit: 'MB' });
   printFigure({

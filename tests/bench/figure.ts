@@ -23,8 +23,10 @@ function reaches(value: number, { operator, value: bound }: Target): boolean {
 /** `figure <name> <value> <unit> target <op><value> ok|short`: one line, for people and for scripts. */
 function figureLine({ name, value, unit, target }: Figure): string {
   const rounded = unit === 'ratio' ? value.toFixed(3) : String(Math.round(value * 10) / 10);
-  const judged = target ? ` target ${target.operator}${target.value} ${reaches(value, target) ? 'ok' : 'short'}` : '';
-  return `figure ${name} ${rounded} ${unit}${judged}`;
+  const targetText = target
+    ? ` target ${target.operator}${target.value} ${reaches(value, target) ? 'ok' : 'short'}`
+    : '';
+  return `figure ${name} ${rounded} ${unit}${targetText}`;
 }
 
 /** Prints a figure on stdout. */

@@ -42,9 +42,9 @@ export async function run(args: string[]): Promise<void> {
     }
     await upLocal({ folder, log });
     await stopSupervisor(home);
-    const begun = performance.now();
+    const startedAt = performance.now();
     await upLocal({ folder, log });
-    const warm = (performance.now() - begun) / 1000;
+    const warm = (performance.now() - startedAt) / 1000;
     printFigure({ name: 'local.warm-start', value: warm, unit: 's', target: { operator: '<', value: 10 } });
     await rest(home);
     await coldStarts(Number(values.starts));
@@ -70,13 +70,13 @@ async function fromFreshClone(scratch: string, folder: string): Promise<number> 
       .filter((entry) => !entry.includes('node_modules'))
       .join(delimiter),
   };
-  const begun = performance.now();
+  const startedAt = performance.now();
   const cloned = await runProgram('git', ['clone', '--quiet', root, clone]);
   if (cloned.code !== 0) throw new Error(cloned.stderr);
   const child = spawn('npm', ['start', '--', '--detach'], { cwd: clone, env, stdio: ['ignore', 'ignore', 'inherit'] });
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
   if (code !== 0) throw new Error(`npm start ended with ${String(code)}`);
-  return (performance.now() - begun) / 1000;
+  return (performance.now() - startedAt) / 1000;
 }
 
 /** Memory counts shared pages once (proportional set size); time is that of all processes, including ended ones. */

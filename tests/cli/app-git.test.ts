@@ -90,11 +90,11 @@ t.test('app create --git waits for the first build, and prints what delays it', 
   t.equal(ran.stderr, `api: ${looking}\napi: ${unreached}\napi: building\n`);
   t.same(seen[0]?.body, { name: 'api', git: { url, branch: 'release' }, port: 80 });
 
-  const mended = { ...source, error: 'The git server refused the token.', problem: 'credentials' };
+  const withError = { ...source, error: 'The git server refused the token.', problem: 'credentials' };
   const other = await world(t, {
     [`POST ${apps}`]: { status: 201, body: unbuilt },
     [`GET ${apps}/api`]: { body: unbuilt },
-    [`GET ${path}`]: sequence({ body: source }, { body: mended }),
+    [`GET ${path}`]: sequence({ body: source }, { body: withError }),
     [`GET ${apps}/api/history`]: { body: { items: [] } },
   });
   const failed = await other.run(['app', 'create', 'api', '--git', url, '--wait', '--timeout', '1h']);

@@ -33,12 +33,12 @@ t.test('names below localhost are this machine, without a resolver', async (t) =
 
 t.test('a connection that fails is explained', async (t) => {
   const { run } = await world(t);
-  const silent = createServer().listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const address = silent.address();
+  const silentServer = createServer().listen(0, '127.0.0.1');
+  await once(silentServer, 'listening');
+  const address = silentServer.address();
   const port = typeof address === 'object' ? address?.port : 0;
-  silent.close();
-  await once(silent, 'close');
+  silentServer.close();
+  await once(silentServer, 'close');
   const refused = await run(['app', 'list', '--api', `http://x.localhost:${port}`]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /is unreachable: connection refused\. \(unreachable\)\nhint: check the address/);

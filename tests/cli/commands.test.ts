@@ -144,14 +144,14 @@ t.test('app update follows the deployment to its end', async (t) => {
 
 t.test('waiting continues while the API is briefly down, and ends at its time-out', async (t) => {
   const path = `/api/v1/projects/shop/deployments/${id}`;
-  const away = { status: 503, body: { code: 'unavailable', message: 'Later.' } };
+  const unavailable = { status: 503, body: { code: 'unavailable', message: 'Later.' } };
   const { run, routes } = await world(t, {
     [`PATCH ${apps}/api`]: { status: 202, body: accepted },
-    [`GET ${path}`]: sequence(away, { status: 502, body: 'Bad Gateway' }, { body: deployment }),
+    [`GET ${path}`]: sequence(unavailable, { status: 502, body: 'Bad Gateway' }, { body: deployment }),
   });
   const update = ['app', 'update', 'api', '--image', 'r.example.com/api:2', '--timeout', '5s'];
   t.match(await run(update), { code: 0, stderr: 'the platform does not respond; retrying\n' });
-  routes[`GET ${path}`] = away;
+  routes[`GET ${path}`] = unavailable;
   t.match(await run(update), { code: 3, stderr: /after 5 seconds.*\(timeout\)/ });
   routes[`GET ${path}`] = { status: 500, body: { code: 'internal', message: 'Failed.' } };
   t.match(await run(update), { code: 1, stderr: /Failed\. \(internal\)/ });
@@ -545,16 +545,16 @@ t.test('status ends with 1 when a part does not work', async (t) => {
     'GET /health/controllers': { body: health },
     'GET /api/v1/platform/status': { body: platform },
   });
-  const good = await run(['status']);
-  t.equal(good.code, 0, good.stderr);
-  t.match(good.stdout, /controllers +on\ndatabase +on/);
+  const healthyRun = await run(['status']);
+  t.equal(healthyRun.code, 0, healthyRun.stderr);
+  t.match(healthyRun.stdout, /controllers +on\ndatabase +on/);
   t.match(await run(['status'], { env: { SVC_TOKEN: '' } }), { code: 0, stderr: /sign in to see more/ });
   routes['GET /health/controllers'] = {
     status: 503,
     body: { ...health, healthy: false, cacheSynced: false, controllers: [{ name: 'App', registered: false }] },
   };
-  const bad = await run(['status', '-o', 'json']);
-  t.equal(bad.code, 1);
-  t.match(bad.stderr, /Not healthy: controllers.*\n.*not synced; App is not registered/);
-  t.equal((JSON.parse(bad.stdout) as { healthy: boolean }).healthy, false);
+  const unhealthyRun = await run(['status', '-o', 'json']);
+  t.equal(unhealthyRun.code, 1);
+  t.match(unhealthyRun.stderr, /Not healthy: controllers.*\n.*not synced; App is not registered/);
+  t.equal((JSON.parse(unhealthyRun.stdout) as { healthy: boolean }).healthy, false);
 });

@@ -115,7 +115,7 @@ t.test('restart waits until every pod was replaced, unless --no-wait is given', 
 });
 
 t.test('update follows a change: 0 when it is applied, 1 with the reason, 3 after the time-out', async (t) => {
-  const broken = 'The code failed to start (exit code 1): no such module; the previous pods keep serving.';
+  const failureMessage = 'The code failed to start (exit code 1): no such module; the previous pods keep serving.';
   const cron = { trigger: 'cron', schedule: '0 2 * * *', replicas: 0, readyReplicas: 0 };
   const failedRun = { name: 'hello-1', trigger: 'cron', status: 'failed', createdAt };
   const update = ['function', 'update', 'hello', '--idle-timeout', '1h'];
@@ -136,7 +136,7 @@ t.test('update follows a change: 0 when it is applied, 1 with the reason, 3 afte
     ['at zero', [{ status: 'idle', replicas: 0, readyReplicas: 0 }], { code: 0, stderr: '' }],
     [
       'broken',
-      [{ updating: true }, { status: 'failed', message: broken }],
+      [{ updating: true }, { status: 'failed', message: failureMessage }],
       { code: 1, stderr: /failed: The code.*keep/ },
     ],
     ['a schedule whose last run failed', [{ ...cron, status: 'failed', lastRun: failedRun }], { code: 0 }],

@@ -221,9 +221,9 @@ t.test('job logs -f continues until the run has ended, across streams that are c
 });
 
 t.test('job delete asks, deletes all named jobs, and waits until they are gone', async (t) => {
-  const gone = { status: 404, body: { code: 'not_found', message: 'There is none.' } };
+  const missing = { status: 404, body: { code: 'not_found', message: 'There is none.' } };
   const cli = await world(t, {
-    [`GET ${jobs}/report`]: sequence({ body: job }, { body: job }, gone),
+    [`GET ${jobs}/report`]: sequence({ body: job }, { body: job }, missing),
     [`DELETE ${jobs}/report`]: { status: 202, body: { ...job, status: 'deleting' } },
   });
   const ran = await cli.run(['job', 'delete', 'report', '--yes']);

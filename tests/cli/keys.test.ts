@@ -67,11 +67,11 @@ t.test('key create prints only the key; -o json the whole record; it is shown on
 });
 
 t.test('lists warn of an expiry in words, and in colour on a terminal', async (t) => {
-  const soon = { handle: 'soonsoon', expiresAt: '2026-11-24T23:59:59.999Z', expiryWarning: 'soon' };
+  const expiringKey = { handle: 'soonsoon', expiresAt: '2026-11-24T23:59:59.999Z', expiryWarning: 'soon' };
   const items = [
     key,
-    { ...key, ...soon },
-    { ...key, ...soon, handle: 'disabled', enabled: false, expiresAt: '2026-11-21T13:30:00.000Z' },
+    { ...key, ...expiringKey },
+    { ...key, ...expiringKey, handle: 'disabled', enabled: false, expiresAt: '2026-11-21T13:30:00.000Z' },
     {
       ...key,
       handle: 'expired1',
@@ -132,8 +132,8 @@ t.test('a change is followed to the replicas of the gate', async (t) => {
     { method: 'PATCH', body: { enabled: false } },
     { method: 'GET', path: '/api/v1/gate/changes/7', query: { wait: '10' } },
   ]);
-  const quiet = await run(['key', 'enable', 'k3x9q2ab', '--no-wait']);
-  t.same([quiet.code, quiet.stderr], [0, '']);
+  const noWaitRun = await run(['key', 'enable', 'k3x9q2ab', '--no-wait']);
+  t.same([noWaitRun.code, noWaitRun.stderr], [0, '']);
   t.match(seen.at(-1), { method: 'PATCH', body: { enabled: true } });
 
   t.equal((await run(['key', 'revoke', 'k3x9q2ab'])).code, 2);

@@ -118,15 +118,15 @@ t.test('project use stores project and environment; flags and variables have pri
   const env = { SVC_PROJECT: '' };
   t.equal((await run(['project', 'use', 'shop', '-e', 'prod'], { env })).code, 0);
   t.match(JSON.parse(readFileSync(configuration, 'utf8')), { project: 'shop', environment: 'prod' });
-  const asked = async (args: string[], variables: Record<string, string> = {}) => {
+  const promptsOf = async (args: string[], variables: Record<string, string> = {}) => {
     await run(['app', 'list', ...args], { env: { ...env, ...variables } });
     return [seen.at(-1)?.path.split('/')[4], seen.at(-1)?.query['environment']];
   };
-  t.same(await asked([]), ['shop', 'prod']);
-  t.same(await asked([], { SVC_ENVIRONMENT: 'staging' }), ['shop', 'staging']);
-  t.same(await asked(['--environment', 'dev'], { SVC_ENVIRONMENT: 'staging' }), ['shop', 'dev']);
-  t.same(await asked([], { SVC_PROJECT: 'other' }), ['other', undefined], 'the environment belongs to its project');
-  t.same(await asked(['--project', 'third'], { SVC_PROJECT: 'other' }), ['third', undefined]);
+  t.same(await promptsOf([]), ['shop', 'prod']);
+  t.same(await promptsOf([], { SVC_ENVIRONMENT: 'staging' }), ['shop', 'staging']);
+  t.same(await promptsOf(['--environment', 'dev'], { SVC_ENVIRONMENT: 'staging' }), ['shop', 'dev']);
+  t.same(await promptsOf([], { SVC_PROJECT: 'other' }), ['other', undefined], 'the environment belongs to its project');
+  t.same(await promptsOf(['--project', 'third'], { SVC_PROJECT: 'other' }), ['third', undefined]);
   const unknown = await run(['project', 'use', 'shop', '-e', 'nope'], { env });
   t.equal(unknown.code, 1);
   t.match(unknown.stderr, /no environment "nope".*\n.*it has prod/);

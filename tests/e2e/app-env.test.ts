@@ -89,12 +89,12 @@ t.test('variables and secrets reach the pods with a restart, and their values no
     secrets.some(({ metadata, immutable }) => metadata.name.startsWith('app-api-env-') && immutable),
     'old environments are deleted when no ReplicaSet in the history uses them',
   );
-  const seen = [
+  const environments = [
     ...(await listed(namespace, 'apps.platform.svc,deployments,replicasets,pods,events')),
     await platform.json(['app', 'secret', 'list', 'api', ...flags]),
     await platform.json(['app', 'env', 'list', 'api', ...flags]),
   ];
-  t.notMatch(JSON.stringify(seen), new RegExp(`${one}|${two}`));
+  t.notMatch(JSON.stringify(environments), new RegExp(`${one}|${two}`));
   for (const name of ['console-api', 'svc-workers', 'svc-controllers']) {
     // A line reaches the log a moment after it was written.
     const pattern =

@@ -81,16 +81,16 @@ t.test('a gate holds on every host, from the first moment of each', async (t) =>
     t.equal((await platform.request(url, { headers: { 'X-API-Key': key } })).status, 200);
   }
 
-  const seen = new Set<number>();
+  const statuses = new Set<number>();
   await platform.ok(['app', 'host', 'add', 'api', `late.${domain}`, ...flags]);
   await eventually(
     () => platform.request(urlOf(`late.${domain}`)),
     ({ status }) => {
-      seen.add(status);
+      statuses.add(status);
       return status === 401;
     },
   );
-  t.notOk(seen.has(200), 'a new host is never open');
+  t.notOk(statuses.has(200), 'a new host is never open');
   await eventually(
     () => platform.ok(['app', 'gate', 'status', 'api', ...flags]),
     (text) => /gated/.test(text),
@@ -142,10 +142,10 @@ t.test("security headers are on every answer and replace the app's own", async (
   t.match(headers, site);
 
   await t.test('security headers can be turned off without a moment without answers', async (t) => {
-    const seen = new Set<number>();
+    const statuses = new Set<number>();
     const ask = async () => {
       const answer = await platform.request(url);
-      seen.add(answer.status);
+      statuses.add(answer.status);
       return answer;
     };
     for (const state of ['off', 'on', 'off']) {
@@ -171,7 +171,7 @@ t.test("security headers are on every answer and replace the app's own", async (
       },
       ({ code, stdout }) => code === 0 && stdout === '',
     );
-    for (let look = 0; look < 30; look++) await ask();
-    t.same([...seen], [200]);
+    for (let attempt = 0; attempt < 30; attempt++) await ask();
+    t.same([...statuses], [200]);
   });
 });

@@ -12,7 +12,7 @@ interface Shown {
 }
 
 const apply = (object: object) => platform.kubectlInput(JSON.stringify(object), 'create', '-f', '-');
-const look = (namespace: string, what: string, name: string) =>
+const readWithKubectl = (namespace: string, what: string, name: string) =>
   platform.kubectl('-n', namespace, 'get', what, name, '--ignore-not-found', '-o', 'name');
 /** Deletes an object, and resolves when it is gone. */
 async function remove(namespace: string, what: string, name: string): Promise<void> {
@@ -21,7 +21,7 @@ async function remove(namespace: string, what: string, name: string): Promise<vo
     ({ code }) => code === 0,
   );
   await eventually(
-    () => look(namespace, what, name),
+    () => readWithKubectl(namespace, what, name),
     ({ code, stdout }) => code === 0 && stdout === '',
   );
 }
@@ -74,7 +74,7 @@ t.test('a build reports the progress of its Job, and stops it when it is deleted
   await begin('long', 'setTimeout(() => {}, 600000)');
   await eventually(shown('long'), ({ status }) => status?.phase === 'running');
   await remove(namespace, 'sbuild', 'long');
-  t.match(await look(namespace, 'jobs.batch', 'long'), { code: 0, stdout: '' }, 'its Job was deleted first');
+  t.match(await readWithKubectl(namespace, 'jobs.batch', 'long'), { code: 0, stdout: '' }, 'its Job was deleted first');
   const changed = await platform.kubectl(
     '-n',
     namespace,

@@ -41,8 +41,8 @@ t.test('a function gets its dependencies before its first start, from the config
     return { name, show: () => platform.json<FunctionView>(['function', 'show', name, ...flags]) };
   };
 
-  const good = await create('greeting@1.0.0');
-  const { url } = await good.show();
+  const validFunction = await create('greeting@1.0.0');
+  const { url } = await validFunction.show();
   const answer = await eventually(
     () => platform.request(url),
     (reply) => reply.status !== 404,
@@ -50,14 +50,14 @@ t.test('a function gets its dependencies before its first start, from the config
   t.equal(answer.status, 200);
   t.equal(answer.body, 'hello from a package');
 
-  const bad = await create('greeting@2.0.0');
-  const lost = await bad.show();
+  const failingFunction = await create('greeting@2.0.0');
+  const lost = await failingFunction.show();
   // A first request can arrive before its route: only one that reaches the interceptor starts a pod.
   const refused = await eventually(
     () => platform.request(lost.url),
     (reply) => reply.status !== 404,
   );
   t.ok(refused.status >= 500, `${refused.status} ${refused.body}`);
-  const failed = await eventually(bad.show, ({ status }) => status === 'failed');
+  const failed = await eventually(failingFunction.show, ({ status }) => status === 'failed');
   t.match(failed.message, /The dependencies cannot be installed: .*greeting@2\.0\.0/);
 });

@@ -87,8 +87,8 @@ t.test('rows wake a function, are delivered and marked as done, and it scales to
   const table = 'CREATE TABLE orders (id bigserial PRIMARY KEY, name text, done boolean NOT NULL DEFAULT false)';
   await sql(`${table}; INSERT INTO orders (name) VALUES ('first'), ('refused'), ('later'), ('last')`);
   await eventually(show, (status) => status?.phase === 'running');
-  const settled = await eventually(show, (status) => status?.phase === 'idle' && status.replicas === 0);
-  t.notHas(settled, 'message');
+  const idleStatus = await eventually(show, (status) => status?.phase === 'idle' && status.replicas === 0);
+  t.notHas(idleStatus, 'message');
   t.equal(await sql(`SELECT string_agg(name, ' ' ORDER BY id) FROM orders WHERE done`), 'first later last');
   const [dead] = await platform.json<{ id: string; payload: string }[]>([
     'function',

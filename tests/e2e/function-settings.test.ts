@@ -106,12 +106,12 @@ t.test('pods of a function keep the variables, secrets and limits of their start
     t.equal(refused.code, 1, args.join(' '));
     t.match(refused.stderr, expected);
   }
-  const seen = [
+  const values = [
     ...(await listed(namespace, 'functions.platform.svc,deployments,replicasets,pods,events')),
     await platform.json(['function', 'secret', 'list', name, ...flags]),
     await platform.json(['function', 'env', 'list', name, ...flags]),
   ];
-  t.notMatch(JSON.stringify(seen), new RegExp(`${one}|${two}`));
+  t.notMatch(JSON.stringify(values), new RegExp(`${one}|${two}`));
   for (const process of ['console-api', 'svc-controllers']) {
     // A line reaches the log a moment after it was written.
     const pattern =

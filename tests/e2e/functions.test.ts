@@ -147,8 +147,8 @@ t.test('an image can be a function too, for requests and on a schedule, and be r
   const file = codeFile(t, 'code.js', 'export const handler = () => "code now";');
   await platform.ok(['function', 'update', name, '--runtime', 'node', '--code-file', file, ...flags]);
   t.equal((await ask((body) => !body.includes('"app"'))).body, 'code now');
-  const broken = codeFile(t, 'broken.js', 'export const handler = nothing.here;');
-  const refused = await platform.svc(['function', 'update', name, '--code-file', broken, ...flags]);
+  const brokenCode = codeFile(t, 'broken.js', 'export const handler = nothing.here;');
+  const refused = await platform.svc(['function', 'update', name, '--code-file', brokenCode, ...flags]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /failed to start \(exit code 1\):.*nothing is not defined.*; the previous pods keep serving/);
   t.equal((await platform.request(url)).body, 'code now');

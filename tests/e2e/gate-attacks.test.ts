@@ -58,9 +58,9 @@ t.test('1: no spelling of a header that the gate sets reaches the app from the c
   t.equal(answer.status, 200);
   t.notMatch(answer.body, forged);
   t.notMatch(answer.body, key);
-  const seen = seenBy(answer);
-  t.equal(seen['x-svc-key-prefix'], handleOf(key));
-  t.equal(seen['x-svc-key-name'], undefined, 'a key without a name');
+  const headersAtApp = seenBy(answer);
+  t.equal(headersAtApp['x-svc-key-prefix'], handleOf(key));
+  t.equal(headersAtApp['x-svc-key-name'], undefined, 'a key without a name');
 
   await t.test('a preflight passes without a key, but carries no forged gate header to the app', async (t) => {
     const preflight = await ask({ ...sent, 'Access-Control-Request-Method': 'GET' }, 'OPTIONS');

@@ -92,9 +92,9 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
         }),
       (reply) => reply.status === 200,
     );
-    const seen = answer.json()['headers'] as Record<string, string>;
-    t.equal(seen['x-svc-key-prefix'], handle);
-    t.ok(seen['x-svc-key-name']);
+    const observed = answer.json()['headers'] as Record<string, string>;
+    t.equal(observed['x-svc-key-prefix'], handle);
+    t.ok(observed['x-svc-key-name']);
     t.notMatch(answer.body, 'forged');
     t.notMatch(answer.body, key);
   });
@@ -127,9 +127,9 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
       'access-control-expose-headers': /RateLimit-Policy/,
     });
     const served = answers.find((answer) => answer.status === 200);
-    const seen = served?.json()['headers'] as Record<string, string>;
-    t.match(seen['ratelimit'], /^"rate";r=\d;t=\d+$/, 'the app gets the remaining requests');
-    t.equal(seen['ratelimit-policy'], '"rate";q=5;w=1');
+    const observed = served?.json()['headers'] as Record<string, string>;
+    t.match(observed['ratelimit'], /^"rate";r=\d;t=\d+$/, 'the app gets the remaining requests');
+    t.equal(observed['ratelimit-policy'], '"rate";q=5;w=1');
     t.equal(served?.headers['ratelimit'], undefined, "the client of an allowed request gets only the app's headers");
   });
 
@@ -157,16 +157,16 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
 
   await t.test('disabling the gate opens the route, without a moment of 500', async (t) => {
     await platform.ok(['app', 'gate', 'disable', 'api', ...flags]);
-    const seen = new Set<number>();
+    const observed = new Set<number>();
     await eventually(
       () => platform.request(url),
       (answer) => {
-        seen.add(answer.status);
+        observed.add(answer.status);
         return answer.status === 200;
       },
     );
     t.same(
-      [...seen].filter((status) => status !== 200 && status !== 401),
+      [...observed].filter((status) => status !== 200 && status !== 401),
       [],
     );
   });

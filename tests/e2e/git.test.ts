@@ -82,8 +82,8 @@ t.test('a commit on the branch is built and deployed, until the source is remove
 
   repository.push({ 'services/api/package.json': '{"name": "api"}' }, { message: 'Break it' });
   await platform.ok(['app', 'git', 'sync', 'api', ...flags]);
-  const broken = await newest(({ status, revision }) => revision === 4 && status === 'failed');
-  t.match(broken?.reason, /has no script "start"/, 'the last line of the log is the reason');
+  const failedDeployment = await newest(({ status, revision }) => revision === 4 && status === 'failed');
+  t.match(failedDeployment?.reason, /has no script "start"/, 'the last line of the log is the reason');
   await serves('two');
 
   await platform.ok(['app', 'git', 'remove', 'api', ...flags]);

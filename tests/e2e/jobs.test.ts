@@ -67,9 +67,9 @@ t.test('a job runs on demand, keeps its runs and their logs, and leaves nothing 
   });
 
   await t.test('an app or a function cannot take its name', async (t) => {
-    const taken = await platform.svc(['app', 'create', name, '--image', image, ...flags]);
-    t.equal(taken.code, 1);
-    t.match(taken.stderr, /already used by a job in this environment.*name_taken/);
+    const nameConflict = await platform.svc(['app', 'create', name, '--image', image, ...flags]);
+    t.equal(nameConflict.code, 1);
+    t.match(nameConflict.stderr, /already used by a job in this environment.*name_taken/);
   });
 
   await t.test('deleting it leaves nothing', async (t) => {

@@ -90,8 +90,8 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     const url = String(accepted.json()['statusUrl']);
     t.equal((await platform.request(url)).status, 401);
     t.equal((await platform.request(url, { headers: { 'X-Svc-Token': 'svcwh_wrong' } })).status, 401);
-    const again = await post({ 'X-Svc-Token': webhook.token, 'Idempotency-Key': 'k1' }, { image: hello('v2') });
-    t.equal(again.json()['id'], accepted.json()['id'], 'a redelivery is the same deployment');
+    const repeated = await post({ 'X-Svc-Token': webhook.token, 'Idempotency-Key': 'k1' }, { image: hello('v2') });
+    t.equal(repeated.json()['id'], accepted.json()['id'], 'a redelivery is the same deployment');
     await untilEnded(url);
   });
 

@@ -64,10 +64,10 @@ const expected: Record<string, number[]> = {
 };
 
 /** The route with a handler that only shows that it was reached. */
-function bare({ method, path, access, summary, tag }: Route, reached: string[] = []): Route {
+function bare({ method, path, access, summary, tag }: Route, calledHandlers: string[] = []): Route {
   const replies = { 204: null };
   const handle = () => {
-    reached.push(`${method} ${path}`);
+    calledHandlers.push(`${method} ${path}`);
     return Promise.resolve({ status: 204 });
   };
   return { method, path, access, summary, tag, replies, handle };
@@ -106,13 +106,13 @@ t.test('every route in every role', async (t) => {
     ),
   );
   const { routes, root } = await declaredRoutes();
-  const reached: string[] = [];
+  const calledHandlers: string[] = [];
   const api = await serve(
     t,
     pool,
     withShop(),
-    routes.map((each) => bare(each, reached)),
-    root.map((each) => bare(each, reached)),
+    routes.map((each) => bare(each, calledHandlers)),
+    root.map((each) => bare(each, calledHandlers)),
   );
   const needs = documented();
   for (const each of [...routes, ...root]) {
@@ -123,11 +123,11 @@ t.test('every route in every role', async (t) => {
     const url = `${prefix}${each.path.replace(':project', 'shop').replaceAll(/:\w+/g, 'x')}`;
     const got: number[] = [];
     for (const caller of order) {
-      reached.length = 0;
+      calledHandlers.length = 0;
       const headers = people.get(caller) ?? {};
       const { status } = await api.call(each.method, url, { headers });
       got.push(status);
-      t.same(reached, status === 204 ? [name] : [], `${name} for ${caller}: the handler`);
+      t.same(calledHandlers, status === 204 ? [name] : [], `${name} for ${caller}: the handler`);
     }
     t.same(got, want, name);
   }

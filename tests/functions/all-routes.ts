@@ -12,7 +12,7 @@ const apart = ['event-delivery'];
  * working dependencies.
  */
 export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[] }> {
-  const found: { routes: Route[]; root: Route[] } = { routes: [], root: [] };
+  const collected: { routes: Route[]; root: Route[] } = { routes: [], root: [] };
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   for (const { name } of names) {
     if (apart.includes(name)) continue;
@@ -24,7 +24,7 @@ export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[]
       registry: new Registry(),
       components: {},
     });
-    (name === 'health' ? found.root : found.routes).push(...routes);
+    (name === 'health' ? collected.root : collected.routes).push(...routes);
   }
-  return found;
+  return collected;
 }

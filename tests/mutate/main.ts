@@ -116,11 +116,11 @@ interface Tests {
  */
 function testsOf(graph: ImportGraph, file: string): Tests {
   const isTest = (path: string) => path.endsWith('.test.ts') && !path.startsWith('tests/e2e/');
-  const reached = [...graph.dependentsOf([file])].filter(isTest);
+  const dependents = [...graph.dependentsOf([file])].filter(isTest);
   const folders = file.split('/').slice(0, -1);
   let near: string[] = [];
   for (let depth = folders.length; near.length === 0 && depth > 0; depth--) {
-    near = reached.filter((path) => path.startsWith(`tests/${folders.slice(0, depth).join('/')}/`));
+    near = dependents.filter((path) => path.startsWith(`tests/${folders.slice(0, depth).join('/')}/`));
   }
   return { near, other: graph.usersOf(file).filter((path) => isTest(path) && !near.includes(path)) };
 }

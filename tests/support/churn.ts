@@ -11,7 +11,7 @@ const pauseMs = 200;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, pauseMs));
 
-interface Wish {
+interface DesiredObject {
   kind: 'App' | 'Function';
   name: string;
   /** The id that its children and claims carry. */
@@ -49,7 +49,7 @@ export async function startChurn(
   { project, prefix, width = 3 }: { project: string; prefix: string; width?: number },
 ): Promise<Churn> {
   const environment = await environmentOf(kube, project);
-  const wishes: Wish[] = [];
+  const desiredObjects: DesiredObject[] = [];
   const waiting: { at: number; resolve: () => void }[] = [];
   let operations = 0;
   const stopping = new AbortController();
@@ -73,25 +73,31 @@ export async function startChurn(
   const live = async (number: number) => {
     const kind = number % 3 === 0 ? ('App' as const) : ('Function' as const);
     const metadata = newObjectMetadata(kind, `${prefix}-${number}`, environment);
-    const wish: Wish = { kind, name: metadata.name, id: metadata.labels?.[idLabel] ?? '', port: 8001, gone: false };
+    const desired: DesiredObject = {
+      kind,
+      name: metadata.name,
+      id: metadata.labels?.[idLabel] ?? '',
+      port: 8001,
+      gone: false,
+    };
     const spec =
       kind === 'App'
-        ? { image: 'localhost:5000/svc/hello:v1', port: wish.port, replicas: 0 }
-        : { runtime: 'node', code: `export const handler = () => ${number};`, trigger: 'http', port: wish.port };
-    wishes.push(wish);
+        ? { image: 'localhost:5000/svc/hello:v1', port: desired.port, replicas: 0 }
+        : { runtime: 'node', code: `export const handler = () => ${number};`, trigger: 'http', port: desired.port };
+    desiredObjects.push(desired);
     const object: KubeObject = { apiVersion: 'platform.svc/v1', kind, metadata, spec };
-    const ref = { apiVersion: object.apiVersion, kind, namespace: environment.namespace, name: wish.name };
+    const ref = { apiVersion: object.apiVersion, kind, namespace: environment.namespace, name: desired.name };
     await insist(() =>
       kube.create(object).catch((error: unknown) => {
         if (!isKubeError(error, 409)) throw error;
       }),
     );
     for (const port of [8002, 8003]) {
-      wish.port = port;
+      desired.port = port;
       await insist(() => kube.mergePatch(ref, { spec: { port } }));
     }
     if (number % 2 === 1) return;
-    wish.gone = true;
+    desired.gone = true;
     await insist(() => kube.delete(ref));
   };
 
@@ -115,11 +121,11 @@ export async function startChurn(
     },
     // An API server that has just started refuses to list a kind until it has read the objects.
     faults: () =>
-      compare(kube, environment.namespace, wishes).catch((error: unknown) => {
+      compare(kube, environment.namespace, desiredObjects).catch((error: unknown) => {
         if (isFinal(error)) throw error;
         return [`the API server does not say: ${String(error)}`];
       }),
-    apps: () => wishes.filter(({ kind, gone }) => kind === 'App' && !gone).map(({ name }) => name),
+    apps: () => desiredObjects.filter(({ kind, gone }) => kind === 'App' && !gone).map(({ name }) => name),
     operations: () => operations,
   };
 }
@@ -130,14 +136,14 @@ function isFinal(error: unknown): boolean {
 }
 
 async function environmentOf(kube: KubeClient, project: string): Promise<Environment> {
-  const found = await kube.get<Project>(kinds.Project, project);
-  const environment = found && environmentsOf(found)[0];
+  const liveProject = await kube.get<Project>(kinds.Project, project);
+  const environment = liveProject && environmentsOf(liveProject)[0];
   if (!environment) throw new Error(`the project "${project}" has no environment`);
   return environment;
 }
 
 /** The number of each kind that a settled workload has. */
-const children: Record<Wish['kind'], readonly [ResourceKind, number][]> = {
+const children: Record<DesiredObject['kind'], readonly [ResourceKind, number][]> = {
   App: [
     [kinds.WorkloadName, 1],
     [kinds.HostName, 1],
@@ -156,7 +162,11 @@ const children: Record<Wish['kind'], readonly [ResourceKind, number][]> = {
   ],
 };
 
-async function compare(kube: KubeClient, namespace: string, wishes: readonly Wish[]): Promise<string[]> {
+async function compare(
+  kube: KubeClient,
+  namespace: string,
+  desiredObjects: readonly DesiredObject[],
+): Promise<string[]> {
   const all = async (kind: ResourceKind) => (await kube.list<Labelled>(kind, { labelSelector: idLabel })).items;
   const [apps, functions] = await Promise.all([all(kinds.App), all(kinds.Function)]);
   const childrenByOwner = new Map<string, Stored<Labelled>[]>();
@@ -166,26 +176,26 @@ async function compare(kube: KubeClient, namespace: string, wishes: readonly Wis
       childrenByOwner.set(key, [...(childrenByOwner.get(key) ?? []), object]);
     }
   }
-  return wishes.flatMap((wish) => {
-    const { kind, name, id, port, gone } = wish;
+  return desiredObjects.flatMap((desired) => {
+    const { kind, name, id, port, gone } = desired;
     const own = (kind === 'App' ? apps : functions).find(
       ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
     );
     const counts = children[kind].flatMap(([child, wanted]) => {
-      const found = childrenByOwner.get(`${child.kind} ${id}`)?.length ?? 0;
-      return found === (gone ? 0 : wanted) ? [] : [`${kind} ${name}: ${found} of ${child.kind}`];
+      const count = childrenByOwner.get(`${child.kind} ${id}`)?.length ?? 0;
+      return count === (gone ? 0 : wanted) ? [] : [`${kind} ${name}: ${count} of ${child.kind}`];
     });
     if (gone) return own ? [`${kind} ${name}: still there`, ...counts] : counts;
     if (!own) return [`${kind} ${name}: lost`, ...counts];
     const { phase = 'none', observedGeneration } = own.status ?? {};
-    const seen = observedGeneration === own.metadata.generation && ['running', 'idle'].includes(phase);
+    const observed = observedGeneration === own.metadata.generation && ['running', 'idle'].includes(phase);
     const [deployment] = childrenByOwner.get(`Deployment ${id}`) ?? [];
     const current = deployment === undefined || JSON.stringify(deployment.spec).includes(`"containerPort":${port}`);
     const deployed = kind === 'Function' || own.spec.release?.generation === 1;
     return [
       ...counts,
       ...(deployed ? [] : [`${kind} ${name}: deployed ${own.spec.release?.generation ?? 0} times`]),
-      ...(seen ? [] : [`${kind} ${name}: phase ${phase}`]),
+      ...(observed ? [] : [`${kind} ${name}: phase ${phase}`]),
       ...(current ? [] : [`${kind} ${name}: its Deployment has another port`]),
       ...(own.metadata.labels?.[idLabel] === id ? [] : [`${kind} ${name}: made twice`]),
     ];

@@ -39,16 +39,16 @@ export function everyController(options: { start?: Date } = {}): {
     clock,
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
   };
-  const nothing = async () => undefined;
+  const doNothing = async () => undefined;
   const probeGate = async () => ({ kind: 'refused' }) as const;
   const records = {
-    project: nothing,
-    markDeleted: nothing,
-    deployFirst: nothing,
-    projectGit: nothing,
-    projectBindings: nothing,
-    projectEvents: nothing,
-    forgetDatabases: nothing,
+    project: doNothing,
+    markDeleted: doNothing,
+    deployFirst: doNothing,
+    projectGit: doNothing,
+    projectBindings: doNothing,
+    projectEvents: doNothing,
+    forgetDatabases: doNothing,
     deployEdited: async () => false,
     neededEnvironments: async () => [],
   };
@@ -61,9 +61,9 @@ export function everyController(options: { start?: Date } = {}): {
   manager.add(settings.definition);
   const environmentRecords = {
     hasBoundUsers: () => Promise.resolve(false),
-    closeEnvironment: nothing,
-    deleteEnvironment: nothing,
-    deleteProject: nothing,
+    closeEnvironment: doNothing,
+    deleteEnvironment: doNothing,
+    deleteProject: doNothing,
   };
   dependent = [
     manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),

@@ -255,8 +255,8 @@ export function fakeKube(
       const runs = (live.spec as { nodeName?: string } | undefined)?.nodeName !== undefined && !ended;
       if (options.gracefulPods && live.kind === 'Pod' && runs && gracePeriodSeconds !== 0) {
         const { terminationGracePeriodSeconds: grace = 30 } = live.spec as { terminationGracePeriodSeconds?: number };
-        const going = { deletionTimestamp: stamp(), deletionGracePeriodSeconds: gracePeriodSeconds ?? grace };
-        if (!live.metadata.deletionTimestamp) put('MODIFIED', { ...live, metadata: { ...live.metadata, ...going } });
+        const deletion = { deletionTimestamp: stamp(), deletionGracePeriodSeconds: gracePeriodSeconds ?? grace };
+        if (!live.metadata.deletionTimestamp) put('MODIFIED', { ...live, metadata: { ...live.metadata, ...deletion } });
         return true;
       }
       terminate(live);
@@ -284,14 +284,14 @@ export function fakeKube(
       selection: Selection & { resourceVersion: string },
       signal: AbortSignal,
     ): AsyncIterable<WatchEvent<T>> {
-      let seen = Number(selection.resourceVersion);
+      let sentVersion = Number(selection.resourceVersion);
       while (!signal.aborted) {
-        const due = log.filter((entry) => entry.version > seen);
+        const due = log.filter((entry) => entry.version > sentVersion);
         for (const { type, object, version: at } of due) {
-          seen = at;
+          sentVersion = at;
           if (isOf(object, kind) && selects(selection, object)) yield { type, object: copy<T>(object) };
         }
-        if (log.some((entry) => entry.version > seen)) continue;
+        if (log.some((entry) => entry.version > sentVersion)) continue;
         await new Promise<void>((resolve) => {
           const wake = () => {
             waiting.delete(wake);

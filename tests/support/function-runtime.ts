@@ -69,18 +69,18 @@ export async function startFunction(
   const waiting = new Set<() => void>();
   createInterface({ input: child.stdout }).on('line', (line) => {
     entries.push(JSON.parse(line) as Entry);
-    for (const look of waiting) look();
+    for (const check of waiting) check();
   });
   const entry = (matches: (entry: Entry) => boolean) =>
     new Promise<Entry>((resolve) => {
-      const look = () => {
+      const check = () => {
         const entry = entries.find(matches);
         if (!entry) return;
-        waiting.delete(look);
+        waiting.delete(check);
         resolve(entry);
       };
-      waiting.add(look);
-      look();
+      waiting.add(check);
+      check();
     });
   const ready = await Promise.race([entry(({ msg }) => msg === 'function ready'), once(child, 'exit')]);
   return { port: Number((ready as Entry)['port']), child, entries, entry };

@@ -30,11 +30,11 @@ export function readImportGraph(root: string): ImportGraph {
     files,
     usersOf: (file) => [...(users.get(file) ?? [])],
     dependentsOf(changed) {
-      const reached = new Set<string>(changed);
-      for (const file of reached) {
-        for (const place of [file, ...foldersOf(file)]) for (const user of users.get(place) ?? []) reached.add(user);
+      const dependents = new Set<string>(changed);
+      for (const file of dependents) {
+        for (const place of [file, ...foldersOf(file)]) for (const user of users.get(place) ?? []) dependents.add(user);
       }
-      return reached;
+      return dependents;
     },
   };
 }

@@ -35,7 +35,7 @@ export interface ControllersUnderTest {
   /** All objects of a kind. */
   all: <T extends KubeObject = KubeObject>(kind: ResourceKind) => Stored<T>[];
   /** Resolves to the result of `look`, which is called again at every change. */
-  until: <T>(what: string, look: () => T | undefined | false) => Promise<T>;
+  until: <T>(what: string, check: () => T | undefined | false) => Promise<T>;
   set: (pod: Stored<Pod>, fate: Fate) => Promise<void>;
 }
 
@@ -53,27 +53,28 @@ export async function startControllers(t: Test): Promise<ControllersUnderTest> {
   });
   await manager.start();
   const stopping = new AbortController();
-  const looks = new Set<() => void>();
+  const checks = new Set<() => void>();
   const tests: ControllersUnderTest = {
     kube,
     fate: () => 'ready',
     create: (object) => kube.create(object),
     all: (kind) => kube.all(kind),
-    async until(what, look) {
-      const { promise, resolve, reject } = Promise.withResolvers<Exclude<ReturnType<typeof look>, undefined | false>>();
+    async until(what, check) {
+      const { promise, resolve, reject } =
+        Promise.withResolvers<Exclude<ReturnType<typeof check>, undefined | false>>();
       const timer = setTimeout(() => reject(new Error(`it never came to that: ${what}`)), 20_000);
-      const again = () => {
-        const result = look();
+      const recheck = () => {
+        const result = check();
         if (result !== undefined && result !== false)
-          resolve(result as Exclude<ReturnType<typeof look>, undefined | false>);
+          resolve(result as Exclude<ReturnType<typeof check>, undefined | false>);
       };
-      looks.add(again);
-      again();
+      checks.add(recheck);
+      recheck();
       try {
         return await promise;
       } finally {
         clearTimeout(timer);
-        looks.delete(again);
+        checks.delete(recheck);
       }
     },
     async set(pod, fate) {
@@ -96,7 +97,7 @@ export async function startControllers(t: Test): Promise<ControllersUnderTest> {
         const pod = object as Stored<Pod>;
         await tests.set(pod, tests.fate(pod));
       }
-      for (const look of looks) look();
+      for (const check of checks) check();
     }
   };
   const following = collected.map(follow);

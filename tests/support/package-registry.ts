@@ -14,7 +14,7 @@ export interface PackageRegistry {
   /** Of PyPI's simple index. */
   pypi: string;
   /** The requests, in order. */
-  asked: string[];
+  requestedPaths: string[];
   addNpm(name: string, version: string, files: Files): void;
   /** A wheel without compiled parts, or for `sdist` a source archive. */
   addPython(name: string, version: string, files: Files, kind?: 'wheel' | 'sdist'): void;
@@ -27,10 +27,10 @@ export async function packageRegistry(
 ): Promise<PackageRegistry> {
   const folder = t.testdir();
   const served = new Map<string, { type: string; body: Buffer | string }>();
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '');
-    asked.push(path);
+    requestedPaths.push(path);
     const content = served.get(path);
     response.writeHead(content ? 200 : 404, { 'content-type': content?.type ?? 'application/json' });
     response.end(content?.body ?? '{"error":"not found"}');
@@ -55,7 +55,7 @@ export async function packageRegistry(
   return {
     npm: `${base}/npm/`,
     pypi: `${base}/simple`,
-    asked,
+    requestedPaths,
     addNpm(name, version, files) {
       const root = join(folder, 'npm', name, version);
       write(join(root, 'package'), files);

@@ -42,12 +42,12 @@ export function startProcess(
     lines,
     logged: (msg) =>
       new Promise((resolve) => {
-        const look = (line: string) => {
+        const checkLine = (line: string) => {
           if (!line.includes(`"msg":"${msg}"`)) return;
-          output.off('line', look);
+          output.off('line', checkLine);
           resolve();
         };
-        output.on('line', look);
+        output.on('line', checkLine);
       }),
   };
 }

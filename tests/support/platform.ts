@@ -109,14 +109,14 @@ export async function testProject(
   await platform.ok(['project', 'create', project, '--environment', 'prod']);
   let file = t;
   while (file.parent) file = file.parent as Owner;
-  const gone = async () => {
+  const waitUntilGone = async () => {
     const { code, stderr } = await platform.svc(['project', 'delete', project, '--yes']);
     if (code !== 0 && !stderr.includes('(not_found)')) throw new Error(`the project ${project} stays: ${stderr}`);
   };
   t.teardown(async () => {
-    if (t === file) return gone();
+    if (t === file) return waitUntilGone();
     await platform.ok(['project', 'delete', project, '--yes', '--no-wait']);
-    file.teardown(gone);
+    file.teardown(waitUntilGone);
   });
   return { project, namespace: `${project}-prod`, flags: ['--project', project, '--environment', 'prod'] };
 }

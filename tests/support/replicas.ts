@@ -8,7 +8,7 @@ const namespace = 'svc-system';
  * number when the test ends.
  */
 export async function scaled(t: Teardown, platform: Platform, name: string, replicas: number): Promise<void> {
-  const look = async () => {
+  const readReplicas = async () => {
     const { stdout } = await eventually(
       () => platform.kubectl('-n', namespace, 'get', 'deployment', name, '-o', 'json'),
       ({ code }) => code === 0,
@@ -20,12 +20,12 @@ export async function scaled(t: Teardown, platform: Platform, name: string, repl
       () => platform.kubectl('-n', namespace, 'scale', `deploy/${name}`, `--replicas=${count}`),
       ({ code }) => code === 0,
     );
-  const before = (await look()).spec.replicas;
+  const before = (await readReplicas()).spec.replicas;
   if (before < replicas) {
     t.teardown(() => scale(before));
     await scale(replicas);
   }
-  await eventually(look, ({ status }) => (status.readyReplicas ?? 0) >= replicas);
+  await eventually(readReplicas, ({ status }) => (status.readyReplicas ?? 0) >= replicas);
 }
 
 /** Restarts a Deployment of the platform; resolves before the new pods are ready. */

@@ -99,7 +99,7 @@ function asPostgres(command: string, args: string[]): [string, string[]] {
  */
 export async function startPostgres(
   folder: string,
-  { survivesKill = false, port: chosen }: { survivesKill?: boolean; port?: number } = {},
+  { survivesKill = false, port: chosenPort }: { survivesKill?: boolean; port?: number } = {},
 ): Promise<{ port: number; pid: number; url: string }> {
   const binaries = postgresBinaries();
   const data = join(folder, 'postgres');
@@ -119,11 +119,11 @@ export async function startPostgres(
     '--locale=C.UTF-8',
   ]);
   // The folder belongs to its own user.
-  if (chosen === undefined) {
+  if (chosenPort === undefined) {
     const result = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
     if (result.status !== 0) throw new Error(`initdb failed: ${result.stderr}`);
   }
-  const port = chosen ?? (await freePort());
+  const port = chosenPort ?? (await freePort());
   const [postgres, args] = asPostgres(join(binaries, 'postgres'), [
     '-D',
     data,
@@ -176,12 +176,12 @@ async function untilAnswering(url: string): Promise<void> {
 export async function startRedis(folder: string, port?: number): Promise<{ port: number; pid: number; url: string }> {
   const data = join(folder, 'redis');
   mkdirSync(data, { recursive: true });
-  const chosen = port ?? (await freePort());
+  const chosenPort = port ?? (await freePort());
   const child = spawn(
     'redis-server',
     [
       '--port',
-      String(chosen),
+      String(chosenPort),
       '--bind',
       '127.0.0.1',
       '--dir',
@@ -195,9 +195,9 @@ export async function startRedis(folder: string, port?: number): Promise<{ port:
     ],
     { detached: true, stdio: 'ignore' },
   );
-  await untilListening(chosen, child);
+  await untilListening(chosenPort, child);
   child.unref();
-  return { port: chosen, pid: child.pid ?? 0, url: `redis://127.0.0.1:${chosen}` };
+  return { port: chosenPort, pid: child.pid ?? 0, url: `redis://127.0.0.1:${chosenPort}` };
 }
 
 /** Stops a server and its children; does nothing when it has ended already. */

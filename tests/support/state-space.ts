@@ -23,7 +23,7 @@ export interface Scenario<Records> {
   begin(kube: FakeKube): Records;
   /** Creates the controllers of one process life. Called again after a crash, which loses their memory. */
   // oxlint-disable-next-line typescript/no-explicit-any -- each controller has its own type
-  controllers(life: Life, records: Records): ControllerDefinition<any>[];
+  controllers(runningProcess: Life, records: Records): ControllerDefinition<any>[];
   /** The users' steps, in order; the controllers settle after each. Must be deterministic. */
   steps: readonly ((kube: FakeKube, records: Records) => Promise<unknown>)[];
   /** Does what Kubernetes' own controllers do; called every few seconds. Faults never hit these calls. */
@@ -92,7 +92,7 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
   const writes: string[] = [];
   let events = 0;
   let violation: unknown;
-  const lives: RunningLife[] = [];
+  const processes: RunningLife[] = [];
 
   const check = (number: number, text: string) => {
     try {
@@ -102,7 +102,7 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
     }
   };
   const disturb: Disturb = {
-    async write(life, text, effect) {
+    async write(runningProcess, text, effect) {
       const number = writes.push(text);
       const here = 'write' in fault && fault.write === number ? fault.kind : undefined;
       if (here === 'refused') {
@@ -113,8 +113,8 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
       if (answer === false) writes[number - 1] = `${text} ${nothingNew}`;
       check(number, text);
       if (here === 'crash') {
-        life.kill();
-        void lives.push(begin());
+        runningProcess.kill();
+        void processes.push(begin());
         throw new Crash('the process has ended');
       }
       if (here === 'lost answer') throw new Error('the connection was closed');
@@ -129,9 +129,9 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
   const begin = () => startLife(scenario, { kube, clock, records, disturb });
   const rest = async (ms: number) => {
     // Short steps first, while the cluster answers; later only the platform's own clocks matter.
-    const begun = clock.monotonic();
-    for (let turn = 1; clock.monotonic() - begun < ms; turn++) {
-      const remaining = ms - (clock.monotonic() - begun);
+    const startedAt = clock.monotonic();
+    for (let turn = 1; clock.monotonic() - startedAt < ms; turn++) {
+      const remaining = ms - (clock.monotonic() - startedAt);
       await clock.advance(Math.min(remaining, turn <= 5 ? 1_000 : turn <= 10 ? 10_000 : 300_000));
       await scenario.cluster?.(kube);
     }
@@ -140,8 +140,8 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
 
   // The resync or the next list finds changes that no watch reported.
   const stepRestMs = fault.kind === 'missed' ? lastRestMs : 60_000;
-  lives.push(begin());
-  if (fault.kind === 'leaders') lives.push(begin());
+  processes.push(begin());
+  if (fault.kind === 'leaders') processes.push(begin());
   try {
     await rest(stepRestMs);
     for (const step of scenario.steps) {
@@ -159,7 +159,7 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
       restless: writes.slice(before).filter((write) => !write.endsWith(nothingNew)),
     };
   } finally {
-    await Promise.all(lives.map((life) => life.stop()));
+    await Promise.all(processes.map((runningProcess) => runningProcess.stop()));
   }
 }
 
@@ -184,18 +184,18 @@ export async function explore<Records>(t: Test, name: string, scenario: Scenario
   });
   const writes = plain.writes.map((text, index) => ({ write: index + 1, text }));
   for (const [index, kind] of (['crash', 'lost answer', 'refused'] as const).entries()) {
-    const chosen = sample(writes, samplePerFault, seed + index);
-    await t.test(`${name}: ${kind} at ${chosen.length} of ${writes.length} writes (seed ${seed})`, async (t) => {
-      for (const { write, text } of chosen) {
+    const selected = sample(writes, samplePerFault, seed + index);
+    await t.test(`${name}: ${kind} at ${selected.length} of ${writes.length} writes (seed ${seed})`, async (t) => {
+      for (const { write, text } of selected) {
         compare(t, await play(scenario, { kind, write }), `${kind} at write ${write}: ${text}`);
       }
     });
   }
   const events = Array.from({ length: plain.events }, (_, index) => index + 1);
   for (const [index, kind] of (['missed', 'cut'] as const).entries()) {
-    const chosen = sample(events, samplePerFault, seed + 3 + index);
-    await t.test(`${name}: ${kind} at ${chosen.length} of ${events.length} events (seed ${seed})`, async (t) => {
-      for (const event of chosen) compare(t, await play(scenario, { kind, event }), `${kind} at event ${event}`);
+    const selected = sample(events, samplePerFault, seed + 3 + index);
+    await t.test(`${name}: ${kind} at ${selected.length} of ${events.length} events (seed ${seed})`, async (t) => {
+      for (const event of selected) compare(t, await play(scenario, { kind, event }), `${kind} at event ${event}`);
     });
   }
   for (const kind of ['stale', 'duplicates', 'leaders'] as const) {
@@ -210,7 +210,7 @@ interface RunningLife {
 }
 
 interface Disturb {
-  write<T>(life: { kill(): void }, text: string, effect: () => Promise<T>): Promise<T>;
+  write<T>(runningProcess: { kill(): void }, text: string, effect: () => Promise<T>): Promise<T>;
   event(): 'pass' | 'missed' | 'cut' | 'twice' | 'late';
 }
 
@@ -224,14 +224,14 @@ function startLife<Records>(
   const alive = () => {
     if (dead) throw new Crash('the process has ended');
   };
-  const life: RunningLife = {
+  const runningProcess: RunningLife = {
     kill() {
       dead = true;
-      void life.stop();
+      void runningProcess.stop();
     },
     stop: () => (stopped ??= end()),
   };
-  const guarded = guardedKube(kube, clock, life, alive, disturb);
+  const guarded = guardedKube(kube, clock, runningProcess, alive, disturb);
   const informers = createInformers({ kube: guarded, clock, log, relistMs: watchMs });
   const metrics = createControllerMetrics(new Registry());
   const events = createEventRecorder({ kube: guarded, component: 'svc-controllers', clock, log });
@@ -245,7 +245,7 @@ function startLife<Records>(
         (name, effect) =>
         async (...args) => {
           alive();
-          await disturb.write(life, `record ${name}`, async () => effect(...args));
+          await disturb.write(runningProcess, `record ${name}`, async () => effect(...args));
         },
     },
     records,
@@ -266,11 +266,17 @@ function startLife<Records>(
     await started;
     await Promise.all(controllers.map((controller) => controller.stop()));
   };
-  return life;
+  return runningProcess;
 }
 
 /** The client of one life: its writes and watches can be disturbed, and it fails when that life has ended. */
-function guardedKube(kube: FakeKube, clock: Clock, life: RunningLife, alive: () => void, disturb: Disturb): KubeClient {
+function guardedKube(
+  kube: FakeKube,
+  clock: Clock,
+  runningProcess: RunningLife,
+  alive: () => void,
+  disturb: Disturb,
+): KubeClient {
   const reading = async <T>(call: () => Promise<T>): Promise<T> => {
     alive();
     const answer = await call();
@@ -280,7 +286,7 @@ function guardedKube(kube: FakeKube, clock: Clock, life: RunningLife, alive: () 
   const writing = <T>(verb: FakeCall['verb'], { kind, metadata }: KubeObject, call: () => Promise<T>): Promise<T> =>
     reading(() =>
       // An Event is written at most once a minute, at a random time, and its loss is not a fault.
-      kind === 'Event' ? call() : disturb.write(life, `${verb} ${kind} ${placeOf(metadata)}`, call),
+      kind === 'Event' ? call() : disturb.write(runningProcess, `${verb} ${kind} ${placeOf(metadata)}`, call),
     );
   return {
     get: (kind, name, namespace) => reading(() => kube.get(kind, name, namespace)),
@@ -332,13 +338,13 @@ async function* disturbedWatch<T extends KubeObject>(
     if (first.done) return;
     next = source.next();
     ({ resourceVersion } = first.value.object.metadata);
-    const fate = disturb.event();
-    if (fate === 'missed') continue;
-    if (fate === 'cut') throw new KubeError(410, 'Expired', 'too old resource version');
-    if (fate === 'late') await clock.sleep(staleMs, signal).catch(() => undefined);
+    const disturbance = disturb.event();
+    if (disturbance === 'missed') continue;
+    if (disturbance === 'cut') throw new KubeError(410, 'Expired', 'too old resource version');
+    if (disturbance === 'late') await clock.sleep(staleMs, signal).catch(() => undefined);
     if (signal.aborted) return;
     yield first.value;
-    if (fate === 'twice') yield structuredClone(first.value);
+    if (disturbance === 'twice') yield structuredClone(first.value);
   }
 }
 

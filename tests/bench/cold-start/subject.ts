@@ -65,9 +65,9 @@ export async function createSubject(platform: Platform, kube: KubeClient, projec
  * there.
  */
 export async function throughPlatform({ ingress, url }: Subject): Promise<Steps> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const answer = await ask(ingress.hostname, Number(ingress.port), url.host);
-  const firstByte = performance.now() - begun;
+  const firstByte = performance.now() - startedAt;
   if (answer.status !== 200 || answer.coldStart !== 'true') throw new Error(`no cold start: ${JSON.stringify(answer)}`);
   const step = (name: string) => Number(new RegExp(`${name};dur=([\\d.]+)`).exec(answer.timing)?.[1] ?? Number.NaN);
   return { raised: step('svc-raised'), address: step('svc-address'), connect: step('svc-connect'), firstByte };

@@ -57,7 +57,7 @@ export function createCaller(ingress: string, connections: number) {
   const pool = new Pool(ingress, { connections, pipelining: 1 });
   return {
     async deploy({ address: { pathname, host }, token }: Target, image: string): Promise<Call> {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const answer = await pool.request({
         path: pathname,
         method: 'POST',
@@ -65,7 +65,7 @@ export function createCaller(ingress: string, connections: number) {
         headers: { host, 'content-type': 'application/json', 'x-svc-token': token },
       });
       const body = (await answer.body.json()) as { id?: string };
-      return { ms: performance.now() - begun, status: answer.statusCode, id: body.id };
+      return { ms: performance.now() - startedAt, status: answer.statusCode, id: body.id };
     },
     close: () => pool.close(),
   };

@@ -40,9 +40,9 @@ export async function durableCommits(client: pg.Client): Promise<Commits> {
   const values = ['x'.repeat(200)];
   return {
     async time() {
-      const begun = performance.now();
+      const startedAt = performance.now();
       await client.query({ name: 'bench-commit', text: 'INSERT INTO bench_commits VALUES ($1)', values });
-      return performance.now() - begun;
+      return performance.now() - startedAt;
     },
     end: async () => void (await client.query('DROP TABLE bench_commits')),
   };

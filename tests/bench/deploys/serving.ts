@@ -41,22 +41,22 @@ export async function servingPairs(
   };
   const throughPlatform = async (version: string): Promise<number> => {
     await oldPodsGone();
-    const begun = performance.now();
+    const startedAt = performance.now();
     const { status } = await caller.deploy(target, image(version));
     if (status !== 202) throw new Error(`the webhook answered ${status}`);
     while (!(await platform.request(url)).body.includes(version)) await wait(10);
-    const ms = performance.now() - begun;
+    const ms = performance.now() - startedAt;
     await platform.ok(['app', 'history', 'timed', '--wait', ...flags]);
     return ms;
   };
   const throughKubectl = async (version: string): Promise<number> => {
     await oldPodsGone();
-    const begun = performance.now();
+    const startedAt = performance.now();
     const changed = containers.map((container) => ({ ...container, image: image(version) }));
     const patch = JSON.stringify({ spec: { template: { spec: { containers: changed } } } });
     await kubectl(platform, ['-n', namespace, 'patch', 'deployment', 'plain', '--type=merge', '-p', patch]);
     await kubectl(platform, ['-n', namespace, 'rollout', 'status', 'deployment/plain', '--timeout=5m']);
-    return performance.now() - begun;
+    return performance.now() - startedAt;
   };
   try {
     const pairs: Pair[] = [];

@@ -115,16 +115,16 @@ export function createLoadGenerator(): LoadGenerator {
      * towards its latency.
      */
     const pace = (perSecond: number) => {
-      const begun = performance.now();
+      const startedAt = performance.now();
       let sent = 0;
       idle.push(...opened);
       const step = () => {
         if (ended) return;
-        const due = ((performance.now() - begun) / 1000) * perSecond;
+        const due = ((performance.now() - startedAt) / 1000) * perSecond;
         while (sent < due) {
           const connection = idle.pop();
           if (!connection) break;
-          send(connection, begun + (sent / perSecond) * 1000);
+          send(connection, startedAt + (sent / perSecond) * 1000);
           sent++;
         }
         Atomics.wait(neverWoken, 0, 0, restMs);
@@ -140,10 +140,10 @@ export function createLoadGenerator(): LoadGenerator {
     try {
       await pause(options.warmUpSeconds);
       counting = true;
-      const [begun, cpu] = [performance.now(), process.cpuUsage()];
+      const [startedAt, cpu] = [performance.now(), process.cpuUsage()];
       await pause(options.seconds);
       counting = false;
-      const seconds = (performance.now() - begun) / 1000;
+      const seconds = (performance.now() - startedAt) / 1000;
       const { user, system } = process.cpuUsage(cpu);
       return {
         answers,

@@ -50,10 +50,10 @@ export async function measureRevocation(load: LoadClient, options: RevocationOpt
   try {
     for (const { id, key } of keys) {
       if ((await status(key)) !== 200) throw new Error('a key that was not revoked is denied');
-      const begun = performance.now();
+      const startedAt = performance.now();
       const revoked = deleteKey(pool, id);
       while ((await status(key)) === 200) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
-      latency.add(performance.now() - begun);
+      latency.add(performance.now() - startedAt);
       await revoked;
     }
   } finally {

@@ -21,7 +21,7 @@ export interface MeasuredServer {
 }
 
 async function measured(child: ChildProcess, port: number, ready: () => Promise<void>): Promise<MeasuredServer> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   try {
     await ready();
   } catch (error) {
@@ -32,7 +32,7 @@ async function measured(child: ChildProcess, port: number, ready: () => Promise<
     host,
     port,
     pid: child.pid ?? 0,
-    readyMs: performance.now() - begun,
+    readyMs: performance.now() - startedAt,
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');

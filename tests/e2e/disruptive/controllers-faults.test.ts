@@ -34,8 +34,8 @@ async function processLife(): Promise<string> {
   const { items } = JSON.parse(leader.stdout) as {
     items: { metadata: { name: string }; status: { containerStatuses?: { restartCount: number }[] } }[];
   };
-  const lives = items.map(({ metadata: { name }, status: { containerStatuses = [] } }) =>
+  const restartCounts = items.map(({ metadata: { name }, status: { containerStatuses = [] } }) =>
     [name, ...containerStatuses.map(({ restartCount }) => restartCount)].join(' '),
   );
-  return lives.sort().join(', ');
+  return restartCounts.sort().join(', ');
 }

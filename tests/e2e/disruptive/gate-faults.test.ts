@@ -129,11 +129,11 @@ t.test('no checker: an empty 500, at once and for every request; none is served'
   const answers = await Promise.all([key, undefined, key, undefined].map((sent) => ask(sent)));
   t.ok(answers.every(isEmpty));
   await scale(checkerReplicas);
-  const reached = await eventually(
+  const recovered = await eventually(
     () => ask(),
     ({ status }) => status !== 500,
   );
-  t.equal(reached.status, 401);
+  t.equal(recovered.status, 401);
   await serving();
 });
 

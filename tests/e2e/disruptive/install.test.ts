@@ -64,7 +64,7 @@ t.test('running svc install again changes nothing', async (t) => {
     return image ?? t.fail(`no ${name}`).toString();
   };
   const port = new URL(platform.info.api).port;
-  const again = await run(process.execPath, [
+  const secondInstall = await run(process.execPath, [
     'cli/svc.js',
     'install',
     '--kubeconfig',
@@ -94,7 +94,7 @@ t.test('running svc install again changes nothing', async (t) => {
     // The address of the cluster's ingress.
     ...(platform.info.target === 'local' ? ['--ingress-address', platform.info.ingress] : []),
   ]);
-  t.equal(again.code, 0, again.stderr);
+  t.equal(secondInstall.code, 0, secondInstall.stderr);
   t.same(await versions(), before);
   t.equal(await generations(), generation);
 });

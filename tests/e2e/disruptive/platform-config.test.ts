@@ -86,7 +86,7 @@ t.teardown(async () => {
 t.test('the active settings are shown, and an invalid change is refused as a whole', async (t) => {
   const before = await show();
   t.match(before, { status: 'accepted', trustedProxies: [], profile });
-  const bad = await platform.svc([
+  const invalidConfig = await platform.svc([
     'platform',
     'config',
     'set',
@@ -99,9 +99,9 @@ t.test('the active settings are shown, and an invalid change is refused as a who
     '--memory',
     'much',
   ]);
-  t.equal(bad.code, 1);
+  t.equal(invalidConfig.code, 1);
   for (const fault of [/trustedProxies\.0: .*host bits/, /allowPrivateNetworks\.0/, /defaultLimits\.memory/]) {
-    t.match(bad.stderr, fault);
+    t.match(invalidConfig.stderr, fault);
   }
   t.same(await show(), before);
 });

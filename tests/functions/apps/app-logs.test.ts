@@ -37,13 +37,13 @@ async function rig(t: Test) {
     });
   /** Every followed log, in the order of the requests. */
   const streams: { pod: string; query: URLSearchParams; output: PassThrough }[] = [];
-  const asked = new PassThrough({ objectMode: true });
+  const logStream = new PassThrough({ objectMode: true });
   kube.stream = async function* (url, signal) {
     const { pathname, searchParams } = new URL(url, 'http://api');
     const output = new PassThrough();
     signal.addEventListener('abort', () => output.destroy());
     streams.push({ pod: pathname.split('/').at(-2) ?? '', query: searchParams, output });
-    asked.write('one more');
+    logStream.write('one more');
     yield* output as AsyncIterable<Uint8Array>;
   };
   const api = await testApi(t, {
@@ -51,7 +51,7 @@ async function rig(t: Test) {
   });
   /** Waits until `count` logs are followed in all. */
   const followed = async (count: number) => {
-    while (streams.length < count) await once(asked, 'data');
+    while (streams.length < count) await once(logStream, 'data');
     const stream = streams[count - 1];
     if (!stream) throw new Error('nobody follows');
     return stream;
@@ -129,10 +129,10 @@ t.test('following continues across new pods, cut logs and restarted containers',
   t.match(await next(), { pod: 'api-2', line: 'hello' });
 
   first.output.destroy(new Error('cut'));
-  const again = await followed(3);
-  t.equal(again.pod, 'api-1');
-  t.equal(again.query.get('sinceTime'), '2026-11-22T03:00:01.000Z');
-  again.output.write(`${at(1)} half a line\n${at(4)} after\n`);
+  const secondStream = await followed(3);
+  t.equal(secondStream.pod, 'api-1');
+  t.equal(secondStream.query.get('sinceTime'), '2026-11-22T03:00:01.000Z');
+  secondStream.output.write(`${at(1)} half a line\n${at(4)} after\n`);
   t.match(await next(), { pod: 'api-1', line: 'after' }, 'each line once');
 
   const closed = streams.slice(1).map(({ output }) => once(output, 'close'));

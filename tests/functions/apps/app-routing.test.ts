@@ -118,7 +118,7 @@ t.test('409: one taken host refuses the whole change', async (t) => {
 t.test('422: hosts that are invalid or reserved', async (t) => {
   const { kube, create, patch } = await service(t);
   await create({ hostname: 'api.example.com' });
-  const bad: [string[], RegExp][] = [
+  const invalidRequests: [string[], RegExp][] = [
     [['*.example.com'], /wildcard/],
     [['nodots'], /not a lower-case host name/],
     [['192.0.2.7'], /is an IP address/],
@@ -131,7 +131,7 @@ t.test('422: hosts that are invalid or reserved', async (t) => {
     [['fn-hello--c1.apps.test'], /default host of another/],
   ];
   const claims = kube.all(kinds.HostName).length;
-  for (const [extraHosts, message] of bad) {
+  for (const [extraHosts, message] of invalidRequests) {
     const answer = await patch({ extraHosts });
     t.equal(answer.status, 422, extraHosts.join());
     t.match(answer.body, { code: 'invalid_value', message, details: { field: 'extraHosts' } });
@@ -166,7 +166,7 @@ t.test('security headers are on by default; a policy is set only on request', as
 t.test('422: text that could end the policy, or is more than a domain', async (t) => {
   const { create, patch, specOf } = await service(t);
   await create();
-  const bad = [
+  const invalidRequests = [
     '*',
     "'self'",
     "'unsafe-inline'",
@@ -185,7 +185,7 @@ t.test('422: text that could end the policy, or is more than a domain', async (t
     'bücher.example',
     '',
   ];
-  for (const entry of bad) {
+  for (const entry of invalidRequests) {
     const answer = await patch({ security: { csp: ['ok.example.com', entry] } });
     t.equal(answer.status, 422, JSON.stringify(entry));
     t.match(answer.body, { code: 'invalid_value', details: { field: 'csp' } });

@@ -77,7 +77,7 @@ t.test('201: the object with its labels and finalizer, its name and its host', a
 
 t.test('422: settings that cannot run are refused, and nothing is created', async (t) => {
   const { kube, create } = await service(t);
-  const bad: object[] = [
+  const invalidBodies: object[] = [
     { name: 'Api' },
     { name: 'a--b' },
     { name: 'a'.repeat(41) },
@@ -87,7 +87,7 @@ t.test('422: settings that cannot run are refused, and nothing is created', asyn
     { hostname: 'nodots' },
     { hostname: `${'a'.repeat(64)}.test` },
   ];
-  for (const body of bad) {
+  for (const body of invalidBodies) {
     const answer = await create(body);
     t.equal(answer.status, 422, JSON.stringify(body));
     t.type(answer.body.details.field, 'string');

@@ -57,7 +57,7 @@ t.test('201 and 200: settings are stored and shown; null removes, absent stays',
 
 t.test('400 and 422: settings that cannot run are refused, and nothing changes', async (t) => {
   const { create, change, spec } = await service(t);
-  const bad: [object, number, RegExp][] = [
+  const invalidChanges: [object, number, RegExp][] = [
     [{ memory: 'lots' }, 422, /"lots" is not a valid memory/],
     [{ memory: '1Mi' }, 422, /at least 4Mi/],
     [{ cpu: '0' }, 422, /valid cpu/],
@@ -74,14 +74,14 @@ t.test('400 and 422: settings that cannot run are refused, and nothing changes',
     [{ replicas: 51 }, 400, /replicas/],
     [{ healthPath: 'up' }, 400, /healthPath/],
   ];
-  for (const [body, status, message] of bad) {
+  for (const [body, status, message] of invalidChanges) {
     const answer = await create(body);
     t.match([answer.status, `${answer.body.message} ${JSON.stringify(answer.body.details)}`], [status, message]);
   }
   t.equal(await spec(), undefined);
   await create();
   const before = await spec();
-  for (const [body, status] of bad) t.equal((await change(body)).status, status, JSON.stringify(body));
+  for (const [body, status] of invalidChanges) t.equal((await change(body)).status, status, JSON.stringify(body));
   t.same(await spec(), before);
   t.match(await change({}), { status: 400, body: { message: /changes nothing/ } });
 });

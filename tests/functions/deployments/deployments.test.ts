@@ -85,7 +85,7 @@ t.test('the deployments of all apps are listed, newest first, in pages and by fi
 t.test('an empty list for an unknown name is refused; a name without deployments is not', async (t) => {
   const { api, pool, addApp, succeed } = await rig(t);
   await addApp('fresh', 'dev');
-  const gone = await succeed(await addApp('gone', 'prod'));
+  const deletedApp = await succeed(await addApp('gone', 'prod'));
   const list = (query: string) => api.call('GET', `${deployments}${query}`);
   t.match(await list('?app=fresh'), { status: 200, body: { items: [] } });
   t.match(await list('?app=fresh&environment=dev'), { status: 200, body: { items: [] } });
@@ -102,7 +102,7 @@ t.test('an empty list for an unknown name is refused; a name without deployments
   // Its object is deleted, its history is not; nor does the last page of a list mean a wrong name.
   await pool.query("UPDATE workloads SET name = 'left', deleted_at = now() WHERE name = 'gone'");
   t.match(await list('?app=left&status=failed'), { status: 200, body: { items: [] } });
-  t.match(await list(`?app=left&cursor=${gone}`), { status: 200, body: { items: [] } });
+  t.match(await list(`?app=left&cursor=${deletedApp}`), { status: 200, body: { items: [] } });
 });
 
 t.test('an image that runs in one environment is promoted to another, with its origin', async (t) => {

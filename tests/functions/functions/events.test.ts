@@ -41,20 +41,20 @@ async function world(t: Test) {
     await api.call('POST', `${base}/services`, { body: { name, type, external: { host: `${name}.example.com` } } });
   }
   const object = async (name = 'intake') => {
-    const found = await kube.get<FunctionResource>(kinds.Function, name, namespace);
-    if (!found) throw new Error('there is no such function');
-    return found;
+    const stored = await kube.get<FunctionResource>(kinds.Function, name, namespace);
+    if (!stored) throw new Error('there is no such function');
+    return stored;
   };
   const create = (body: object, name = 'intake') =>
     api.call('POST', functions, { body: { name, runtime: 'node', code: 'x', ...body } });
   const change = (body: object) => api.call('PATCH', `${functions}/intake`, { body });
   /** Writes the function's records, as its controller does. @returns its id */
   const project = async (name = 'intake') => {
-    const found = await object(name);
-    const id = workloadIdOf(found);
+    const stored = await object(name);
+    const id = workloadIdOf(stored);
     const place = { environmentId: newId(), project: 'shop', environment: 'prod', namespace, name };
     await projectWorkload(pool, { id, ...place, kind: 'Function', gated: false });
-    await projectEventSource(pool, id, found.spec.events);
+    await projectEventSource(pool, id, stored.spec.events);
     return id;
   };
   return { pool, kube, api, object, create, change, project };
@@ -205,8 +205,8 @@ t.test('the state of events: counts, an error of the source, and each undelivere
   const source = await findEventSource(pool, id);
   const poll = source && (await beginPoll(pool, source));
   if (!poll) throw new Error('a source');
-  const found = ['a', 'b', 'c'].map((name) => ({ id: name, payload: JSON.stringify({ name }) }));
-  await addEvents(pool, poll, found, poll.room);
+  const stored = ['a', 'b', 'c'].map((name) => ({ id: name, payload: JSON.stringify({ name }) }));
+  await addEvents(pool, poll, stored, poll.room);
   await recordPass(pool, id, 'The database is down.');
   const [first] = (await leaseEvents(pool, id, { max: 1, leaseMs: 60_000 })).events;
   if (!first) throw new Error('an event');
@@ -254,8 +254,8 @@ t.test('undelivered events are lost with their source only on request, except ro
     const source = await findEventSource(pool, id);
     const poll = source && (await beginPoll(pool, source));
     if (!poll) throw new Error('a source');
-    const found = Array.from({ length: count }, (_, n) => ({ id: `${source.origin} ${n}`, payload: '1' }));
-    await addEvents(pool, poll, found, poll.room);
+    const stored = Array.from({ length: count }, (_, n) => ({ id: `${source.origin} ${n}`, payload: '1' }));
+    await addEvents(pool, poll, stored, poll.room);
   };
   await create({ trigger: 'http', events: { type: 'redis', source: 'cache', list: 'jobs' } });
   const id = await project();

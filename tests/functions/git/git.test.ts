@@ -240,8 +240,8 @@ t.test('polls and builds are reported', async (t) => {
   ]);
   t.same(due.rows, [{ due: true }]);
   await set({ url, credentials: { token } });
-  const mended = (await api.call('GET', path)).body;
-  t.same([mended.error, mended.polledAt], [undefined, undefined], 'a poll with another token is not reported');
+  const repaired = (await api.call('GET', path)).body;
+  t.same([repaired.error, repaired.polledAt], [undefined, undefined], 'a poll with another token is not reported');
   await recordPollFailure(pool, { workloadId: id, url, branch: 'main' }, { error: 'no route', problem: 'unreachable' });
   await set({ url, branch: 'other' });
   t.equal((await api.call('GET', path)).body.error, undefined, 'a poll of another branch is not reported');

@@ -3,7 +3,7 @@ import { createHealthRoutes } from '../../../functions/health/handler.ts';
 import { testApi } from '../../support/api.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
-const good = {
+const healthyReport = {
   healthy: true,
   managerStarted: true,
   cacheSynced: true,
@@ -34,30 +34,30 @@ t.test('health without a session', async (t) => {
   });
 
   t.test('200: everything is up', async (t) => {
-    await report(good);
+    await report(healthyReport);
     const answer = await controllers();
     t.equal(answer.status, 200);
-    t.same(answer.body, good);
+    t.same(answer.body, healthyReport);
   });
 
   t.test('503: an outdated report proves nothing', async (t) => {
-    await report(good, 14);
+    await report(healthyReport, 14);
     t.equal((await controllers()).status, 200);
-    await report(good, 16);
+    await report(healthyReport, 16);
     const answer = await controllers();
     t.equal(answer.status, 503);
-    t.match(answer.body, { healthy: false, managerStarted: false, controllers: good.controllers });
+    t.match(answer.body, { healthy: false, managerStarted: false, controllers: healthyReport.controllers });
   });
 
   t.test('503: starting, not synced, or a controller that failed to register', async (t) => {
-    const bad = [
-      { ...good, managerStarted: false },
-      { ...good, cacheSynced: false },
-      { ...good, controllers: [...good.controllers, { name: 'Function', registered: false }] },
-      { ...good, healthy: false },
+    const unhealthyCases = [
+      { ...healthyReport, managerStarted: false },
+      { ...healthyReport, cacheSynced: false },
+      { ...healthyReport, controllers: [...healthyReport.controllers, { name: 'Function', registered: false }] },
+      { ...healthyReport, healthy: false },
       { unknown: 'shape' },
     ];
-    for (const body of bad) {
+    for (const body of unhealthyCases) {
       await report(body);
       const answer = await controllers();
       t.equal(answer.status, 503);

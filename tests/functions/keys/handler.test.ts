@@ -139,8 +139,8 @@ t.test('422: an expiry in the past, a plan or an app that does not exist', async
   }
   t.same(await rows(), [], 'nothing stays behind');
   t.same(audits(), []);
-  const soon = new Date(clock.now().getTime() + 1000).toISOString();
-  t.equal((await call('POST', shop, { body: { plan: 'small', expiresAt: soon } })).status, 201);
+  const inOneSecond = new Date(clock.now().getTime() + 1000).toISOString();
+  t.equal((await call('POST', shop, { body: { plan: 'small', expiresAt: inOneSecond } })).status, 201);
 });
 
 t.test('a scope means the app, not its name', async (t) => {

@@ -11,8 +11,8 @@ t.test('disabled and enabled again, by id or handle; an unchanged key is not rec
   t.same(disabled.body, { ...view, enabled: false, change: { version: await head() } });
   const version = await head();
   for (const body of [{ enabled: false }, {}, { name: 'Acme', plan: 'small', apps: null, expiresAt: null }]) {
-    const again = await call('PATCH', `${shop}/${view.handle}`, { body });
-    t.same([again.status, again.body], [200, { ...view, enabled: false }], JSON.stringify(body));
+    const repeat = await call('PATCH', `${shop}/${view.handle}`, { body });
+    t.same([repeat.status, repeat.body], [200, { ...view, enabled: false }], JSON.stringify(body));
   }
   t.equal(await head(), version, 'the gate gets no version');
   t.same((await call('PATCH', `${shop}/${view.handle}`, { body: { enabled: true } })).body, {
@@ -67,9 +67,9 @@ t.test('every field changes, and null removes limits', async (t) => {
   t.notOk('enabled' in Object(audits().at(-1)?.['changes']), 'only what changed');
   t.same((await call('GET', `${shop}/${view.id}`)).body, changed);
 
-  const nothing = { name: null, apps: null, allowedCidrs: null, expiresAt: null };
-  const { body: cleared } = await call('PATCH', `${shop}/${view.id}`, { body: nothing });
-  for (const field of Object.keys(nothing)) t.notOk(field in cleared, field);
+  const emptyChange = { name: null, apps: null, allowedCidrs: null, expiresAt: null };
+  const { body: cleared } = await call('PATCH', `${shop}/${view.id}`, { body: emptyChange });
+  for (const field of Object.keys(emptyChange)) t.notOk(field in cleared, field);
   t.equal(cleared.plan, 'large', 'absent fields stay');
 });
 

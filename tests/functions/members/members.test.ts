@@ -83,10 +83,10 @@ t.test('the last admin of a project stays, even under concurrent changes', async
   t.match(await as('DELETE', boss.email), refused);
   t.match(await as('PUT', boss.email, { role: 'deployer' }), refused);
   t.equal((await as('PUT', boss.email, { role: 'admin' })).status, 200);
-  const gone = await signedIn(pool, 'gone', { projects: { [projectId]: 'admin' } });
-  await pool.query('UPDATE users SET disabled_at = now() WHERE id = $1', [gone.id]);
+  const disabledUser = await signedIn(pool, 'gone', { projects: { [projectId]: 'admin' } });
+  await pool.query('UPDATE users SET disabled_at = now() WHERE id = $1', [disabledUser.id]);
   t.match(await as('DELETE', boss.email), refused, 'a disabled admin does not count');
-  t.equal((await as('DELETE', gone.email)).status, 204);
+  t.equal((await as('DELETE', disabledUser.email)).status, 204);
   for (let round = 0; round < 5; round++) {
     await signedIn(pool, `other-${round}`, { projects: { [projectId]: 'admin' } });
     const answers = await Promise.all([

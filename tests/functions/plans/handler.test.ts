@@ -124,8 +124,8 @@ t.test('409: a name is unique within its environment only', async (t) => {
   const { call } = await rig(t);
   t.equal((await call('POST', `${wide}?environment=prod`, { body: small })).status, 201);
   t.equal((await call('POST', `${wide}?environment=test`, { body: small })).status, 201);
-  const again = await call('POST', `${wide}?environment=prod`, { body: small });
-  t.match(again, { status: 409, body: { code: 'already_exists', message: /small/ } });
+  const duplicate = await call('POST', `${wide}?environment=prod`, { body: small });
+  t.match(duplicate, { status: 409, body: { code: 'already_exists', message: /small/ } });
   t.equal((await call('GET', `${wide}?environment=prod`)).body.items.length, 1, 'nothing stays behind');
 });
 
@@ -227,8 +227,11 @@ t.test('400, 401 and 409 leave a plan unchanged', async (t) => {
   }
   const headers = { authorization: '' };
   t.equal((await call('PATCH', `${shop}/small`, { body: { burst: 1 }, headers })).status, 401);
-  const taken = await call('PATCH', `${shop}/small`, { body: { name: 'large', burst: 1 } });
-  t.match(taken, { status: 409, body: { code: 'already_exists', message: /large/, details: { name: 'large' } } });
+  const nameConflict = await call('PATCH', `${shop}/small`, { body: { name: 'large', burst: 1 } });
+  t.match(nameConflict, {
+    status: 409,
+    body: { code: 'already_exists', message: /large/, details: { name: 'large' } },
+  });
   t.same((await call('GET', `${shop}/small`)).body, plan);
   t.equal(audits().length, 2);
 });

@@ -90,7 +90,7 @@ t.test('the state that the controller reports is shown', async (t) => {
 
 t.test('422: invalid names are refused, and nothing is created', async (t) => {
   const { kube, create } = await service(t);
-  const bad = [
+  const invalid = [
     { name: 'Shop' },
     { name: 'a--b' },
     { name: 'a'.repeat(31) },
@@ -99,7 +99,7 @@ t.test('422: invalid names are refused, and nothing is created', async (t) => {
     { name: 'shop', environments: ['pre-prod'] },
     { name: 'shop', environments: ['prod', 'prod'] },
   ];
-  for (const body of bad) {
+  for (const body of invalid) {
     const answer = await create(body);
     t.equal(answer.status, 422, JSON.stringify(body));
     t.equal(answer.body.code, 'invalid_value');
@@ -163,8 +163,8 @@ t.test('200: the limits of an environment are set, kept and removed one by one',
   });
   t.match((await change({ cpu: null, memory: '8Gi' })).body.limits, { cpu: '16', pods: 10, memory: '8Gi' });
   t.same(kube.all<Project>(kinds.Project)[0]?.spec.environments[0]?.limits, { pods: 10, memory: '8Gi' });
-  const bad = [{ cpu: 'many' }, { memory: '1' }, { storage: '-1Gi' }, { containerMemory: '1Mi' }];
-  for (const limits of bad) t.equal((await change(limits)).status, 422, JSON.stringify(limits));
+  const invalid = [{ cpu: 'many' }, { memory: '1' }, { storage: '-1Gi' }, { containerMemory: '1Mi' }];
+  for (const limits of invalid) t.equal((await change(limits)).status, 422, JSON.stringify(limits));
   t.equal((await api.call('PATCH', `${environments}/test`, { body: { limits: {} } })).status, 404);
   const creation = await api.call('POST', environments, { body: { name: 'test', limits: { cpu: '1' } } });
   t.match(creation, { status: 201, body: { limits: { cpu: '1' } } });
@@ -212,8 +212,8 @@ t.test('unset limits of an environment are the installation’s, or the platform
   t.match((await api.call('POST', `${path}/blog/environments`, { body })).body, {
     limits: { pods: 30, memory: '1Gi' },
   });
-  const taken = await api.call('PATCH', `${path}/blog/environments/test`, { body: { limits: { memory: null } } });
-  t.match(taken.body, { limits: { memory: '8Gi' } });
+  const resetLimit = await api.call('PATCH', `${path}/blog/environments/test`, { body: { limits: { memory: null } } });
+  t.match(resetLimit.body, { limits: { memory: '8Gi' } });
   t.match((await api.call('GET', path)).body, { items: [{ environments: [{}, { limits: { memory: '8Gi' } }] }] });
 });
 

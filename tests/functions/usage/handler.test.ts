@@ -91,6 +91,6 @@ t.test('400, 401, 404 and 422', async (t) => {
   const reversed = await call(`${path}?from=2026-11-02&to=2026-11-01`);
   t.match(reversed, { status: 422, body: { code: 'invalid_value', details: { field: 'from' } } });
   t.equal((await call(`${path}?to=2026-08-22`)).status, 200);
-  const gone = await call(`${path}?from=2026-08-01&to=2026-08-21`);
-  t.match(gone, { status: 422, body: { code: 'usage_expired', details: { earliest: '2026-08-22' } } });
+  const expiredWindow = await call(`${path}?from=2026-08-01&to=2026-08-21`);
+  t.match(expiredWindow, { status: 422, body: { code: 'usage_expired', details: { earliest: '2026-08-22' } } });
 });

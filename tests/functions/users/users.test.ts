@@ -122,14 +122,14 @@ t.test('a user who is disabled, deleted or reset is signed out at once', async (
   await call('POST', `${path}/dana@svc.local/password`, { password });
   t.equal(await alive(dana), 401, 'reset');
   const { token } = (await login('dana@svc.local', password)).body;
-  const again = { headers: { authorization: `Bearer ${token}` } };
-  t.equal(await alive(again), 200);
+  const sameSession = { headers: { authorization: `Bearer ${token}` } };
+  t.equal(await alive(sameSession), 200);
   t.match((await call('PATCH', `${path}/dana@svc.local`, { disabled: true })).body, { status: 'disabled' });
-  t.equal(await alive(again), 401, 'disabled');
+  t.equal(await alive(sameSession), 401, 'disabled');
   const refused = await login('dana@svc.local', password);
   t.same([refused.status, refused.body], [401, (await login('nobody@svc.local', password)).body]);
   await call('PATCH', `${path}/dana@svc.local`, { disabled: false });
-  t.equal(await alive(again), 401, 'enabled again: the old session stays ended');
+  t.equal(await alive(sameSession), 401, 'enabled again: the old session stays ended');
   t.equal((await login('dana@svc.local', password)).status, 201);
   t.equal((await call('DELETE', `${path}/dana@svc.local`)).status, 204);
   t.equal(await sessions(pool, 'dana@svc.local'), 0);

@@ -13,8 +13,8 @@ t.test('NOTIFY follows the commit, is shared by acceptances in the meantime, and
   t.teardown(() => listener.end());
   await listener.query('LISTEN work');
   await listener.query('LISTEN deployment_ends');
-  const heard: string[] = [];
-  listener.on('notification', ({ channel, payload }) => heard.push(`${channel} ${payload}`));
+  const notifications: string[] = [];
+  listener.on('notification', ({ channel, payload }) => notifications.push(`${channel} ${payload}`));
 
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   const released = Promise.withResolvers<void>();
@@ -38,14 +38,17 @@ t.test('NOTIFY follows the commit, is shared by acceptances in the meantime, and
   const marked = once(listener, 'notification');
   await query(`SELECT pg_notify('work', 'after them')`);
   await marked;
-  t.same(heard, ['work after them'], 'the acceptance itself sends no NOTIFY: such commits wait for each other');
+  t.same(notifications, ['work after them'], 'the acceptance itself sends no NOTIFY: such commits wait for each other');
 
   released.resolve();
   await parts.notifier.drain();
   await query(`SELECT pg_notify('work', 'last')`);
-  while (heard.at(-1) !== 'work last') await once(listener, 'notification');
+  while (notifications.at(-1) !== 'work last') await once(listener, 'notification');
   t.same(statements, [[], ids.slice(0, 3)]);
-  t.same(heard.slice(1, -1).sort(), [...ids.slice(0, 3).map((id) => `deployment_ends ${id}`), 'work ', 'work '].sort());
+  t.same(
+    notifications.slice(1, -1).sort(),
+    [...ids.slice(0, 3).map((id) => `deployment_ends ${id}`), 'work ', 'work '].sort(),
+  );
 });
 
 t.test('acceptances within the delay share one statement', async (t) => {
@@ -66,12 +69,12 @@ t.test('a failed NOTIFY only costs time', async (t) => {
   const { pool, send, token, parts } = await hookedApp(t);
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   let failed = 0;
-  const broken = (...args: unknown[]) => {
+  const failingQuery = (...args: unknown[]) => {
     if ((args[0] as { name?: string }).name !== 'announce-acceptance') return query(...args);
     failed++;
     return Promise.reject(new Error('Connection terminated unexpectedly'));
   };
-  Object.assign(pool, { query: broken });
+  Object.assign(pool, { query: failingQuery });
   for (const number of [1, 2]) {
     const answer = await send({ 'x-svc-token': token }, { image: `registry.test/shop/api:v${number}` });
     t.match(answer, { status: 202, body: { revision: number } });

@@ -18,18 +18,18 @@ const refusal = { code: 'invalid_webhook_token', message: 'The webhook token or 
 /** An app with notifications of ended deployments, as in console-api. */
 async function heardApp(t: { teardown(end: () => unknown): void }, options: HookedAppOptions = {}) {
   const app = await hookedApp(t, options);
-  const heard = new AbortController();
+  const listening = new AbortController();
   const listener = createListener({
     url: app.url,
     channel: deploymentEndsChannel,
     clock: systemClock,
     log: silentLog,
     onNotify: (payload) => {
-      heard.abort();
+      listening.abort();
       app.parts.deployments.notified(payload);
     },
   });
-  const connected = once(heard.signal, 'abort');
+  const connected = once(listening.signal, 'abort');
   listener.start();
   t.teardown(() => listener.stop());
   await connected;
@@ -49,14 +49,14 @@ async function waiting(app: HookedApp, seconds = 60) {
 t.test('?wait waits until the deployment ends, and the status code is its result', async (t) => {
   const app = await heardApp(t);
   const { pool } = app;
-  const good = await waiting(app);
-  await startDeployment(pool, good.id);
-  await succeedDeployment(pool, good.id);
-  t.match(await good.answer, { status: 200, body: { id: good.id, revision: 1, status: 'succeeded' } });
+  const goodDelivery = await waiting(app);
+  await startDeployment(pool, goodDelivery.id);
+  await succeedDeployment(pool, goodDelivery.id);
+  t.match(await goodDelivery.answer, { status: 200, body: { id: goodDelivery.id, revision: 1, status: 'succeeded' } });
 
-  const bad = await waiting(app);
-  await endDeployment(pool, bad.id, 'failed', 'The image cannot be pulled.');
-  t.match(await bad.answer, {
+  const badDelivery = await waiting(app);
+  await endDeployment(pool, badDelivery.id, 'failed', 'The image cannot be pulled.');
+  t.match(await badDelivery.answer, {
     status: 424,
     body: { status: 'failed', code: 'deployment_failed', reason: 'The image cannot be pulled.', statusUrl: String },
   });
@@ -270,9 +270,9 @@ t.test('a redelivery repeats it with the current settings, as a separate deliver
   t.match((await send(headers, text)).body, { status: 'ignored' });
   const [first] = await deliveries();
   await call('PATCH', '', { branch: 'develop' });
-  const again = await call('POST', `/deliveries/${first.id}/redeliver`);
-  t.equal(again.status, 200);
-  t.match(again.body, {
+  const redelivery = await call('POST', `/deliveries/${first.id}/redeliver`);
+  t.equal(redelivery.status, 200);
+  t.match(redelivery.body, {
     sender: 'gitea',
     event: 'push',
     verdict: 'accepted',
@@ -280,7 +280,7 @@ t.test('a redelivery repeats it with the current settings, as a separate deliver
     actor: 'admin@svc.local',
     revision: 1,
   });
-  t.not(again.body.deliveryId, first.deliveryId);
+  t.not(redelivery.body.deliveryId, first.deliveryId);
   t.match((await call('POST', `/deliveries/${first.id}/redeliver`)).body, { verdict: 'accepted', revision: 2 });
   t.match(await history(), [
     { actor: 'admin@svc.local', trigger: 'webhook', branch: 'develop' },

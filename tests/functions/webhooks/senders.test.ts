@@ -47,8 +47,10 @@ t.test('every published GitHub event is answered, and only pushes to the branch 
   t.equal(others.length, 1);
   const [ping] = (await deliveries()).filter(({ event }: Json) => event === 'ping');
   t.match(ping, { sender: 'github', verdict: 'ignored', status: 200, reason: 'Ping: the webhook is set up.' });
-  const gone = (await deliveries()).filter(({ reason }: Json) => reason === 'The tag "simple-tag" was deleted.');
-  t.equal(gone.length, 4);
+  const deletedTagDeliveries = (await deliveries()).filter(
+    ({ reason }: Json) => reason === 'The tag "simple-tag" was deleted.',
+  );
+  t.equal(deletedTagDeliveries.length, 4);
 });
 
 t.test('GitHub: a form with the payload, its default content type', async (t) => {
@@ -143,14 +145,14 @@ t.test('GitLab: the token, or a Standard Webhooks signature, which has priority'
   const statuses = async (...all: Record<string, string>[]) =>
     Promise.all(all.map(async (headers) => (await send(headers, text)).status));
   const old = new Date(Date.now() - 301_000);
-  const early = new Date(Date.now() + 302_000);
+  const futureTime = new Date(Date.now() + 302_000);
   t.same(
     await statuses(
       event,
       { ...event, 'x-gitlab-token': 'wrong' },
       { ...event, 'x-gitlab-token': `${token}x` },
       signed({ at: old }),
-      signed({ at: early }),
+      signed({ at: futureTime }),
       signed({ prefix: 'v2,' }),
       { ...signed(), 'webhook-id': 'another' },
       { ...signed(), 'webhook-timestamp': String(Math.floor(Date.now() / 1000) - 1) },
@@ -171,8 +173,8 @@ t.test('GitLab: the token, or a Standard Webhooks signature, which has priority'
     branch: 'master',
     commitAuthor: 'GitLab dev user',
   });
-  const again = await send(signed(), text);
-  t.equal(again.body.id, (await history())[0].id, 'webhook-id names the delivery');
+  const repeated = await send(signed(), text);
+  t.equal(repeated.body.id, (await history())[0].id, 'webhook-id names the delivery');
   const tag = payload('gitlab-tag-push');
   const tagged = await send({ 'x-gitlab-event': 'Tag Push Hook', 'x-gitlab-token': token }, tag);
   t.match(tagged.body, { status: 'ignored', reason: 'The tag "v1.0.0" was pushed; only branches deploy.' });

@@ -250,9 +250,9 @@ t.test('204: a disabled webhook accepts nothing, and its token stays dead when i
   t.match(webhook, { enabled: false, version: 1 });
   t.notHas(webhook, 'token');
   t.equal((await deploy({ 'x-svc-token': token })).status, 401);
-  const again = (await enable()).body;
+  const secondEnable = (await enable()).body;
   t.equal((await deploy({ 'x-svc-token': token })).status, 401);
-  t.equal((await deploy({ 'x-svc-token': again.token })).status, 202);
+  t.equal((await deploy({ 'x-svc-token': secondEnable.token })).status, 202);
 });
 
 t.test('a webhook disabled between authentication and acceptance accepts nothing', async (t) => {

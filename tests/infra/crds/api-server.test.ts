@@ -148,7 +148,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
     const made = (name: string, spec: object) =>
       create<KubeObject>({ apiVersion, kind: 'Function', metadata: { name, namespace }, spec });
     const base = { runtime: 'node', code: 'x' };
-    const wish = { id: '00c0ffee00', at: new Date().toISOString() };
+    const runRequest = { id: '00c0ffee00', at: new Date().toISOString() };
     const cron = { ...base, trigger: 'cron', schedule: '0 0 1 1 *' };
     t.match((await made('nightly', cron)).spec, cron);
     t.notHas((await made('hello', base)).spec, 'schedule');
@@ -169,8 +169,8 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
       { ...base, trigger: 'redis', events },
       { ...base, events: { ...events, type: 'kafka' } },
       { ...cron, overlap: 'Never' },
-      { ...cron, runRequests: [{ ...wish, id: '29384750' }] },
-      { ...cron, runRequests: [wish, wish] },
+      { ...cron, runRequests: [{ ...runRequest, id: '29384750' }] },
+      { ...cron, runRequests: [runRequest, runRequest] },
     ]) {
       await t.rejects(made('other', spec), refused, JSON.stringify(spec));
     }
@@ -191,10 +191,10 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
       historyLimit: 5,
       retentionSeconds: 604_800,
     });
-    const wish = { id: '00c0ffee00', at: new Date().toISOString() };
+    const runRequest = { id: '00c0ffee00', at: new Date().toISOString() };
     for (const spec of [
-      { image, runRequests: [{ ...wish, id: '29384750' }] },
-      { image, runRequests: [wish, wish] },
+      { image, runRequests: [{ ...runRequest, id: '29384750' }] },
+      { image, runRequests: [runRequest, runRequest] },
       {
         image,
         env: [
@@ -213,7 +213,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
       active: 1,
       message: 'x',
       conditions: [],
-      runs: [{ name: 'report-00c0ffee00', trigger: 'manual', state: 'running', by: 'ada', createdAt: wish.at }],
+      runs: [{ name: 'report-00c0ffee00', trigger: 'manual', state: 'running', by: 'ada', createdAt: runRequest.at }],
     };
     // Controllers may be changing the same object.
     const report = async (): Promise<unknown> => {
@@ -263,8 +263,8 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
     await t.rejects(service('a--b', { type: 'redis' }), refused);
     await service('cache', { type: 'redis', storage: { size: '1Gi' } });
     const grow = { spec: { storage: { size: '2Gi' } } };
-    const grown = kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'cache' }, grow);
-    await t.rejects(grown, { ...refused, message: /storage cannot be changed/ });
+    const grownService = kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'cache' }, grow);
+    await t.rejects(grownService, { ...refused, message: /storage cannot be changed/ });
   });
 
   await t.test('a build is never changed, and its source is a repository without credentials', async (t) => {
@@ -298,9 +298,9 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
 
   for (const release of goldenReleases()) {
     await t.test(`the objects of release ${release} are accepted: nothing is refused or lost`, async (t) => {
-      const ours = goldenObjects(release).filter((object) => object.apiVersion === apiVersion);
-      t.ok(ours.length > 10);
-      for (const { kind, metadata, spec, status } of ours) {
+      const platformObjects = goldenObjects(release).filter((object) => object.apiVersion === apiVersion);
+      t.ok(platformObjects.length > 10);
+      for (const { kind, metadata, spec, status } of platformObjects) {
         // There is one PlatformConfig, and it is the installation's.
         if (kind === kinds.PlatformConfig.kind) continue;
         const name =

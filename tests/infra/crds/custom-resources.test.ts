@@ -54,14 +54,14 @@ t.test('what a structural schema cannot express is an error', (t) => {
 });
 
 t.test('kinds, scopes and short names are the pinned ones', (t) => {
-  const seen = customResourceDefinitions.map(({ metadata, spec }) => [
+  const summaries = customResourceDefinitions.map(({ metadata, spec }) => [
     metadata.name,
     spec.names.kind,
     spec.scope,
     spec.names.shortNames ?? [],
     spec.versions.map(({ name, subresources }) => [name, subresources !== undefined]),
   ]);
-  t.same(seen, [
+  t.same(summaries, [
     ['projects.platform.svc', 'Project', 'Cluster', ['sproj'], [['v1', true]]],
     ['apps.platform.svc', 'App', 'Namespaced', ['sapp'], [['v1', true]]],
     ['functions.platform.svc', 'Function', 'Namespaced', ['sfn'], [['v1', true]]],

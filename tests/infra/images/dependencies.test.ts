@@ -142,12 +142,12 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
           [0, ''],
         ],
       );
-      t.ok(registry.asked.length > 0, 'the configured registry was used');
+      t.ok(registry.requestedPaths.length > 0, 'the configured registry was used');
       t.same(readdirSync(join(root, 'cache')), ['packages'], 'nothing else remains');
       t.notOk(existsSync(marked), 'no package ran code');
-      const before = registry.asked.length;
+      const before = registry.requestedPaths.length;
       t.equal((await install('cache', expected)).exit, 0);
-      t.equal(registry.asked.length, before);
+      t.equal(registry.requestedPaths.length, before);
     });
 
     await t.test('the code imports its packages from the installed folder', async (t) => {

@@ -215,7 +215,7 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
   };
 }
 
-const nothing = { waiting: 0, delivering: 0, marking: 0, dead: 0 };
+const noEvents = { waiting: 0, delivering: 0, marking: 0, dead: 0 };
 
 t.test('events reach the function one after the other in order, and are then recorded', async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t);
@@ -238,7 +238,7 @@ t.test('events reach the function one after the other in order, and are then rec
   );
   t.same(deliveries[7]?.body, { each: 'event 7 ä' });
   t.equal(most, 1);
-  t.same(await counts(), nothing);
+  t.same(await counts(), noEvents);
 });
 
 t.test("the function's concurrency limits concurrent deliveries", async (t) => {
@@ -300,9 +300,9 @@ t.test(
     );
     t.equal(deliveries.at(-1)?.id, 'broken');
     t.equal(await purgeDead(pool, id, 'all'), 2);
-    t.same(await counts(), nothing);
+    t.same(await counts(), noEvents);
     await add('refused');
-    t.same(await counts(), nothing, 'purged events are not delivered again');
+    t.same(await counts(), noEvents, 'purged events are not delivered again');
   },
 );
 
@@ -318,8 +318,8 @@ t.test('a failed event does not stop the others', async (t) => {
   start();
   await until(async () => deliveries.length >= 4 && (await counts()).delivering === 0);
   t.match(await counts(), { waiting: 2, dead: 1 });
-  const undone = await listPendingEvents(pool, id, { limit: 10 });
-  t.match(undone, [
+  const pendingEvents = await listPendingEvents(pool, id, { limit: 10 });
+  t.match(pendingEvents, [
     { id: 'bytes', lastError: /^The function answered 500: a\ufffd+b$/ },
     { id: 'odd', lastError: 'The function answered 799.' },
   ]);
@@ -357,7 +357,7 @@ t.test('a function that stays down passes its waiting events to another pod', as
     ['30'],
     'only the delivery in progress has failed',
   );
-  t.same(await counts(), nothing);
+  t.same(await counts(), noEvents);
 });
 
 t.test('on shutdown deliveries in progress are reported, and other leases are released at once', async (t) => {
@@ -422,7 +422,7 @@ t.test('an event that crashes its pod each time is counted, and reported when it
   start();
   await until(async () => deliveries.length === 1 && (await counts()).delivering === 0);
   t.match(deliveries, [{ id: 'other', attempt: '3' }]);
-  t.same(await counts(), { ...nothing, dead: 1 });
+  t.same(await counts(), { ...noEvents, dead: 1 });
   const each = 'shop-prod/intake';
   t.same(await counted(), { [`${each} taken`]: 1, [`${each} failed`]: 1, [`${each} given_up`]: 1 });
   t.match(lines, [{ event: 'poison', msg: 'an event became a dead letter' }]);

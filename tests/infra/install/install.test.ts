@@ -134,11 +134,11 @@ t.test('a second run changes nothing and prints `unchanged`', async (t) => {
   const kube = cluster();
   await install(kube).done;
   const before = writes(kube).length;
-  const again = install(kube);
-  const report = await again.done;
+  const secondRun = install(kube);
+  const report = await secondRun.done;
   t.equal(writes(kube).length, before);
   t.same([report.created, report.updated], [[], []]);
-  t.same(again.log, ['unchanged']);
+  t.same(secondRun.log, ['unchanged']);
 });
 
 t.test('new images change the processes that run them, and no secret', async (t) => {
@@ -244,10 +244,10 @@ t.test('a missing ingress is a warning, several are an error', async (t) => {
   await done;
   t.equal(ingressAddress(none), undefined);
   await install(none, { ingressAddress: 'http://127.0.0.1:8080' }).done;
-  const again = install(none);
-  await again.done;
+  const secondRun = install(none);
+  await secondRun.done;
   t.equal(ingressAddress(none), 'http://127.0.0.1:8080', 'a value that was given before stays');
-  t.same(again.log, ['unchanged']);
+  t.same(secondRun.log, ['unchanged']);
   t.match(log[0], /^warning: .*port named websecure.*--ingress-address/);
 
   const several = cluster([...traefik(), ...traefik('edge')]);
@@ -268,9 +268,9 @@ t.test('the gate is scraped only while that is set and an operator is installed'
   t.same(writes(kube), []);
   kube.seed(definition('podmonitors.monitoring.coreos.com'));
   t.ok((await install(kube, { scrape: true }).done).created.includes('PodMonitor svc-system/svc-authz'));
-  const again = install(kube, { scrape: true });
-  await again.done;
-  t.same(again.log, ['unchanged']);
+  const secondRun = install(kube, { scrape: true });
+  await secondRun.done;
+  t.same(secondRun.log, ['unchanged']);
   const without = install(kube);
   await without.done;
   t.same(without.log, ['deleted PodMonitor svc-system/svc-authz', 'unchanged']);
@@ -371,9 +371,9 @@ t.test('optional images, registries and build settings without a flag are kept',
   const packageRegistries = { npm: 'https://npm.example.com', pypi: 'https://pypi.example.com/simple' };
   await install(kube, { images, optional: { builds, packageRegistries } }).done;
   t.same(await installedImages(kube), settings.images);
-  const again = install(kube);
-  await again.done;
-  t.same(again.log, ['unchanged']);
+  const secondRun = install(kube);
+  await secondRun.done;
+  t.same(secondRun.log, ['unchanged']);
   const image = 'r.example.com/b:2';
   const buildSettings = { image, registry: builds.registry, baseImages: { python: 'r.example.com/y:2' } };
   const npm = 'https://other.example.com';

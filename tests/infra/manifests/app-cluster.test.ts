@@ -20,8 +20,8 @@ const image = 'localhost:5000/svc/hello:v1';
 function first<T extends Deployment | Pod, R>(informer: Informer<T>, look: (object: T) => R | undefined): Promise<R> {
   return new Promise((resolve) => {
     const check = (object: T) => {
-      const found = look(object);
-      if (found !== undefined) resolve(found);
+      const result = look(object);
+      if (result !== undefined) resolve(result);
     };
     informer.onChange(({ object }) => check(object));
     for (const object of informer.list()) check(object);
@@ -74,8 +74,11 @@ t.test('Kubernetes runs the objects of an app as intended', { skip: noCluster, t
   t.equal(await applyObject(kube, appDeployment(two)), 'updated');
   t.ok(await first(deployments, phaseOf(two)), 'the same image again makes new pods');
 
-  const broken = { ...one, release: { ...one.release, generation: 3, image: 'localhost:5000/svc/hello:never-built' } };
-  await applyObject(kube, appDeployment(broken));
+  const brokenSpec = {
+    ...one,
+    release: { ...one.release, generation: 3, image: 'localhost:5000/svc/hello:never-built' },
+  };
+  await applyObject(kube, appDeployment(brokenSpec));
   const fault = await first(pods, (pod) =>
     pod.metadata.annotations?.['platform.svc/release'] === '3' ? faultText(pod) : undefined,
   );

@@ -122,17 +122,17 @@ const allDone = (rows: WorkRow[]) => rows.every(({ state }) => state === 'done')
 
 t.test('an inserted work row is processed once, and Redis keeps nothing of it', async (t) => {
   const { pool, redis, until, startDispatcher, startRunner, registry } = await bus(t);
-  const seen: string[] = [];
+  const received: string[] = [];
   startRunner(async ({ recordId, attempt, last, signal }) => {
     t.same({ attempt, last, aborted: signal.aborted }, { attempt: 1, last: false, aborted: false });
-    seen.push(recordId);
+    received.push(recordId);
     return 'done';
   });
   startDispatcher();
   const records = Array.from({ length: 30 }, () => newId());
   for (const record of records) await insertWork(pool, 'rollouts', record);
   await until(allDone);
-  t.same(seen.sort(), records.sort());
+  t.same(received.sort(), records.sort());
   const client = new Redis(redis.url);
   const keys = await client.keys('*-1');
   client.disconnect();
@@ -163,7 +163,7 @@ t.test('Redis holds at most the jobs that the workers take soon', async (t) => {
   const queue = startDispatcher();
   await until((now) => now.some(({ attempt }) => attempt > 0));
   // Several looks of the dispatcher.
-  for (let look = 0; look < 4; look++) await clock.sleep(50);
+  for (let round = 0; round < 4; round++) await clock.sleep(50);
   t.equal((await rows()).filter(({ attempt }) => attempt > 0).length, 4);
   t.equal(await queue.waiting(), 4);
   startRunner(async () => 'done');
@@ -180,7 +180,7 @@ t.test('all workers of a queue together stay within its rate limit', async (t) =
   const queue = startDispatcher();
   await until((now) => now.filter(({ state }) => state === 'done').length >= 3);
   // Several looks of the dispatcher, each with room for more.
-  for (let look = 0; look < 4; look++) await clock.sleep(50);
+  for (let round = 0; round < 4; round++) await clock.sleep(50);
   t.equal((await rows()).filter(({ state }) => state === 'done').length, 3);
   t.ok((await queue.waiting()) > 0, 'the others wait in Redis');
 });
@@ -252,13 +252,13 @@ t.test('FLUSHALL between hand-over and processing loses no work', async (t) => {
   const client = new Redis(redis.url);
   t.equal(await client.flushall(), 'OK');
   client.disconnect();
-  const seen: number[] = [];
+  const received: number[] = [];
   startRunner(async ({ attempt }) => {
-    seen.push(attempt);
+    received.push(attempt);
     return 'done';
   });
   await until(allDone);
-  t.same(seen, [2, 2, 2, 2, 2]);
+  t.same(received, [2, 2, 2, 2, 2]);
   t.same((await rows()).map(({ id }) => id).sort(), ids.sort());
 });
 
@@ -272,7 +272,7 @@ t.test('Redis down: work is accepted, and continues without a restart when Redis
   while (queue.ready()) await new Promise((resolve) => setImmediate(resolve));
   await insertWork(pool, 'rollouts', newId());
   // Several looks of the dispatcher.
-  for (let look = 0; look < 5; look++) await clock.sleep(50);
+  for (let round = 0; round < 5; round++) await clock.sleep(50);
   t.match((await rows())[1], { state: 'pending', attempt: 0, due: true }, 'nothing is claimed while Redis is down');
   await redis.start();
   await until(allDone);
@@ -339,19 +339,19 @@ t.test('a worker that is stopped finishes its attempt and takes no other', async
   const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
     definition: { ...hurried, concurrency: 1, timeoutMs: 10_000 },
   });
-  const begun = Promise.withResolvers<void>();
+  const startSignal = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
   let calls = 0;
   const runner = startRunner(async () => {
     calls++;
-    begun.resolve();
+    startSignal.resolve();
     await go.promise;
     return 'done';
   });
   startDispatcher();
   await insertWork(pool, 'rollouts', newId());
   await insertWork(pool, 'rollouts', newId());
-  await begun.promise;
+  await startSignal.promise;
   await until((now) => now.every(({ attempt }) => attempt === 1));
   const stopped = runner.stop();
   go.resolve();

@@ -76,11 +76,11 @@ t.test('a process can wait for the schema, and for the database', async (t) => {
   await waitForSchema(pool, { clock: patient, log });
   t.equal(waited, 1);
 
-  const nobody = createPool({ url: `postgresql://svc@127.0.0.1:${await freePort()}/svc` });
+  const unreachable = createPool({ url: `postgresql://svc@127.0.0.1:${await freePort()}/svc` });
   const stop = new AbortController();
   const impatient = { ...clock, sleep: async () => stop.abort(new Error('stopped')) };
-  await t.rejects(waitForSchema(nobody, { clock: impatient, log, signal: stop.signal }), /stopped/);
-  await nobody.end();
+  await t.rejects(waitForSchema(unreachable, { clock: impatient, log, signal: stop.signal }), /stopped/);
+  await unreachable.end();
 });
 
 t.test('a transaction commits as a whole or not at all, and its connection is used again', async (t) => {
@@ -160,7 +160,7 @@ t.test('the password is read from its file at every connection', async (t) => {
 
 t.test('a listener gets notifications, and again after its connection was cut', async (t) => {
   const { url, pool } = await testDatabase(t);
-  const heard: (string | undefined)[] = [];
+  const payloads: (string | undefined)[] = [];
   let arrived = Promise.withResolvers<void>();
   const listener = createListener({
     url,
@@ -168,7 +168,7 @@ t.test('a listener gets notifications, and again after its connection was cut', 
     clock,
     log,
     onNotify: (payload) => {
-      heard.push(payload);
+      payloads.push(payload);
       arrived.resolve();
     },
   });
@@ -181,11 +181,11 @@ t.test('a listener gets notifications, and again after its connection was cut', 
   await next();
   await pool.query(`SELECT pg_notify('work', 'one')`);
   await next();
-  t.same(heard, [undefined, 'one']);
+  t.same(payloads, [undefined, 'one']);
   await pool.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND query LIKE 'LISTEN%'`);
   await next();
   await pool.query(`SELECT pg_notify('work', 'two')`);
   await next();
-  t.same(heard, [undefined, 'one', undefined, 'two'], 'a reconnection counts as a notification');
+  t.same(payloads, [undefined, 'one', undefined, 'two'], 'a reconnection counts as a notification');
 });

@@ -2,12 +2,12 @@ import t from 'tap';
 import { createAddressMatcher } from '../../../runtime/domain/address.ts';
 import { mayBeSentTo } from '../../../runtime/domain/public-address.ts';
 
-const nothing = createAddressMatcher([]);
+const matchNone = createAddressMatcher([]);
 
 t.test('only public addresses are allowed', async (t) => {
   const open = ['1.1.1.1', '8.8.8.8', '100.63.0.1', '172.32.0.1', '192.0.3.1', '198.20.0.1', '223.255.255.255'];
   for (const address of [...open, '2606:4700::1111', '2a00:1450::1', '::ffff:1.1.1.1', '64:ff9b::101:101']) {
-    t.equal(mayBeSentTo(address, nothing), true, address);
+    t.equal(mayBeSentTo(address, matchNone), true, address);
   }
   const closed = [
     '0.0.0.0',
@@ -51,7 +51,7 @@ t.test('only public addresses are allowed', async (t) => {
     '',
     '127.1',
   ];
-  for (const address of closed) t.equal(mayBeSentTo(address, nothing), false, address);
+  for (const address of closed) t.equal(mayBeSentTo(address, matchNone), false, address);
 });
 
 t.test('networks that the admin allowed are open in every spelling, and no other', async (t) => {

@@ -167,9 +167,9 @@ t.test('an error of a handler is rendered; only operators see the cause', async 
   t.equal(named.status, 409);
   t.same(named.body, { code: 'name_taken', message: 'Taken.', details: { kind: 'App' } });
   t.equal((await api.call('GET', '/api/v1/late')).headers.get('retry-after'), '7');
-  const broken = await api.call('GET', '/api/v1/broken', { headers: { 'x-request-id': 'r1' } });
-  t.equal(broken.status, 500);
-  t.same(broken.body, {
+  const failure = await api.call('GET', '/api/v1/broken', { headers: { 'x-request-id': 'r1' } });
+  t.equal(failure.status, 500);
+  t.same(failure.body, {
     code: 'internal',
     message: 'An internal error occurred. Report the request id to your platform admin.',
     details: { requestId: 'r1' },

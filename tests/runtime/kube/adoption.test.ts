@@ -68,9 +68,9 @@ async function stuck(
   manager.start();
   await clock.advance(60_000);
   const live = async () => {
-    const found = await kube.get<KubeObject>(kinds.Service, 'api', 'shop-prod');
-    if (!found) throw new Error('no service');
-    return found;
+    const service = await kube.get<KubeObject>(kinds.Service, 'api', 'shop-prod');
+    if (!service) throw new Error('no service');
+    return service;
   };
   const before = passes.length;
   return { kube, clock, watches, live, since: () => passes.slice(before), passes };

@@ -42,8 +42,8 @@ async function race(t: Tap, kube: KubeClient, racers: Stored<KubeObject>[], host
     const { name, namespace } = holder?.metadata ?? {};
     t.same(result, { holder: { kind: holder?.kind, namespace, name } });
   }
-  const again = racers[winner];
-  if (again) t.equal(await reserveName(kube, again), 'reserved');
+  const repeatedWinner = racers[winner];
+  if (repeatedWinner) t.equal(await reserveName(kube, repeatedWinner), 'reserved');
   if (holder) t.equal(await claimHost(kube, holder, host), 'claimed');
 }
 
@@ -65,9 +65,9 @@ t.test('the older of two workloads without claims keeps the name', async (t) => 
   });
   const [first, second] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'];
   const [older, younger] = [created(workload('App', 'api'), first), created(workload('Function', 'api'), second)];
-  const going = created(workload('App', 'old'), first, { deletionTimestamp: second, finalizers: ['x'] });
+  const terminating = created(workload('App', 'old'), first, { deletionTimestamp: second, finalizers: ['x'] });
   const [left, right] = [created(workload('App', 'twin'), first), created(workload('Function', 'twin'), first)];
-  kube.seed(older, younger, going, left, right);
+  kube.seed(older, younger, terminating, left, right);
   t.same(await reserveName(kube, younger), { holder: 'App' });
   t.equal(kube.all(kinds.WorkloadName).length, 0, 'and no other takes it instead');
   t.equal(await reserveName(kube, older), 'reserved');

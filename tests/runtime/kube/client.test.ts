@@ -33,10 +33,10 @@ const json = (response: ServerResponse, status: number, body: object) =>
 
 /** A server on loopback with a test's answers, and a client with a token file. */
 async function fakeApi(t: Teardown, answer: Answer) {
-  const seen: string[] = [];
+  const received: string[] = [];
   let connections = 0;
   const server = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`);
+    received.push(`${request.method} ${request.url}`);
     void text(request).then((body) => answer(request, response, body));
   });
   server.on('connection', () => (connections += 1));
@@ -57,7 +57,7 @@ async function fakeApi(t: Teardown, answer: Answer) {
     server.closeAllConnections();
     server.close();
   });
-  return { kube, seen, server, tokenFile, connections: () => connections };
+  return { kube, received, server, tokenFile, connections: () => connections };
 }
 
 const configMap = (name: string, data: Record<string, string> = {}): KubeObject & { data: Record<string, string> } => ({
@@ -69,7 +69,7 @@ const configMap = (name: string, data: Record<string, string> = {}): KubeObject 
 
 t.test('paths, methods and content types match the API', async (t) => {
   const types: (string | undefined)[] = [];
-  const { kube, seen, connections } = await fakeApi(t, (request, response) => {
+  const { kube, received, connections } = await fakeApi(t, (request, response) => {
     types.push(request.headers['content-type']);
     json(response, 200, { metadata: { name: 'x', managedFields: [{}] }, items: [], spec: {} });
   });
@@ -86,7 +86,7 @@ t.test('paths, methods and content types match the API', async (t) => {
   await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name: 'x' });
   await kube.getScale('a', 'x');
   await kube.replaceScale({ namespace: 'a', name: 'x', resourceVersion: '1', replicas: 0, currentReplicas: 0 }, 1);
-  t.same(seen, [
+  t.same(received, [
     'GET /api/v1/namespaces/a/configmaps/x',
     'GET /apis/platform.svc/v1/namespaces/a/apps?labelSelector=app%3Dx%2Cy&limit=500',
     'GET /apis/platform.svc/v1/apps?limit=500',
@@ -147,7 +147,7 @@ t.test('a refusal carries status and reason, whatever its body', async (t) => {
 
 t.test('a list is read in pages, and again in one piece when its version expires in between', async (t) => {
   let expired = false;
-  const { kube, seen } = await fakeApi(t, (request, response) => {
+  const { kube, received } = await fakeApi(t, (request, response) => {
     const query = new URL(request.url ?? '', 'http://x').searchParams;
     const more = query.get('continue');
     if (more && expired) {
@@ -166,7 +166,7 @@ t.test('a list is read in pages, and again in one piece when its version expires
   ]);
   expired = true;
   t.equal((await kube.list(kinds.App)).items.length, 1);
-  t.equal(seen.at(-1), 'GET /apis/platform.svc/v1/apps');
+  t.equal(received.at(-1), 'GET /apis/platform.svc/v1/apps');
 });
 
 t.test('a read is repeated when the server closed its connection, and a write is not', async (t) => {
@@ -204,7 +204,7 @@ t.test('lines are joined across any chunks', async (t) => {
 
 t.test('a watch yields events, turns an error event into an error, and ends on request', async (t) => {
   let response: ServerResponse | undefined;
-  const { kube, seen } = await fakeApi(t, (_request, opened) => {
+  const { kube, received } = await fakeApi(t, (_request, opened) => {
     response = opened;
     opened.writeHead(200).flushHeaders();
     opened.write(`${JSON.stringify({ type: 'ADDED', object: { metadata: { name: 'x', resourceVersion: '2' } } })}\n`);
@@ -221,7 +221,7 @@ t.test('a watch yields events, turns an error event into an error, and ends on r
   t.same(events, [{ type: 'ADDED', object: { metadata: { name: 'x', resourceVersion: '2' } } }]);
   t.ok(isKubeError(error, 410));
   t.match(
-    seen[0],
+    received[0],
     /^GET \/apis\/platform.svc\/v1\/namespaces\/a\/apps\?watch=true&allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=\d+$/,
   );
 
@@ -256,7 +256,7 @@ t.test('an informer drops a connection that hangs silently', async (t) => {
 
 t.test('a rotated token is read again when the old one is refused', async (t) => {
   let valid = 'Bearer first';
-  const { kube, tokenFile, seen } = await fakeApi(t, (request, response) => {
+  const { kube, tokenFile, received } = await fakeApi(t, (request, response) => {
     if (request.headers.authorization === valid) json(response, 200, { metadata: {} });
     else json(response, 401, { code: 401, reason: 'Unauthorized', message: 'Unauthorized' });
   });
@@ -264,14 +264,14 @@ t.test('a rotated token is read again when the old one is refused', async (t) =>
   writeFileSync(tokenFile, 'second');
   valid = 'Bearer second';
   t.ok(await kube.get(kinds.Namespace, 'x'), 'the refused call is tried again');
-  t.equal(seen.length, 3);
+  t.equal(received.length, 3);
   valid = 'Bearer third';
   t.match(await kube.get(kinds.Namespace, 'x').catch((error: unknown) => error), { status: 401 });
-  t.equal(seen.length, 5, 'once');
+  t.equal(received.length, 5, 'once');
 });
 
 t.test('a kubeconfig may name a file with the token', async (t) => {
-  const { server, seen } = await fakeApi(t, (request, response) =>
+  const { server, received } = await fakeApi(t, (request, response) =>
     json(response, request.headers.authorization === 'Bearer from a file' ? 200 : 401, { metadata: {} }),
   );
   const { port } = server.address() as AddressInfo;
@@ -287,7 +287,7 @@ t.test('a kubeconfig may name a file with the token', async (t) => {
   const kube = await connectKube({ kubeconfig: join(folder, 'kubeconfig') });
   t.teardown(() => kube.close());
   t.ok(await kube.get(kinds.Namespace, 'x'));
-  t.same(seen, ['GET /api/v1/namespaces/x']);
+  t.same(received, ['GET /api/v1/namespaces/x']);
 });
 
 t.test('a pod signs in with its service account, and trusts only its certificate authority', async (t) => {
@@ -349,10 +349,10 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
     await kube.create(map('before', {}));
     const informer = createInformer({ kube, kind: kinds.ConfigMap, selection, clock: systemClock, log: silentLog });
     t.teardown(() => informer.stop());
-    const seen: string[] = [];
+    const received: string[] = [];
     const done = new Promise<void>((resolve) => {
       informer.onChange(({ type, object }) => {
-        seen.push(`${type} ${object.metadata.name}`);
+        received.push(`${type} ${object.metadata.name}`);
         if (type === 'deleted') resolve();
       });
     });
@@ -362,7 +362,7 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
     await kube.replace({ ...one, data: { a: '1' } });
     await kube.delete(ref);
     await done;
-    t.same(seen, ['added before', 'added one', 'modified one', 'deleted one']);
+    t.same(received, ['added before', 'added one', 'modified one', 'deleted one']);
     t.same(
       informer.list().map(({ metadata }) => metadata.name),
       ['before'],

@@ -11,7 +11,7 @@ import { silentLog } from '../../support/log.ts';
 
 interface Candidate {
   lease: LeaderLease;
-  told: string[];
+  events: string[];
 }
 
 interface StoredLease extends KubeObject {
@@ -19,7 +19,7 @@ interface StoredLease extends KubeObject {
 }
 
 function candidate(kube: FakeKube, clock: FakeClock, identity: string): Candidate {
-  const told: string[] = [];
+  const events: string[] = [];
   const lease = createLease({
     kube,
     clock,
@@ -27,10 +27,10 @@ function candidate(kube: FakeKube, clock: FakeClock, identity: string): Candidat
     namespace: 'svc-system',
     name: 'leader',
     log: silentLog,
-    onElected: () => told.push('elected'),
-    onLost: () => told.push('lost'),
+    onElected: () => events.push('elected'),
+    onLost: () => events.push('lost'),
   });
-  return { lease, told };
+  return { lease, events };
 }
 
 const specOf = async (kube: FakeKube) => (await kube.get<StoredLease>(kinds.Lease, 'leader', 'svc-system'))?.spec;
@@ -41,7 +41,7 @@ t.test('one of two candidates leads, and keeps leading while it renews', async (
   a.lease.start();
   b.lease.start();
   await clock.advance(120_000);
-  t.same([...a.told, ...b.told], ['elected']);
+  t.same([...a.events, ...b.events], ['elected']);
   t.equal(Number(a.lease.isLeader()) + Number(b.lease.isLeader()), 1);
   t.match(await specOf(kube), { renewTime: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/, leaseTransitions: 0 });
   await a.lease.stop();
@@ -56,9 +56,9 @@ t.test('a leader that stops releases the lease, and the next one leads within se
   b.lease.start();
   await clock.advance(10_000);
   await a.lease.stop();
-  t.same(a.told, ['elected'], 'stopping is not losing');
+  t.same(a.events, ['elected'], 'stopping is not losing');
   await clock.advance(2_500);
-  t.same(b.told, ['elected']);
+  t.same(b.events, ['elected']);
   t.match(await specOf(kube), { holderIdentity: 'b', leaseTransitions: 1 });
   await b.lease.stop();
 });
@@ -76,9 +76,9 @@ t.test('a leader that was killed is replaced when the lease has expired, not bef
   b.lease.start();
   await clock.advance(14_000);
   killed = false;
-  t.same(b.told, []);
+  t.same(b.events, []);
   await clock.advance(4_000);
-  t.same(b.told, ['elected']);
+  t.same(b.events, ['elected']);
   t.match(await specOf(kube), { holderIdentity: 'b' });
   await Promise.all([a.lease.stop(), b.lease.stop()]);
   t.match(await specOf(kube), { holderIdentity: '' });
@@ -98,10 +98,10 @@ t.test('a leader that cannot renew stops leading before another can lead', async
   await clock.advance(4_000);
   t.notOk(a.lease.isLeader());
   await clock.advance(1_000);
-  t.same(a.told, ['elected', 'lost']);
+  t.same(a.events, ['elected', 'lost']);
   kube.intercept = undefined;
   await clock.advance(30_000);
-  t.same(a.told, ['elected', 'lost'], 'it does not compete again');
+  t.same(a.events, ['elected', 'lost'], 'it does not compete again');
   await a.lease.stop();
 });
 
@@ -113,7 +113,7 @@ t.test('a renewal that is never answered does not keep a leader', async (t) => {
   kube.intercept = () => new Promise(() => undefined);
   await clock.advance(11_000);
   t.notOk(a.lease.isLeader());
-  t.same(a.told, ['elected', 'lost']);
+  t.same(a.events, ['elected', 'lost']);
 });
 
 t.test('a process that was suspended past its lease notices before it does anything', async (t) => {
@@ -129,7 +129,7 @@ t.test('a process that was suspended past its lease notices before it does anyth
   suspendedMs = 20_000;
   t.notOk(a.lease.isLeader());
   await clock.advance(2_000);
-  t.same(a.told, ['elected', 'lost']);
+  t.same(a.events, ['elected', 'lost']);
   t.match(await specOf(kube), { holderIdentity: 'a' });
 });
 
@@ -141,7 +141,7 @@ t.test('a lease that another process took is lost at once', async (t) => {
   const live = await kube.get<StoredLease>(kinds.Lease, 'leader', 'svc-system');
   if (live) await kube.replace({ ...live, spec: { ...live.spec, holderIdentity: 'thief' } });
   await clock.advance(2_000);
-  t.same(a.told, ['elected', 'lost']);
+  t.same(a.events, ['elected', 'lost']);
   await a.lease.stop();
   t.match(await specOf(kube), { holderIdentity: 'thief' });
 });

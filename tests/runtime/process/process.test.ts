@@ -28,10 +28,10 @@ function program(folder: string, body: string) {
   const child = spawn(process.execPath, [main], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   let output = '';
-  const saying: (() => void)[] = [];
+  const checks: (() => void)[] = [];
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
-    for (const look of saying) look();
+    for (const check of checks) check();
   });
   return {
     child,
@@ -39,11 +39,11 @@ function program(folder: string, body: string) {
     ended,
     said: (text: string) =>
       new Promise<void>((resolve) => {
-        const look = () => {
+        const check = () => {
           if (output.includes(text)) resolve();
         };
-        saying.push(look);
-        look();
+        checks.push(check);
+        check();
       }),
   };
 }

@@ -54,8 +54,8 @@ t.test('a failure rolls the app back to its last good revision, once', async (t)
   await succeed('one');
   const about = { commit: 'c0ffee', commitMessage: 'Two', commitAuthor: 'Kim', branch: 'main' };
   await succeed('two', about);
-  const broken = await start('three');
-  const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', {
+  const failing = await start('three');
+  const end = await failDeployment(pool, failing, 'It crashes.\nlines of its log', {
     applied: true,
     autoRollback: true,
   });
@@ -75,13 +75,13 @@ t.test('a failure rolls the app back to its last good revision, once', async (t)
     reason: 'Automatic: revision 3 failed: It crashes.',
   });
   t.match(await work(back?.id), { state: 'pending' });
-  t.match(await getDeployment(pool, broken), {
+  t.match(await getDeployment(pool, failing), {
     state: 'failed',
     reason: 'It crashes.\nlines of its log',
     rolledBackTo: 2,
   });
   t.same(
-    await failDeployment(pool, broken, 'again', { applied: true, autoRollback: true }),
+    await failDeployment(pool, failing, 'again', { applied: true, autoRollback: true }),
     { ended: false },
     'a repetition writes nothing',
   );
@@ -113,10 +113,10 @@ t.test('there is no rollback where it is off, or without a revision to roll back
   await succeed('two');
   const off = await start('three');
   t.same(await failDeployment(pool, off, 'No.', { applied: true, autoRollback: false }), { ended: true });
-  const overtaken = await start('four');
+  const superseded = await start('four');
   const newer = await accept('five');
   t.same(
-    await failDeployment(pool, overtaken, 'No.', { applied: true, autoRollback: true }),
+    await failDeployment(pool, superseded, 'No.', { applied: true, autoRollback: true }),
     { ended: false },
     'a newer one exists',
   );
@@ -154,12 +154,12 @@ t.test('a superseded deployment that was applied is undone when its successor en
 t.test('a rollback that was superseded before it began is replaced when the next one ends', async (t) => {
   const { pool, accept, succeed, start, newest } = await world(t);
   await succeed('one');
-  const broken = await start('two');
-  await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [broken]);
-  await failDeployment(pool, broken, 'It crashes.', { applied: true, autoRollback: true });
+  const failing = await start('two');
+  await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [failing]);
+  await failDeployment(pool, failing, 'It crashes.', { applied: true, autoRollback: true });
   t.match(await newest(), { revision: 3, automatic: true });
-  const mended = await accept('four');
-  t.match(await failDeployment(pool, mended, 'The build failed.', { applied: false, autoRollback: true }), {
+  const fixed = await accept('four');
+  t.match(await failDeployment(pool, fixed, 'The build failed.', { applied: false, autoRollback: true }), {
     rollback: { revision: 5, to: 1 },
   });
 });
@@ -230,11 +230,11 @@ t.test('a restart deploys the failed image again; after a rollback, the good one
   const { pool, workloadId, start, succeed, newest } = await world(t);
   const target = () => transaction(pool, (client) => restartTarget(client, workloadId));
   await succeed('one');
-  const broken = await start('two');
-  await failDeployment(pool, broken, 'A variable is missing.', { applied: true, autoRollback: false });
+  const failing = await start('two');
+  await failDeployment(pool, failing, 'A variable is missing.', { applied: true, autoRollback: false });
   t.match(await target(), { image: 'two' }, 'there was no rollback, and the variable may exist now');
-  const worse = await start('three');
-  await failDeployment(pool, worse, 'It crashes.', { applied: true, autoRollback: true });
+  const nextFailing = await start('three');
+  await failDeployment(pool, nextFailing, 'It crashes.', { applied: true, autoRollback: true });
   t.match(await newest(), { automatic: true, image: 'one' });
   t.match(await target(), { image: 'one', digest: 'sha256:one' });
 });

@@ -63,19 +63,19 @@ async function world(t: Test) {
 t.test('every end of a deployment inserts a notification in the same transaction', async (t) => {
   const { pool, app, accept, outbox } = await world(t);
   await insertTarget(pool, 'all');
-  const good = await accept();
-  await startDeployment(pool, good);
+  const succeeding = await accept();
+  await startDeployment(pool, succeeding);
   t.same(await outbox(), {}, 'nothing before the end');
-  t.equal(await succeedDeployment(pool, good), true);
-  t.equal(await succeedDeployment(pool, good), false);
-  const bad = await accept();
-  t.equal(await endDeployment(pool, bad, 'failed', 'The image is missing.'), true);
-  t.equal(await endDeployment(pool, bad, 'cancelled', 'late'), false);
+  t.equal(await succeedDeployment(pool, succeeding), true);
+  t.equal(await succeedDeployment(pool, succeeding), false);
+  const failing = await accept();
+  t.equal(await endDeployment(pool, failing, 'failed', 'The image is missing.'), true);
+  t.equal(await endDeployment(pool, failing, 'cancelled', 'late'), false);
   const [old, newer] = [await accept(), await accept()];
   await markWorkloadDeleted(pool, app.id);
   t.same(await outbox(), {
-    [good]: ['all deployment.succeeded'],
-    [bad]: ['all deployment.failed'],
+    [succeeding]: ['all deployment.succeeded'],
+    [failing]: ['all deployment.failed'],
     [old]: ['all deployment.superseded'],
     [newer]: ['all deployment.cancelled'],
   });
@@ -115,9 +115,9 @@ t.test('the dispatcher is notified at the commit', async (t) => {
   const client = await pool.connect();
   try {
     await client.query('LISTEN work');
-    const heard = new Promise((resolve) => client.once('notification', resolve));
+    const notification = new Promise((resolve) => client.once('notification', resolve));
     await endDeployment(pool, id, 'failed', 'no');
-    t.match(await heard, { channel: 'work' });
+    t.match(await notification, { channel: 'work' });
   } finally {
     client.release(true);
   }

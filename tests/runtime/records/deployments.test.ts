@@ -245,8 +245,8 @@ t.test('one key is one deployment, also when it arrives twice at once', async (t
   t.equal(both.filter(({ created }) => created).length, 1);
   const other = await accept({ dedupKey: 'delivery:2' });
   t.match(other, { revision: 2, created: true });
-  const again = await accept({ dedupKey: 'delivery:1' });
-  t.match(again, { id: both[0].id, revision: 1, state: 'superseded', created: false });
+  const repeated = await accept({ dedupKey: 'delivery:1' });
+  t.match(repeated, { id: both[0].id, revision: 1, state: 'superseded', created: false });
   t.match(await getDeployment(pool, other.id), { state: 'accepted' }, 'a redelivery supersedes nothing');
   t.match(await accept({ dedupKey: 'initial', onlyFirst: true }), { id: other.id, created: false });
   t.equal((await listDeployments(pool, app.id, { limit: 10 })).length, 2);

@@ -12,17 +12,17 @@ t.test('a handle that exists anywhere in the installation is not issued twice', 
       insertPlan(pool, { environmentId, name: 'small', requestsPerSecond: 1, burst: 1 }),
     ),
   );
-  const taken = generateApiKey();
-  const drawn = [taken, taken, generateApiKey()];
-  const generate = () => drawn.shift() ?? taken;
+  const existingKey = generateApiKey();
+  const generatedKeys = [existingKey, existingKey, generateApiKey()];
+  const generate = () => generatedKeys.shift() ?? existingKey;
   const created = [];
   for (const { environmentId, id: planId } of plans) {
     const record = { environmentId, planId, name: null, scope: null, expiresAt: null, createdBy: 'a' };
     created.push((await insertKey(pool, record, generate)).record.handle);
   }
-  t.equal(created[0], taken.handle);
-  t.not(created[1], taken.handle);
-  t.same(drawn, []);
+  t.equal(created[0], existingKey.handle);
+  t.not(created[1], existingKey.handle);
+  t.same(generatedKeys, []);
 
   const [plan] = plans;
   if (!plan) throw new Error('a plan');

@@ -32,7 +32,7 @@ async function hookedApps(t: Test, names: readonly string[]) {
     deployment: { workloadId: idOf(app), trigger: 'webhook', image, proof: { version: 1 } },
     ...changes,
   });
-  return { pool, idOf, asked: request };
+  return { pool, idOf, requestOf: request };
 }
 
 async function written(pool: Pool) {
@@ -45,16 +45,19 @@ async function written(pool: Pool) {
 }
 
 t.test('several in one statement have the same effect as one after the other', async (t) => {
-  const { pool, asked } = await hookedApps(t, ['a', 'b', 'c']);
-  const keyed = asked('c', 'r/c:1');
+  const { pool, requestOf } = await hookedApps(t, ['a', 'b', 'c']);
+  const keyed = requestOf('c', 'r/c:1');
   keyed.deployment.dedupKey = 'delivery:1';
   const accepted = await acceptDeliveries(pool, [
-    asked('b', 'r/b:1'),
-    asked('a', 'r/a:1'),
-    asked('a', 'r/a:2'),
+    requestOf('b', 'r/b:1'),
+    requestOf('a', 'r/a:1'),
+    requestOf('a', 'r/a:2'),
     keyed,
     structuredClone(keyed),
-    { ...asked('b', 'r/b:2'), deployment: { ...asked('b', '').deployment, reason: 'A reason.', skipped: true } },
+    {
+      ...requestOf('b', 'r/b:2'),
+      deployment: { ...requestOf('b', '').deployment, reason: 'A reason.', skipped: true },
+    },
   ]);
   t.match(accepted, [
     { verdict: 'accepted', revision: 1, state: 'accepted', created: true, superseded: [] },
@@ -86,39 +89,39 @@ t.test('several in one statement have the same effect as one after the other', a
 });
 
 t.test('a locked app is left out, and the others do not wait for it', async (t) => {
-  const { pool, idOf, asked } = await hookedApps(t, ['a', 'b']);
+  const { pool, idOf, requestOf } = await hookedApps(t, ['a', 'b']);
   await transaction(pool, async (holder) => {
     await holder.query('SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE', [idOf('a')]);
-    const accepted = await acceptDeliveries(pool, [asked('a', 'r/a:1'), asked('b', 'r/b:1')]);
+    const accepted = await acceptDeliveries(pool, [requestOf('a', 'r/a:1'), requestOf('b', 'r/b:1')]);
     t.match(accepted, [undefined, { verdict: 'accepted' }]);
     t.match(await written(pool), [{ name: 'b' }]);
   });
-  t.match(await acceptDelivery(pool, asked('a', 'r/a:1')), { verdict: 'accepted', revision: 1 });
+  t.match(await acceptDelivery(pool, requestOf('a', 'r/a:1')), { verdict: 'accepted', revision: 1 });
 });
 
 t.test('when one of several is refused, nothing is written, and each may be retried alone', async (t) => {
-  const { pool, asked } = await hookedApps(t, ['a', 'b']);
-  const revoked = asked('b', 'r/b:1');
+  const { pool, requestOf } = await hookedApps(t, ['a', 'b']);
+  const revoked = requestOf('b', 'r/b:1');
   revoked.deployment.proof = { version: 2 };
-  t.same(await acceptDeliveries(pool, [asked('a', 'r/a:1'), revoked]), [undefined, undefined]);
+  t.same(await acceptDeliveries(pool, [requestOf('a', 'r/a:1'), revoked]), [undefined, undefined]);
   // A request that PostgreSQL cannot store must not fail the others either.
-  const unstorable = asked('b', 'r/b:1');
+  const unstorable = requestOf('b', 'r/b:1');
   unstorable.delivery.body = 'zero \0';
-  t.same(await acceptDeliveries(pool, [asked('a', 'r/a:1'), unstorable]), [undefined, undefined]);
+  t.same(await acceptDeliveries(pool, [requestOf('a', 'r/a:1'), unstorable]), [undefined, undefined]);
   t.same(await written(pool), []);
   await t.rejects(acceptDelivery(pool, revoked), { code: 'invalid_webhook_token' });
-  t.same(await acceptDeliveries(pool, [asked('gone', 'r/x:1')]), [undefined]);
-  await t.rejects(acceptDelivery(pool, asked('gone', 'r/x:1')), { code: 'not_ready' });
+  t.same(await acceptDeliveries(pool, [requestOf('gone', 'r/x:1')]), [undefined]);
+  await t.rejects(acceptDelivery(pool, requestOf('gone', 'r/x:1')), { code: 'not_ready' });
   t.same(await written(pool), []);
 });
 
 t.test('when the commit is uncertain, nothing is retried', async (t) => {
-  const { pool, asked } = await hookedApps(t, ['a']);
+  const { pool, requestOf } = await hookedApps(t, ['a']);
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   const ended = Object.assign(new pg.DatabaseError('terminating connection', 1, 'error'), { code: '57P01' });
   for (const error of [new Error('Connection terminated unexpectedly'), ended]) {
     Object.assign(pool, { query: (...args: unknown[]) => query(...args).then(() => Promise.reject(error)) });
-    await t.rejects(acceptDeliveries(pool, [asked('a', 'r/a:1')]), error);
+    await t.rejects(acceptDeliveries(pool, [requestOf('a', 'r/a:1')]), error);
   }
   Object.assign(pool, { query });
   t.match(await written(pool), [{ revision: 1 }, { revision: 2 }]);

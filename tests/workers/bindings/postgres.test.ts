@@ -57,10 +57,10 @@ t.test('a binding creates a database and a user that can access only that databa
   const other = await addFunction('other');
   await other.bind(orders);
   await work();
-  const theirs = await other.credentials('orders');
-  t.not(theirs.username, mine.username);
+  const otherCredentials = await other.credentials('orders');
+  t.not(otherCredentials.username, mine.username);
   for (const database of [mine.database ?? '', 'svc', 'postgres', 'template1']) {
-    await t.rejects(as({ ...theirs, database }, 'SELECT 1'), { code: '42501' }, database);
+    await t.rejects(as({ ...otherCredentials, database }, 'SELECT 1'), { code: '42501' }, database);
   }
   for (const text of ['CREATE DATABASE x', 'CREATE ROLE x', 'SELECT * FROM pg_authid', `ALTER ROLE svc PASSWORD 'x'`]) {
     await t.rejects(as(mine, text), { code: '42501' }, text);
@@ -209,8 +209,8 @@ t.test(
     await workLater();
     t.match(await api.status('nowhere'), { phase: 'pending', message: /starting/ });
 
-    const gone = { host: '127.0.0.1', port: 1 };
-    await addService('away', { type: 'postgres' }, { status: runningAt(gone), credentials: entry });
+    const unreachableServer = { host: '127.0.0.1', port: 1 };
+    await addService('away', { type: 'postgres' }, { status: runningAt(unreachableServer), credentials: entry });
     await api.bind({ service: 'away', version: 1 });
     const [outcome] = await work();
     t.match(await api.status('away'), { phase: 'failed', message: /is unreachable: .*ECONNREFUSED/ });
@@ -273,9 +273,9 @@ t.test(
   async (t) => {
     const { kube, pool, api, work, workLater, addService, addFunction } = await boundWorld(t);
     const external = { type: 'postgres', external: { host: server.host, port: server.port, tls: false } } as const;
-    const theirs = { status: runningAt(server), credentials: entry };
-    await addService('theirs', external, theirs);
-    await addService('lost', external, theirs);
+    const externalService = { status: runningAt(server), credentials: entry };
+    await addService('theirs', external, externalService);
+    await addService('lost', external, externalService);
     await api.bind({ service: 'theirs', version: 1 });
     const hasUsers = (...services: string[]) => hasBoundUsers(pool, 'shop-prod', services);
     t.equal(await hasUsers('theirs'), false, 'nothing is created yet');
@@ -292,8 +292,8 @@ t.test(
     await other.bind({ service: 'lost', version: 1 });
     await work();
     const lost = await kube.get<ServiceResource>(kinds.ServiceResource, 'lost', 'shop-prod');
-    const away = { ...server, port: await freePort() };
-    if (lost) await kube.replaceStatus({ ...lost, status: runningAt(away) });
+    const unreachableHost = { ...server, port: await freePort() };
+    if (lost) await kube.replaceStatus({ ...lost, status: runningAt(unreachableHost) });
     await other.remove();
     for (let attempt = 0; attempt < 3; attempt++) {
       t.equal(await hasUsers('lost'), true, `${attempt} refusals`);

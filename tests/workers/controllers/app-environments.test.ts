@@ -54,8 +54,8 @@ async function setUp() {
     const containers = [{ name: 'app', envFrom: [{ secretRef: { name: nameOf(value) } }] }];
     const { apiVersion } = kinds[kind];
     const spec = kind === 'Pod' ? { containers } : { template: { spec: { containers } } };
-    const made: KubeObject & { spec: object } = { apiVersion, kind, metadata: { name, namespace, labels }, spec };
-    return made;
+    const object: KubeObject & { spec: object } = { apiVersion, kind, metadata: { name, namespace, labels }, spec };
+    return object;
   };
   const collect = async (...needed: string[]) => collectEnvironments(kube, await app(), async () => needed.map(nameOf));
   const secretSuffixes = () => kube.all(kinds.Secret).map(({ metadata }) => metadata.name.replace('app-api-env-', ''));

@@ -64,7 +64,7 @@ t.test('a release is available once its pods are ready and no other pod receives
     ['an old pod began to terminate a moment ago', deployment(), [pod(2), pod(1, '2026-01-01T00:00:58Z')]],
     ['an old pod is not terminating yet', deployment(), [pod(2), pod(1)]],
   ];
-  for (const [why, ...seen] of waiting) t.equal(phase(...seen), 'progressing', why);
+  for (const [why, ...input] of waiting) t.equal(phase(...input), 'progressing', why);
   t.end();
 });
 
@@ -108,8 +108,10 @@ t.test('other pods of the same release are waited for too', (t) => {
   t.not(rolling?.template, first?.template);
   t.match(see(rolling, withMemory('2Gi', { replicas: 2 })), { phase: 'progressing' });
   t.match(see(rolling, withMemory('2Gi')), { phase: 'available', template: rolling?.template });
-  const stuck = { conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }] };
-  t.match(see(rolling, withMemory('2Gi', { ...stuck, availableReplicas: 0 })), { phase: 'failed' });
+  const deadlineExceeded = {
+    conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
+  };
+  t.match(see(rolling, withMemory('2Gi', { ...deadlineExceeded, availableReplicas: 0 })), { phase: 'failed' });
   t.match(see(first, withMemory('1Gi', { updatedReplicas: 0 })), { phase: 'available' }, 'reverted');
   const older = { generation: 2, deploymentId: release.deploymentId, phase: 'available' as const };
   t.match(
@@ -137,10 +139,10 @@ t.test('the reason why pods are refused is reported after a grace period', (t) =
   t.match(releaseStatus(app, refused('False'), [], now), { phase: 'failed', message });
   const first = releaseStatus(app, refused('True'), [], now);
   t.match(first, { phase: 'progressing', faultSince: now.toISOString() });
-  const seen = { ...app, ...(first && { status: { release: first } }) };
-  t.match(releaseStatus(seen, refused('True'), [], later(29)), { phase: 'progressing' });
-  t.match(releaseStatus(seen, refused('True'), [], later(30)), { phase: 'failed', message });
-  const relieved = releaseStatus(seen, refused('True', 'False'), [], later(30));
+  const appWithStatus = { ...app, ...(first && { status: { release: first } }) };
+  t.match(releaseStatus(appWithStatus, refused('True'), [], later(29)), { phase: 'progressing' });
+  t.match(releaseStatus(appWithStatus, refused('True'), [], later(30)), { phase: 'failed', message });
+  const relieved = releaseStatus(appWithStatus, refused('True', 'False'), [], later(30));
   t.match(relieved, { phase: 'progressing', faultSince: undefined });
   t.end();
 });
@@ -162,14 +164,14 @@ const crashed = (exitCode: number, message?: string, reason = 'Error'): Containe
 });
 const backOff = { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 20s restarting failed container=app' } };
 const rolling = deployment({ availableReplicas: 0 });
-const stuck = deployment({
+const deadlineExceeded = deployment({
   availableReplicas: 0,
   conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
 });
 
 t.test('a stuck release fails with the reason from its pods', (t) => {
   const message = (pods: Stored<Pod>[], spec = {}) =>
-    releaseStatus({ spec: { ...app.spec, ...spec } }, stuck, [pod(1), ...pods], now)?.message;
+    releaseStatus({ spec: { ...app.spec, ...spec } }, deadlineExceeded, [pod(1), ...pods], now)?.message;
   const pulling = podIn({ waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x:2"' } });
   t.equal(message([pulling]), 'The image cannot be pulled (ImagePullBackOff): Back-off pulling image "x:2"');
   t.match(message([]), /did not start within 120 seconds/);

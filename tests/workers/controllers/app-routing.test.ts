@@ -75,8 +75,8 @@ t.test('an additional host that another app holds stops the pass; the running ap
 t.test('an invalid host, or another app’s, never gets into a rule', async (t) => {
   const { kube, change, pass, app } = await routed(t, {});
   const before = ruleOf(kube);
-  const bad = ['*.example.com', 'a`) || PathPrefix(`/', 'web--shop-prod.apps.test', 'console.apps.test', own];
-  for (const host of bad) {
+  const invalidHosts = ['*.example.com', 'a`) || PathPrefix(`/', 'web--shop-prod.apps.test', 'console.apps.test', own];
+  for (const host of invalidHosts) {
     await change({ extraHosts: [host] });
     await t.rejects(pass(), { code: 'invalid_value' }, host);
     t.same(ruleOf(kube), before);

@@ -138,8 +138,14 @@ t.test('a stuck release fails with the reason from the pods, and the previous on
     pod('old', '1', { reason: 'CrashLoopBackOff', message: 'of the old release' }),
     pod('new', '2', { reason: 'ImagePullBackOff', message: 'manifest unknown' }),
   );
-  const stuck = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
-  await observe({ replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [stuck] });
+  const deadlineCondition = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
+  await observe({
+    replicas: 2,
+    updatedReplicas: 1,
+    readyReplicas: 1,
+    availableReplicas: 1,
+    conditions: [deadlineCondition],
+  });
   const { app: failed } = await pass();
   t.match(failed?.status, {
     phase: 'running',
@@ -149,7 +155,7 @@ t.test('a stuck release fails with the reason from the pods, and the previous on
       message: 'The image cannot be pulled (ImagePullBackOff): manifest unknown',
     },
   });
-  await observe({ replicas: 1, updatedReplicas: 1, conditions: [stuck] });
+  await observe({ replicas: 1, updatedReplicas: 1, conditions: [deadlineCondition] });
   t.match((await pass()).app?.status, { phase: 'failed', message: /ImagePullBackOff/ });
 });
 
@@ -210,18 +216,22 @@ t.test('each change of the gate is reported once, as a condition and an Event', 
   await pass();
   const condition = async () => {
     const { status } = (await pass()).app ?? {};
-    const found = status?.conditions?.find(({ type }) => type === 'Gated');
-    return { phase: status?.gate, since: status?.gateSince, ...found };
+    const gatedCondition = status?.conditions?.find(({ type }) => type === 'Gated');
+    return { phase: status?.gate, since: status?.gateSince, ...gatedCondition };
   };
   const events = () =>
     kube.all<KubeObject & { reason: string; type: string }>(kinds.Event).map(({ type, reason }) => `${type} ${reason}`);
   t.notHas(await condition(), 'status', 'an app without a gate has no such condition');
   await change({ gate: { enabled: true } });
-  const begun = clock.now().toISOString();
+  const startedAt = clock.now().toISOString();
   world.answer = { kind: 'open', status: 404 };
-  t.match(await condition(), { phase: 'applying', since: begun, status: 'Unknown', reason: 'Applying' });
+  t.match(await condition(), { phase: 'applying', since: startedAt, status: 'Unknown', reason: 'Applying' });
   await clock.advance(1_000);
-  t.match(await condition(), { phase: 'applying', since: begun, message: /not yet protected.*API key \(status 404\)/ });
+  t.match(await condition(), {
+    phase: 'applying',
+    since: startedAt,
+    message: /not yet protected.*API key \(status 404\)/,
+  });
   const { resourceVersion } = (await pass()).app?.metadata ?? {};
   await clock.advance(1_000);
   t.equal((await pass()).app?.metadata.resourceVersion, resourceVersion, 'the same result is not written again');

@@ -45,9 +45,9 @@ async function world(spec: Partial<FunctionSpec> = {}) {
     spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300, ...spec },
   });
   const hello = async () => {
-    const found = await kube.get<FunctionResource>(kinds.Function, 'hello', namespace);
-    if (!found) throw new Error('no function');
-    return found;
+    const resource = await kube.get<FunctionResource>(kinds.Function, 'hello', namespace);
+    if (!resource) throw new Error('no function');
+    return resource;
   };
   const reconcile = async () =>
     controller.reconcile({
@@ -66,9 +66,9 @@ async function world(spec: Partial<FunctionSpec> = {}) {
     return change({ secretsRevision: newId() });
   };
   const environments = () => {
-    const found = kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name.includes('-env-'));
+    const secrets = kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name.includes('-env-'));
     return Object.fromEntries(
-      found.map(({ metadata, data = {}, immutable }) => {
+      secrets.map(({ metadata, data = {}, immutable }) => {
         if (!immutable) throw new Error(`${metadata.name} can be changed`);
         const entries = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
         return [metadata.name, Object.fromEntries(entries) as Record<string, string>];
@@ -177,14 +177,14 @@ t.test('a binding’s variables are added once it is ready; until then nothing c
     bindings: [{ service: 'orders', version: 1 }],
   });
   const report = async (version: number, phase: 'failed' | 'ready', password = '') => {
-    const found = await hello();
+    const resource = await hello();
     const name = bindingSecretName('hello', 'orders');
     const login = { host: 'db', port: 5432, tls: false, username: 'u', database: 'd', password };
     const data = bindingData({ type: 'postgres', ...login }, version);
     const live = await kube.get<Secret>(kinds.Secret, name, namespace);
-    await (live ? kube.replace({ ...live, data }) : kube.create(ownedSecret(found, name, data)));
+    await (live ? kube.replace({ ...live, data }) : kube.create(ownedSecret(resource, name, data)));
     const bindings = [{ service: 'orders', version, phase }];
-    await kube.replaceStatus({ ...found, status: { ...found.status, bindings } });
+    await kube.replaceStatus({ ...resource, status: { ...resource.status, bindings } });
   };
   await t.rejects(reconcile(), { name: 'NotYetError' }, 'no pod starts without it');
   t.same([kube.all(kinds.Deployment), (await hello()).status?.phase], [[], undefined]);
@@ -214,8 +214,8 @@ t.test('scheduled and test runs use the environment, and a run keeps the one it 
   const runs = () =>
     kube.all<Templated>(kinds.BatchJob).map(({ spec: { template } }) => startSettings(template).envSecret);
   const scheduled = () => {
-    const [found] = kube.all<KubeObject & { spec: { jobTemplate: Templated } }>(kinds.CronJob);
-    return found && startSettings(found.spec.jobTemplate.spec.template).envSecret;
+    const [cronJob] = kube.all<KubeObject & { spec: { jobTemplate: Templated } }>(kinds.CronJob);
+    return cronJob && startSettings(cronJob.spec.jobTemplate.spec.template).envSecret;
   };
   await change({ runRequests: [request(1)] });
   const [first] = runs();

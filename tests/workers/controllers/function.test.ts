@@ -38,11 +38,11 @@ function createWorld() {
   }
   const projected: unknown[] = [];
   const deleted: string[] = [];
-  const wishes: (readonly object[])[] = [];
+  const projectedBindings: (readonly object[])[] = [];
   const sources: unknown[] = [];
   let problem: string | undefined;
   const warnings: string[] = [];
-  const asked: string[] = [];
+  const probedHosts: string[] = [];
   const clock = fakeClock();
   let current: PlatformConfigSpec | undefined = config;
   const controller = functionController({
@@ -51,13 +51,13 @@ function createWorld() {
     records: {
       project: (workload) => Promise.resolve(void projected.push(workload)),
       markDeleted: (id) => Promise.resolve(void deleted.push(id)),
-      projectBindings: (_, bindings) => Promise.resolve(void wishes.push(bindings)),
+      projectBindings: (_, bindings) => Promise.resolve(void projectedBindings.push(bindings)),
       projectEvents: (_, settings) => Promise.resolve(sources.push(settings) > 0 ? problem : undefined),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
     // Traefik's answer with the current route.
     probeGate({ hosts }) {
-      asked.push(...hosts);
+      probedHosts.push(...hosts);
       const gated = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '').includes('-gate"');
       return Promise.resolve(gated ? { kind: 'refused' } : { kind: 'open', status: 404 });
     },
@@ -133,8 +133,8 @@ function createWorld() {
     projected,
     deleted,
     warnings,
-    wishes,
-    asked,
+    projectedBindings,
+    probedHosts,
     clock,
     sources,
     failSource: (message: string | undefined) => (problem = message),
@@ -464,7 +464,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   await world.reconcile();
   t.notOk(world.resource().status?.gate, 'it never had a gate');
   t.same(world.kube.all(kinds.Middleware), []);
-  const wish = async (enabled: boolean) => {
+  const setGate = async (enabled: boolean) => {
     await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, gate: { enabled } } });
     return world.reconcile();
   };
@@ -472,7 +472,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   const named = () => JSON.stringify(world.one(kinds.IngressRoute).spec).includes(`fn-${id}-gate"`);
   const gate = () => world.resource().status?.gate;
 
-  t.match(await wish(true), { requeueAfterMs: 500 });
+  t.match(await setGate(true), { requeueAfterMs: 500 });
   t.ok(projected() && named());
   t.match(world.kube.all(kinds.Middleware), [
     { metadata: { name: `fn-${id}-gate-strip`, namespace: 'svc-system' } },
@@ -480,7 +480,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   ]);
   t.equal(gate(), 'applying', 'the ingress was not seen to refuse');
   await world.reconcile();
-  t.same(world.asked, [host]);
+  t.same(world.probedHosts, [host]);
   t.equal(gate(), 'gated');
   t.match(world.resource().status?.conditions, [{ type: 'ChildrenAdopted' }, { type: 'Gated', status: 'True' }]);
   const writes = () => world.kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
@@ -488,7 +488,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   t.notOk(await world.reconcile());
   t.equal(writes(), before, 'a pass without changes writes nothing');
 
-  await wish(false);
+  await setGate(false);
   t.ok(projected() && !named(), 'the route has no gate, and the checkers still know the function');
   t.equal(gate(), 'lifting');
   await world.reconcile();
@@ -567,12 +567,12 @@ t.test('bindings are queued, and the credentials of a removed binding are delete
   const world = createWorld();
   world.create();
   await world.reconcile();
-  t.same(world.wishes, [], 'without bindings nothing is queued');
+  t.same(world.projectedBindings, [], 'without bindings nothing is queued');
   const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' };
   const cache = { service: 'cache', version: 1 };
   await world.kube.mergePatch(ref, { spec: { bindings: [{ service: 'orders', version: 2 }, cache] } });
   await world.reconcile();
-  t.match(world.wishes, [[{ service: 'orders', version: 2 }, cache]]);
+  t.match(world.projectedBindings, [[{ service: 'orders', version: 2 }, cache]]);
   const reported = { service: 'orders', version: 2, phase: 'ready' } as const;
   const resource = world.resource();
   await world.kube.replaceStatus({ ...resource, status: { ...resource.status, bindings: [reported] } });
@@ -586,7 +586,7 @@ t.test('bindings are queued, and the credentials of a removed binding are delete
   await world.kube.delete(ref);
   await world.reconcile();
   await world.reconcile();
-  t.same(world.wishes.at(-1), [], 'a deleted function has none');
+  t.same(world.projectedBindings.at(-1), [], 'a deleted function has none');
 });
 
 t.test('a function with only an event trigger has pods with the sidecar, and no route', async (t) => {

@@ -34,24 +34,24 @@ const serve: RequestListener = (_request, response) => void response.writeHead(2
 
 /** An ingress with a configurable answer, which records its requests. */
 async function ingress(t: Teardown, answer: (nth: number) => RequestListener, hosts = [host]) {
-  const seen: { url: string | undefined; method: string | undefined; headers: IncomingHttpHeaders }[] = [];
+  const requests: { url: string | undefined; method: string | undefined; headers: IncomingHttpHeaders }[] = [];
   let connections = 0;
   const server = createServer((request, response) => {
     const { url, method, headers } = request;
-    seen.push({ url, method, headers });
-    answer(seen.length)(request, response);
+    requests.push({ url, method, headers });
+    answer(requests.length)(request, response);
   });
   server.on('connection', () => connections++);
   const address = `http://127.0.0.1:${await listen(t, server)}`;
-  return { seen, connections: () => connections, probe: (signal = never) => probeGate({ address, hosts, signal }) };
+  return { requests, connections: () => connections, probe: (signal = never) => probeGate({ address, hosts, signal }) };
 }
 
 t.test('the gate counts as active only when each of several connections is refused', async (t) => {
   const always = await ingress(t, () => refuse);
   t.same(await always.probe(), { kind: 'refused' });
-  t.equal(always.seen.length, 10);
+  t.equal(always.requests.length, 10);
   t.equal(always.connections(), 10, 'each over its own connection');
-  for (const { url, method, headers } of always.seen) {
+  for (const { url, method, headers } of always.requests) {
     t.same([method, url, headers.host], ['GET', gateProbePath, host]);
     t.notHas(headers, 'x-api-key');
   }
@@ -64,15 +64,15 @@ t.test('the gate counts as active only when each of several connections is refus
 t.test('several hosts count only when all of them get the same answer, every time', async (t) => {
   const hosts = [host, 'www.example.com', 'example.com'];
   const byHost = (other: RequestListener, usual: RequestListener, from = 0): RequestListener => {
-    let asked = 0;
+    let requestCount = 0;
     return (request, response) => {
-      const special = request.headers.host === 'www.example.com' && ++asked > from;
+      const special = request.headers.host === 'www.example.com' && ++requestCount > from;
       (special ? other : usual)(request, response);
     };
   };
   const all = await ingress(t, () => refuse, hosts);
   t.same(await all.probe(), { kind: 'refused' });
-  const counts = hosts.map((one) => all.seen.filter(({ headers }) => headers.host === one).length);
+  const counts = hosts.map((one) => all.requests.filter(({ headers }) => headers.host === one).length);
   t.same(counts, [10, 10, 10]);
   t.equal(all.connections(), 30);
   const open = await ingress(t, () => serve, hosts);
@@ -88,15 +88,15 @@ t.test('several hosts count only when all of them get the same answer, every tim
     t.match(await lifting.probe(), { kind: 'mixed', status: 200 }, `not open, after ${from}`);
   }
   const empty = byHost((_request, response) => response.writeHead(500).end(), refuse);
-  const away = await ingress(t, () => empty, hosts);
-  t.same(await away.probe(), { kind: 'unclear', ...about });
-  t.equal(away.seen.length, 3, 'each was probed once');
+  const otherIngress = await ingress(t, () => empty, hosts);
+  t.same(await otherIngress.probe(), { kind: 'unclear', ...about });
+  t.equal(otherIngress.requests.length, 3, 'each was probed once');
 });
 
 t.test('an open route counts as open only when every connection finds it open', async (t) => {
   const open = await ingress(t, () => serve);
   t.same(await open.probe(), { kind: 'open', status: 200 });
-  t.equal(open.seen.length, 10);
+  t.equal(open.requests.length, 10);
   const one = await ingress(t, (nth) => (nth === 10 ? refuse : serve));
   t.same(await one.probe(), { kind: 'mixed', status: 200 });
 });
@@ -114,9 +114,9 @@ t.test('an answer that is neither is probed only once', async (t) => {
     [(_request, response) => response.writeHead(401).write('{'), { kind: 'silent' }],
   ];
   for (const [answer, expected] of cases) {
-    const { probe, seen } = await ingress(t, () => answer);
+    const { probe, requests } = await ingress(t, () => answer);
     t.same(await probe(), expected);
-    t.equal(seen.length, 1);
+    t.equal(requests.length, 1);
   }
 });
 
@@ -177,9 +177,9 @@ t.test('over TLS the app’s host selects the route, and the certificate is not 
   const address = `https://127.0.0.1:${await listen(t, server)}`;
   t.same(await probeGate({ address, hosts: [host], signal: never }), { kind: 'refused' });
   t.same([...names], ['api--shop-prod.apps.test']);
-  const silent = createTcpServer();
-  const mute = `https://127.0.0.1:${await listen(t, silent)}`;
-  silent.on('connection', (socket) => t.teardown(() => socket.destroy()));
+  const silentServer = createTcpServer();
+  const mute = `https://127.0.0.1:${await listen(t, silentServer)}`;
+  silentServer.on('connection', (socket) => t.teardown(() => socket.destroy()));
   t.same(await probeGate({ address: mute, hosts: [host], signal: never }), { kind: 'silent' });
 });
 

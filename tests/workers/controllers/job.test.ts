@@ -159,9 +159,10 @@ t.test('a kill at any write creates each run exactly once', async (t) => {
   const cut = async (at: number) => {
     const world = createWorld();
     await world.ask(1);
-    const begun = world.writes();
+    const writesBefore = world.writes();
     world.kube.intercept = ({ verb }) => {
-      if (verb !== 'get' && verb !== 'list' && world.writes() - begun > at) throw new Error('the process has ended');
+      if (verb !== 'get' && verb !== 'list' && world.writes() - writesBefore > at)
+        throw new Error('the process has ended');
     };
     const ended = await world.reconcile().then(
       () => true,
@@ -263,15 +264,17 @@ t.test('a limited number of ended runs is kept, for a limited time', async (t) =
 t.test('a run is always visible, in the requests or in the status', async (t) => {
   const world = createWorld();
   await world.ask(1);
-  const seen: boolean[] = [];
+  const results: boolean[] = [];
   world.kube.intercept = () => {
     const { spec, status } = world.job();
-    seen.push(spec.runRequests !== undefined || (status?.runs ?? []).some(({ name }) => name === 'report-0000000001'));
+    results.push(
+      spec.runRequests !== undefined || (status?.runs ?? []).some(({ name }) => name === 'report-0000000001'),
+    );
   };
   await world.reconcile();
   await world.reconcile();
   world.kube.intercept = undefined;
-  t.notOk(seen.includes(false));
+  t.notOk(results.includes(false));
   t.notOk(world.job().spec.runRequests);
 });
 

@@ -39,7 +39,7 @@ const additions: Readonly<Record<string, Additions>> = {
     since: ['platform.svc/v1 App shop-prod/api'],
   },
 };
-const nothing = { writes: [], events: [], since: [] };
+const noChanges = { writes: [], events: [], since: [] };
 
 /** Every object, by kind and name. */
 function everything(kube: FakeKube): Map<string, Stored<KubeObject>> {
@@ -78,16 +78,20 @@ async function asStored(
   for (const [index, object] of objects.entries()) {
     const { apiVersion: version, kind, metadata } = object;
     // A quota would refuse the objects after it.
-    const ours = version === apiVersion || kind === 'Namespace' || kind === 'ResourceQuota';
+    const isPlatformObject = version === apiVersion || kind === 'Namespace' || kind === 'ResourceQuota';
     const place = { name: `older-${index}`, namespace, labels: metadata.labels ?? {} };
-    const { metadata: _, status: __, ...rest } = ours ? object : await kube.create({ ...object, metadata: place });
+    const {
+      metadata: _,
+      status: __,
+      ...rest
+    } = isPlatformObject ? object : await kube.create({ ...object, metadata: place });
     stored.push({ ...object, ...rest, metadata });
   }
   return stored;
 }
 
 /** Runs the current controllers on the objects, and checks the result. */
-async function takeOver(t: Test, older: readonly Stored<KubeObject>[], added = nothing as Additions): Promise<void> {
+async function takeOver(t: Test, older: readonly Stored<KubeObject>[], added = noChanges as Additions): Promise<void> {
   const { clock, kube, manager } = everyController({ start: new Date('2026-01-02T00:00:00Z') });
   const brought = ground.filter(({ kind, metadata }) => kind === 'StorageClass' || metadata.name === 'svc-system');
   kube.seed(...brought, ...older, killedPod);

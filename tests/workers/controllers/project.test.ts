@@ -22,7 +22,7 @@ function setUp() {
   const closed: string[] = [];
   const deleted: string[] = [];
   const forgotten: string[] = [];
-  const asked: string[][] = [];
+  const queries: string[][] = [];
   const world = { ingressAddress: 'http://traefik.kube-system.svc:80' as string | undefined, usersLeft: false };
   const controller = projectController({
     kube,
@@ -31,7 +31,7 @@ function setUp() {
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
     records: {
       hasBoundUsers: async (namespace, services) => {
-        asked.push([namespace, ...services]);
+        queries.push([namespace, ...services]);
         return world.usersLeft;
       },
       closeEnvironment: async (id) => void closed.push(id),
@@ -57,7 +57,7 @@ function setUp() {
       .all(kinds.Namespace)
       .map(({ metadata }) => metadata.name)
       .sort();
-  return { kube, world, asked, closed, deleted, forgotten, pass, create, remove, namespaces, read };
+  return { kube, world, queries, closed, deleted, forgotten, pass, create, remove, namespaces, read };
 }
 
 t.test('every environment gets its own namespace', async (t) => {
@@ -157,9 +157,9 @@ t.test('deleting a project deletes its own namespaces, waits for them, then dele
   t.match(await pass(), { outcome: { requeueAfterMs: 15_000 }, project: { status: { phase: 'deleting' } } });
   t.same(namespaces(), ['else', 'former', 'shop-prod', 'shop-test'], 'its content is being deleted');
   t.ok(await read());
-  const going = await kube.get(kinds.Namespace, 'shop-prod');
-  t.ok(going?.metadata.deletionTimestamp);
-  if (going) await kube.replace({ ...going, metadata: { ...going.metadata, finalizers: [] } });
+  const terminating = await kube.get(kinds.Namespace, 'shop-prod');
+  t.ok(terminating?.metadata.deletionTimestamp);
+  if (terminating) await kube.replace({ ...terminating, metadata: { ...terminating.metadata, finalizers: [] } });
   const ids = spec.environments.map(({ id }) => id).sort();
   t.same([...new Set(closed)].sort(), ids, 'its keys are invalid from the start');
   t.same([deleted, forgotten], [[], []]);
@@ -227,8 +227,8 @@ t.test('a removed environment is deleted with its content, and its entry last', 
   const [prod, test] = spec.environments;
   if (!live || !prod || !test) throw new Error('no project');
   await kube.replace<Project>({ ...live, spec: { environments: [prod, { ...test, deleting: true }] } });
-  const going = await pass();
-  t.match(going, {
+  const terminating = await pass();
+  t.match(terminating, {
     outcome: { requeueAfterMs: 15_000 },
     project: {
       status: { phase: 'creating', environments: [{ ready: true }, { ready: false, message: /is being deleted/ }] },
@@ -246,8 +246,8 @@ t.test('a removed environment is deleted with its content, and its entry last', 
 });
 
 t.test('functions leave their external services before their environment or project is deleted', async (t) => {
-  for (const whole of [false, true]) {
-    const { create, remove, pass, read, kube, world, asked, namespaces } = setUp();
+  for (const deletesProject of [false, true]) {
+    const { create, remove, pass, read, kube, world, queries, namespaces } = setUp();
     await create('prod');
     await pass();
     const labels = kube.all(kinds.Namespace)[0]?.metadata.labels ?? {};
@@ -262,11 +262,11 @@ t.test('functions leave their external services before their environment or proj
     add('Service', 'legacy', { type: 'postgres', external: { host: 'db.example.com' } });
     add('Function', 'bound', { bindings: [{ service: 'legacy', version: 1 }] }, [workloadFinalizer]);
     add('Function', 'inside', { bindings: [{ service: 'own', version: 1 }] });
-    const going = () =>
+    const terminating = () =>
       kube
         .all(kinds.Function)
         .filter(({ metadata }) => metadata.deletionTimestamp !== undefined || metadata.name === 'inside');
-    if (whole) await remove();
+    if (deletesProject) await remove();
     else {
       const project = await read();
       if (!project) throw new Error('no project');
@@ -275,7 +275,7 @@ t.test('functions leave their external services before their environment or proj
     }
     t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
     t.same(
-      going().map(({ metadata }) => metadata.name),
+      terminating().map(({ metadata }) => metadata.name),
       ['bound', 'inside'],
       'an environment that leaves no users behind stays until then',
     );
@@ -283,7 +283,7 @@ t.test('functions leave their external services before their environment or proj
     if (bound) await kube.replace({ ...bound, metadata: { ...bound.metadata, finalizers: [] } });
     world.usersLeft = true;
     t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
-    t.same(asked.at(-1), ['shop-prod', 'legacy']);
+    t.same(queries.at(-1), ['shop-prod', 'legacy']);
     t.same(namespaces(), ['shop-prod'], 'the credentials exist as long as the users do');
     world.usersLeft = false;
     await pass();

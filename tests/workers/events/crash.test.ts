@@ -32,10 +32,10 @@ const rows = portion * (2 * rounds.length + 1);
 t.test('every row reaches the function despite kills, and none is marked without a 2xx', async (t) => {
   const { pool: source, name: database } = await testDatabase(t);
   await source.query('CREATE TABLE orders (id int PRIMARY KEY, done boolean NOT NULL DEFAULT false)');
-  let made = 0;
+  let rowCount = 0;
   const insert = async () => {
-    await source.query('INSERT INTO orders SELECT generate_series($1::int, $2)', [made + 1, made + portion]);
-    made += portion;
+    await source.query('INSERT INTO orders SELECT generate_series($1::int, $2)', [rowCount + 1, rowCount + portion]);
+    rowCount += portion;
   };
   await insert();
   const server = new URL(testServers().postgres.url);
@@ -60,13 +60,13 @@ t.test('every row reaches the function despite kills, and none is marked without
   });
 
   // The function: a row counts as accepted before its 2xx is sent.
-  const taken = new Map<number, number>();
+  const deliveriesByRow = new Map<number, number>();
   const deliveries = { count: 0, seen: () => {} };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const { id: row } = (await json(request)) as { id: number };
     deliveries.count++;
     const refused = row % refusedEvery === 0;
-    if (!refused) taken.set(row, (taken.get(row) ?? 0) + 1);
+    if (!refused) deliveriesByRow.set(row, (deliveriesByRow.get(row) ?? 0) + 1);
     response.writeHead(refused ? 422 : 204).end();
     deliveries.seen();
   };
@@ -144,8 +144,8 @@ t.test('every row reaches the function despite kills, and none is marked without
   const running = { workers: workers(), api: api(), sidecar: sidecar() };
 
   const marked = async () => {
-    const found = await source.query<{ id: number }>('SELECT id FROM orders WHERE done');
-    return found.rows.map((row) => row.id);
+    const markedRows = await source.query<{ id: number }>('SELECT id FROM orders WHERE done');
+    return markedRows.rows.map((row) => row.id);
   };
   for (const [round, what] of rounds.entries()) {
     // Whatever was delivered while a process was down, this number of rows remains to be delivered.
@@ -158,7 +158,7 @@ t.test('every row reaches the function despite kills, and none is marked without
     await insert();
     t.equal(await running[victim].ended, 'SIGKILL', `round ${round}: ${what}`);
     t.same(
-      (await marked()).filter((row) => !taken.has(row)),
+      (await marked()).filter((row) => !deliveriesByRow.has(row)),
       [],
       'nothing is marked that the function has not accepted',
     );
@@ -170,13 +170,13 @@ t.test('every row reaches the function despite kills, and none is marked without
   const refused = rows / refusedEvery;
   while ((await marked()).length < rows - refused) await new Promise((resolve) => setTimeout(resolve, 100));
 
-  t.equal(taken.size, rows - refused, 'every row was accepted');
+  t.equal(deliveriesByRow.size, rows - refused, 'every row was accepted');
   t.same(
-    (await marked()).filter((row) => !taken.has(row)),
+    (await marked()).filter((row) => !deliveriesByRow.has(row)),
     [],
   );
   const dead = await pool.query(`SELECT event_id FROM function_events WHERE state = 'dead'`);
   t.equal(dead.rowCount, refused, 'a row that the function refuses is a dead letter and not marked');
-  const twice = [...taken.values()].filter((times) => times > 1).length;
+  const twice = [...deliveriesByRow.values()].filter((times) => times > 1).length;
   t.comment(`${deliveries.count} deliveries of ${rows} rows, ${twice} rows more than once`);
 });

@@ -49,10 +49,10 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   await client.makeBucket(bucket);
   t.equal(await setBucketEvents(store, bucket, true), true);
   const settings = { type: 'minio' as const, source: 'files', bucket };
-  const sources: EventWorldOptions['sources'] = { minio: (request) => createMinioSource({ pool: made.pool })(request) };
+  const sources: EventWorldOptions['sources'] = { minio: (request) => createMinioSource({ pool: base.pool })(request) };
   const credentials = { type: 'minio' as const, ...target };
-  const made = await eventWorld(t, { sources, settings, credentials, own: true, ...options });
-  const { kube, pool, id } = made;
+  const base = await eventWorld(t, { sources, settings, credentials, own: true, ...options });
+  const { kube, pool, id } = base;
   const service = await kube.get<ServiceResource>(kinds.ServiceResource, 'files', 'shop-prod');
   if (!service) throw new Error('a service');
   const data = { [eventsTokenField]: Buffer.from(token).toString('base64') };
@@ -87,7 +87,7 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
     return close;
   };
   /** Resolves once the platform has accepted `count` messages in all. @throws Error when they do not arrive */
-  const heard = async (count: number) => {
+  const waitForEvents = async (count: number) => {
     const late = AbortSignal.timeout(heardMs);
     while (messages.count < count) {
       await new Promise<void>((resolve, reject) => {
@@ -98,59 +98,59 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   };
   const put = (key: string, body = key) => client.putObject(bucket, key, body);
   const remove = (key: string) => client.removeObject(bucket, key);
-  const look = async () => {
-    await made.turn();
-    const events = (await made.deliver()) as { event: string; key: string }[];
+  const snapshot = async () => {
+    await base.turn();
+    const events = (await base.deliver()) as { event: string; key: string }[];
     return events.map(({ event, key }) => `${event} ${key}`);
   };
   const noticesLeft = async () =>
     (await pool.query('SELECT FROM object_notices WHERE workload_id = $1', [id])).rowCount ?? 0;
-  return { ...made, bucket, settings, listen, heard, put, remove, look, noticesLeft };
+  return { ...base, bucket, settings, listen, waitForEvents, put, remove, snapshot, noticesLeft };
 }
 
 t.test('objects created or deleted between two listings are reported once', async (t) => {
-  const { listen, heard, put, remove, look, noticesLeft } = await world(t);
+  const { listen, waitForEvents, put, remove, snapshot, noticesLeft } = await world(t);
   await listen();
   await put('here to stay');
   await put('a b/ü+%', 'x');
   await remove('a b/ü+%');
-  await heard(3);
-  t.same(await look(), ['created here to stay', 'created a b/ü+%', 'removed a b/ü+%']);
+  await waitForEvents(3);
+  t.same(await snapshot(), ['created here to stay', 'created a b/ü+%', 'removed a b/ü+%']);
   t.equal(await noticesLeft(), 0);
-  t.same(await look(), []);
+  t.same(await snapshot(), []);
   await put('twice', '1');
   await put('twice', '2');
-  await heard(5);
-  t.same(await look(), ['created twice', 'created twice'], 'every upload of a key');
+  await waitForEvents(5);
+  t.same(await snapshot(), ['created twice', 'created twice'], 'every upload of a key');
   await remove('nothing');
   await remove('twice');
-  await heard(6);
-  t.same(await look(), ['removed twice']);
-  t.same(await look(), []);
+  await waitForEvents(6);
+  t.same(await snapshot(), ['removed twice']);
+  t.same(await snapshot(), []);
 });
 
 t.test('the store queues events while the platform is down, and across its own restart', async (t) => {
-  const { listen, heard, put, remove, look } = await world(t);
+  const { listen, waitForEvents, put, remove, snapshot } = await world(t);
   await put('gone before anybody heard');
   await remove('gone before anybody heard');
   await server.stop();
   await server.start();
   await put('after its restart');
   const close = await listen();
-  await heard(3);
+  await waitForEvents(3);
   await close();
-  t.same(await look(), [
+  t.same(await snapshot(), [
     'created gone before anybody heard',
     'removed gone before anybody heard',
     'created after its restart',
   ]);
-  t.same(await look(), []);
+  t.same(await snapshot(), []);
 });
 
 t.test(
   'a store that is killed right after an answer has lost nothing, nor has one that has just started',
   async (t) => {
-    const { listen, heard, put, remove, look } = await world(t);
+    const { listen, waitForEvents, put, remove, snapshot } = await world(t);
     const keys = Array.from({ length: 200 }, (_, n) => `k${n}`);
     await Promise.all(keys.map((key) => put(key)));
     await Promise.all(keys.map((key) => remove(key)));
@@ -159,56 +159,56 @@ t.test(
     await put('first');
     await remove('first');
     await listen();
-    await heard(402);
+    await waitForEvents(402);
     const events = [...keys, 'first'].flatMap((key) => [`created ${key}`, `removed ${key}`]);
-    t.same((await look()).toSorted(), events.toSorted());
+    t.same((await snapshot()).toSorted(), events.toSorted());
   },
 );
 
 t.test('the store’s late message does not repeat what a listing has reported', async (t) => {
-  const { listen, heard, put, remove, look } = await world(t);
+  const { listen, waitForEvents, put, remove, snapshot } = await world(t);
   await put('seen');
   await put('changed', '1');
   await put('changed', '2');
   await put('taken away');
-  t.same(await look(), ['created changed', 'created seen', 'created taken away']);
+  t.same(await snapshot(), ['created changed', 'created seen', 'created taken away']);
   await remove('taken away');
   await put('taken away', 'and put back');
-  t.same(await look(), ['created taken away']);
+  t.same(await snapshot(), ['created taken away']);
   await listen();
-  await heard(6);
+  await waitForEvents(6);
   // An object that was overwritten before the listing is new to the function; one that exists again is not deleted.
-  t.same(await look(), ['created changed', 'created taken away']);
-  t.same(await look(), [], 'and the listing agrees with the recorded state');
+  t.same(await snapshot(), ['created changed', 'created taken away']);
+  t.same(await snapshot(), [], 'and the listing agrees with the recorded state');
 });
 
 t.test('a reader that is killed at any step, and a source that is down, lose and duplicate nothing', async (t) => {
   let dying = true;
-  const made = await world(t, {
+  const base = await world(t, {
     failpoint: () => {
       if (dying) throw new Error('killed');
     },
   });
-  const { listen, heard, put, remove, look, turn, count, state } = made;
+  const { listen, waitForEvents, put, remove, snapshot, turn, count, state } = base;
   await listen();
   await put('one');
   await remove('one');
-  await heard(2);
+  await waitForEvents(2);
   await t.rejects(turn(), /killed/);
   dying = false;
   await put('two');
-  await heard(3);
+  await waitForEvents(3);
   await server.stop();
   await turn();
   t.match(await state(), { error: /Cannot reach/ });
   t.equal(await count('pending'), 3, 'earlier events are delivered while the store is down');
   await server.start();
-  t.same(await look(), ['created one', 'removed one', 'created two']);
-  t.same(await look(), []);
+  t.same(await snapshot(), ['created one', 'removed one', 'created two']);
+  t.same(await snapshot(), []);
 });
 
 t.test('without room for more events, messages wait', async (t) => {
-  const { pool, id, look, turn, count, deliver, bucket, noticesLeft } = await world(t);
+  const { pool, id, snapshot, turn, count, deliver, bucket, noticesLeft } = await world(t);
   const place = { namespace: 'shop-prod', service: 'files' };
   const at = new Date().toISOString();
   const many = (event: 'created' | 'removed', from: number, to: number) =>
@@ -228,8 +228,8 @@ t.test('without room for more events, messages wait', async (t) => {
   t.same((await deliver(600)).length, 600);
   await turn();
   t.equal(await count('pending'), 800, 'the last ones were removed');
-  t.same((await look()).length, 800);
-  t.same(await look(), []);
+  t.same((await snapshot()).length, 800);
+  t.same(await snapshot(), []);
   await storeNotices(pool, place, many('created', 0, 10_000));
   await storeNotices(pool, place, many('created', 0, 1));
   t.equal(await noticesLeft(), 10_000, 'the listing finds those beyond the limit');
@@ -238,11 +238,11 @@ t.test('without room for more events, messages wait', async (t) => {
 });
 
 t.test('an event whose handler fails is delivered again or becomes a dead letter', async (t) => {
-  const { pool, id, listen, heard, put, remove, turn, lease } = await world(t);
+  const { pool, id, listen, waitForEvents, put, remove, turn, lease } = await world(t);
   await listen();
   await put('one');
   await remove('one');
-  await heard(2);
+  await waitForEvents(2);
   await turn();
   const [created, removed] = await lease();
   if (!created || !removed) throw new Error('two events');
@@ -256,13 +256,13 @@ t.test('an event whose handler fails is delivered again or becomes a dead letter
 });
 
 t.test('only the store itself is accepted, and an unusable message blocks nothing', async (t) => {
-  const { bucket, listen, noticesLeft, look } = await world(t);
+  const { bucket, listen, noticesLeft, snapshot } = await world(t);
   await listen();
   const record = (eventName: string, object: object, name = bucket) => ({
     eventName,
     s3: { bucket: { name }, object: { key: 'a', sequencer: '18EA6FCEC8D506D8', ...object } },
   });
-  const made = record('s3:ObjectCreated:Put', { eTag: 'e', size: 1 });
+  const base = record('s3:ObjectCreated:Put', { eTag: 'e', size: 1 });
   const ask = async (body: unknown, { at = path, bearer = `Bearer ${token}`, ...init } = {}) => {
     const headers = { authorization: bearer, 'content-type': 'application/json' };
     const text = typeof body === 'string' ? body : JSON.stringify({ Records: body });
@@ -278,25 +278,25 @@ t.test('only the store itself is accepted, and an unusable message blocks nothin
     `Bearer ${token}x`,
     `Bearer ${token.slice(1)}`,
   ]) {
-    t.same(await ask([made], { bearer }), refused);
+    t.same(await ask([base], { bearer }), refused);
   }
   for (const at of [storeEventsPath('shop-prod', 'other'), storeEventsPath('shop-dev', 'files')]) {
-    t.same(await ask([made], { at }), refused);
+    t.same(await ask([base], { at }), refused);
   }
-  t.equal((await ask([made], { at: `${path}/x` }))[0], 404);
+  t.equal((await ask([base], { at: `${path}/x` }))[0], 404);
   t.equal((await fetch(`${address}${path}`)).status, 405);
   t.equal(await noticesLeft(), 0);
 
-  const taken = [200, '{}'];
+  const acceptedResponse = [200, '{}'];
   const useless = [
     '',
     '{',
     '[]',
     '{"Records":[{}]}',
     '"x"',
-    JSON.stringify({ Records: [made], more: 'x'.repeat(1024 * 1024) }),
+    JSON.stringify({ Records: [base], more: 'x'.repeat(1024 * 1024) }),
   ];
-  for (const body of useless) t.same(await ask(body), taken);
+  for (const body of useless) t.same(await ask(body), acceptedResponse);
   t.same(
     await ask([
       record('s3:ObjectCreated:Put', { eTag: 'e' }, 'another-bucket'),
@@ -306,11 +306,11 @@ t.test('only the store itself is accepted, and an unusable message blocks nothin
       record('s3:ObjectCreated:Put', { eTag: 'e', sequencer: 'soon' }),
       record('s3:ObjectRemoved:Delete', { versionId: 'one of several' }),
     ]),
-    taken,
+    acceptedResponse,
   );
   t.equal(await noticesLeft(), 0);
-  t.same(await ask([made]), taken);
+  t.same(await ask([base]), acceptedResponse);
   t.equal(await noticesLeft(), 1);
   // The listing decides: the object never existed.
-  t.same(await look(), ['created a', 'removed a']);
+  t.same(await snapshot(), ['created a', 'removed a']);
 });

@@ -20,16 +20,16 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   const credentials = { type: 'minio' as const, ...target };
   // A page of the listing is small, so that there are several.
   const sources: EventWorldOptions['sources'] = {
-    minio: (request) => createMinioSource({ pool: made.pool, pageKeys: 3 })(request),
+    minio: (request) => createMinioSource({ pool: base.pool, pageKeys: 3 })(request),
   };
-  const made = await eventWorld(t, { sources, settings, credentials, ...options });
+  const base = await eventWorld(t, { sources, settings, credentials, ...options });
   const put = (key: string, body = key) => client.putObject(bucket, key, body);
   const remove = (key: string) => client.removeObject(bucket, key);
-  const look = async () => {
-    await made.turn();
-    return (await made.deliver()) as { event: string; key: string; size?: number }[];
+  const snapshot = async () => {
+    await base.turn();
+    return (await base.deliver()) as { event: string; key: string; size?: number }[];
   };
-  return { ...made, bucket, put, remove, look, credentials };
+  return { ...base, bucket, put, remove, snapshot, credentials };
 }
 
 /**
@@ -54,20 +54,20 @@ const keys = [
 ];
 
 t.test('an object that is created, changed or deleted is reported once, whatever its key', async (t) => {
-  const { put, remove, look, bucket, state } = await world(t);
+  const { put, remove, snapshot, bucket, state } = await world(t);
   for (const key of keys) await put(key);
   const sorted = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  const first = await look();
+  const first = await snapshot();
   t.match(
     first,
     sorted.map((key) => ({ event: 'created', bucket, key, size: Buffer.byteLength(key), etag: /^\w{32}$/ })),
   );
-  t.same(await look(), []);
+  t.same(await snapshot(), []);
   await put('a/b', 'something else');
   await remove('z');
   await remove('ﬀ');
   await put('new');
-  t.match(await look(), [
+  t.match(await snapshot(), [
     { event: 'created', key: 'a/b', size: 14 },
     { event: 'created', key: 'new' },
     { event: 'removed', key: 'z' },
@@ -75,16 +75,16 @@ t.test('an object that is created, changed or deleted is reported once, whatever
     { event: 'removed', key: 'ﬀ' },
   ]);
   await put('z');
-  t.match(await look(), [{ event: 'created', key: 'z' }], 'an object that is created again is a new one');
+  t.match(await snapshot(), [{ event: 'created', key: 'z' }], 'an object that is created again is a new one');
   for await (const page of listObjects(store, bucket)) for (const { key } of page) await remove(key);
-  t.equal((await look()).length, keys.length);
-  t.same(await look(), []);
+  t.equal((await snapshot()).length, keys.length);
+  t.same(await snapshot(), []);
   t.equal((await state())?.error, null);
 });
 
 t.test('nothing is lost while the source is not read, or when the reader is killed before recording', async (t) => {
   let dying = true;
-  const { put, turn, look } = await world(t, {
+  const { put, turn, snapshot } = await world(t, {
     failpoint: () => {
       if (dying) throw new Error('killed');
     },
@@ -95,21 +95,21 @@ t.test('nothing is lost while the source is not read, or when the reader is kill
   dying = false;
   await put('three');
   t.same(
-    (await look()).map(({ key }) => key),
+    (await snapshot()).map(({ key }) => key),
     ['one', 'two', 'three'],
     'and none twice',
   );
-  t.same(await look(), []);
+  t.same(await snapshot(), []);
 });
 
 t.test('a store that is down or refuses is reported without its keys, and recovers', async (t) => {
-  const { put, turn, look, state, bind, credentials, id, pool, bucket } = await world(t);
+  const { put, turn, snapshot, state, bind, credentials, id, pool, bucket } = await world(t);
   await put('one');
   await server.stop();
   await turn();
   t.match(await state(), { failures: 1, error: /Cannot reach the service \(ECONNREFUSED\)/ });
   await server.start();
-  t.match(await look(), [{ event: 'created', key: 'one' }]);
+  t.match(await snapshot(), [{ event: 'created', key: 'one' }]);
   for (const [changed, expected] of [
     [{ ...credentials, secretKey: 'battery-staple' }, /refused the request: .*SignatureDoesNotMatch/],
     [{ ...credentials, accessKey: 'nobody' }, /InvalidAccessKeyId/],

@@ -40,7 +40,7 @@ async function world(
   await admin.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.orders TO ${database}`);
   const credentials = { type: 'mysql' as const, ...reach, tls: false, username: database, password, database };
   const sources = { mysql: createMysqlSource(times) };
-  const made = await eventWorld(t, { sources, settings, credentials, ...options });
+  const base = await eventWorld(t, { sources, settings, credentials, ...options });
   const insert = (from: number, to = from) =>
     admin.query(
       `INSERT INTO orders (id, what, rank) SELECT seq, CONCAT('order ', seq), -seq FROM seq_${from}_to_${to}`,
@@ -49,7 +49,7 @@ async function world(
     const [rows] = await admin.query('SELECT id FROM orders WHERE NOT done ORDER BY rank DESC');
     return (rows as { id: string }[]).map(({ id }) => id);
   };
-  return { ...made, admin, credentials, insert, open };
+  return { ...base, admin, credentials, insert, open };
 }
 
 t.test('each row is delivered in the order of the query, marked as done, and then forgotten', async (t) => {

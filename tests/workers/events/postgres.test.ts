@@ -44,11 +44,11 @@ async function world(
     database,
   };
   const sources = { postgres: createPostgresSource(times) };
-  const made = await eventWorld(t, { sources, settings, credentials, ...options });
+  const base = await eventWorld(t, { sources, settings, credentials, ...options });
   const insert = (from: number, to = from) =>
     source.query(`INSERT INTO orders SELECT n, 'order ' || n FROM generate_series($1::bigint, $2) n`, [from, to]);
   const open = async () => (await source.query(`SELECT id FROM orders WHERE NOT done ORDER BY id`)).rows.length;
-  return { ...made, source, credentials, insert, open };
+  return { ...base, source, credentials, insert, open };
 }
 
 t.test('each row is delivered in order, marked as done with its id as a parameter, and then forgotten', async (t) => {
@@ -290,26 +290,26 @@ t.test('the source is not read before it has credentials; a failure to create th
 t.test('an event that could not be marked does not stop a source with corrected settings', async (t) => {
   const { query = '' } = orders;
   const wrong = { ...orders, markDone: 'UPDATE orders SET don = true WHERE id = {{id}}' };
-  const stuck = async () => {
-    const made = await world(t, wrong);
-    const { insert, turn, deliver, counts, state } = made;
+  const failingSource = async () => {
+    const base = await world(t, wrong);
+    const { insert, turn, deliver, counts, state } = base;
     await insert(1, 1_200);
     await turn();
     t.equal((await deliver()).length, 1_000);
     await turn();
     t.match(await counts(), { waiting: 0, marking: 1_000 });
     t.match((await state())?.error, /^Marking as done failed/);
-    return made;
+    return base;
   };
 
-  const marking = await stuck();
+  const marking = await failingSource();
   await marking.pool.query(`UPDATE function_events SET due_at = due_at + interval '5 minutes'`);
   await projectEventSource(marking.pool, marking.id, orders);
   for (let n = 0; n < 5; n++) await marking.turn();
   t.equal(await marking.open(), 200, 'a new marking is tried at once');
   t.match(await marking.counts(), { waiting: 200, marking: 0 });
 
-  const none = await stuck();
+  const none = await failingSource();
   await projectEventSource(none.pool, none.id, { type: 'postgres', source: 'db', query });
   await none.turn();
   t.match(await none.counts(), { waiting: 200, marking: 0 });
@@ -318,7 +318,7 @@ t.test('an event that could not be marked does not stop a source with corrected 
   await none.turn();
   t.match(await none.deliver(), [{ id: 1_201 }]);
 
-  const other = await stuck();
+  const other = await failingSource();
   await projectEventSource(other.pool, other.id, {
     ...orders,
     query: query.replace('NOT done', 'NOT done AND id > 950'),

@@ -20,10 +20,10 @@ async function world(
   t.teardown(() => redis.disconnect());
   const settings = { type: 'redis' as const, source: 'cache', list };
   const credentials = { type: 'redis' as const, host: '127.0.0.1', port, tls: false };
-  const made = await eventWorld(t, { sources: { redis: createRedisSource() }, settings, credentials, ...options });
-  const lists = listsOf(list, made.id);
+  const base = await eventWorld(t, { sources: { redis: createRedisSource() }, settings, credentials, ...options });
+  const lists = listsOf(list, base.id);
   const lengths = async () => ({ list: await redis.llen(list), processing: await redis.llen(lists.processing) });
-  return { ...made, redis, list, lists, lengths, credentials };
+  return { ...base, redis, list, lists, lengths, credentials };
 }
 
 t.test('items are taken from the left end, in order, whatever their bytes', async (t) => {
@@ -122,11 +122,11 @@ t.test('nothing is taken for a function that is being deleted or has another tri
   const { events: _, ...spec } = resource.spec;
   const { metadata } = resource;
   const deleted = { ...metadata, deletionTimestamp: new Date().toISOString(), finalizers: ['test'] };
-  for (const gone of [
+  for (const missingStatus of [
     { ...resource, spec },
     { ...resource, metadata: deleted },
   ]) {
-    kube.seed(gone);
+    kube.seed(missingStatus);
     t.ok(((await turn()) ?? 0) > 500, 'until its controller has done so');
     t.same(await lengths(), { list: 1, processing: 0 });
   }

@@ -95,7 +95,7 @@ t.test('a webhook’s commit is not built again, and a commit that it overtook i
   await poll();
   t.equal((await app.history()).length, 2);
   t.match(await state(), { commit: pushed });
-  const seen = server.push({ 'a.txt': '3' });
+  const polledCommit = server.push({ 'a.txt': '3' });
   const newer = 'f'.repeat(40);
   server.answer = (request) => {
     server.answer = undefined;
@@ -105,12 +105,12 @@ t.test('a webhook’s commit is not built again, and a commit that it overtook i
   await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '1 minute'`);
   await poll();
   const history = await app.history();
-  t.match(history[0], { trigger: 'webhook', commit: newer }, `${seen} is older than the webhook’s commit`);
+  t.match(history[0], { trigger: 'webhook', commit: newer }, `${polledCommit} is older than the webhook’s commit`);
 });
 
 t.test('a webhook’s commit that did not stay is not built by the poll', async (t) => {
   const { app, pool, server, use, poll } = await world(t);
-  const good = server.push({ 'a.txt': '1' });
+  const goodCommit = server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
   await poll();
   const [first] = await app.history();
@@ -133,14 +133,14 @@ t.test('a webhook’s commit that did not stay is not built by the poll', async 
   const cancelled = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '3' }) });
   await cancelDeployment(pool, cancelled.id, 'ada@svc.test');
   await polled();
-  const bad = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '4' }) });
-  await failDeployment(pool, bad.id, 'no', { applied: true, autoRollback: true });
-  t.match(await app.history(), [{ trigger: 'rollback', commit: good }, { state: 'failed' }]);
+  const failedDeployment = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '4' }) });
+  await failDeployment(pool, failedDeployment.id, 'no', { applied: true, autoRollback: true });
+  t.match(await app.history(), [{ trigger: 'rollback', commit: goodCommit }, { state: 'failed' }]);
   await polled();
 
-  server.reset(good);
+  server.reset(goodCommit);
   await poll();
-  t.match((await app.history())[0], { trigger: 'git', commit: good }, 'a branch that was reset is built');
+  t.match((await app.history())[0], { trigger: 'git', commit: goodCommit }, 'a branch that was reset is built');
 });
 
 t.test('a token is sent only to its server', async (t) => {

@@ -34,11 +34,11 @@ export async function serveApps(t: Test, kube: FakeKube, { review }: { review?: 
     const kind = served[`${group}/${plural}`];
     if (matched === undefined || !kind) throw new KubeError(404, 'NotFound', `nothing at ${url.pathname}`);
     if (name === undefined && url.searchParams.get('watch') === 'true') {
-      const gone = new AbortController();
-      response.on('close', () => gone.abort());
+      const disconnected = new AbortController();
+      response.on('close', () => disconnected.abort());
       response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
       const resourceVersion = url.searchParams.get('resourceVersion') ?? '0';
-      for await (const event of kube.watch<App>(kinds.App, { resourceVersion }, gone.signal)) {
+      for await (const event of kube.watch<App>(kinds.App, { resourceVersion }, disconnected.signal)) {
         response.write(`${JSON.stringify(event)}\n`);
       }
       return undefined;

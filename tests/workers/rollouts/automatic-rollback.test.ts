@@ -139,16 +139,16 @@ t.test('a rollback runs in the earlier environment, and does not change the sett
   const { kube, app, change, deploy, newest, settle } = await world(t);
   await change({ env: [{ name: 'A', value: 'good' }] });
   await deploy('r/api:1');
-  const good = (await app.object()).spec.release?.envSecret;
+  const goodSecret = (await app.object()).spec.release?.envSecret;
   await change({ env: [{ name: 'A', value: 'bad' }], port: 9000 });
   await deploy('r/api:1', 'failed');
   await settle((await newest())?.id, 'available');
   const { spec } = await app.object();
-  t.match(spec, { port: 9000, env: [{ name: 'A', value: 'bad' }], release: { generation: 3, envSecret: good } });
+  t.match(spec, { port: 9000, env: [{ name: 'A', value: 'bad' }], release: { generation: 3, envSecret: goodSecret } });
   t.match(await newest(), { state: 'succeeded', current: true });
 
   await deploy('r/api:2', 'failed');
-  await kube.delete({ ...kinds.Secret, namespace, name: good ?? '' });
+  await kube.delete({ ...kinds.Secret, namespace, name: goodSecret ?? '' });
   await settle((await newest())?.id, 'available');
   t.match(await newest(), { state: 'succeeded' }, 'without it, with the current environment');
 });
@@ -179,9 +179,9 @@ t.test('a rollback with the configuration writes it with the release, killed at 
   t.notHas(spec, 'cpu');
   t.match(await newest(), { state: 'succeeded', restores: 'config' });
 
-  const again = await back(1, 'config');
+  const secondRollback = await back(1, 'config');
   await kube.delete({ ...kinds.Secret, namespace, name: envSecret ?? '' });
-  await step(again);
+  await step(secondRollback);
   t.match(await newest(), { state: 'failed', reason: /configuration of revision 1 was deleted/ });
   t.equal(kube.all<Secret>(kinds.Secret).length, 0, 'no replacement was created');
 });

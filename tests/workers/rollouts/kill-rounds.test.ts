@@ -174,8 +174,8 @@ async function deploy({ baseUrl }: World, target: Target, image: string): Promis
 
 /** Several deployments of several apps at once; resolves when each is accepted. */
 async function deploySome(on: World, random: Random, round: number): Promise<void> {
-  const chosen = on.targets.filter(() => random.chance(0.5));
-  const from = chosen.length > 0 ? chosen : [random.pick(on.targets)];
+  const victims = on.targets.filter(() => random.chance(0.5));
+  const from = victims.length > 0 ? victims : [random.pick(on.targets)];
   await Promise.all(from.map((target, index) => deploy(on, target, `r/${target.name}:${round}-${index}`)));
 }
 

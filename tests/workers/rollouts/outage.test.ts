@@ -15,9 +15,9 @@ t.test('Redis goes down, returns empty, and no accepted deployment is lost', asy
   await app.accept('r/api:1');
   t.match(await untilEnded(app), [{ state: 'succeeded' }]);
 
-  const away = workers.logged('redis does not answer');
+  const redisDown = workers.logged('redis does not answer');
   redis.stop();
-  await away;
+  await redisDown;
   await app.accept('r/api:2');
   await wait(outageSeconds * 1000);
   const back = workers.logged('redis answers again');
@@ -45,9 +45,9 @@ t.test('SIGTERM drains, whether Redis is up or not', async (t) => {
 
   const second = startWorkers();
   await second.logged('process started');
-  const away = second.logged('redis does not answer');
+  const redisDown = second.logged('redis does not answer');
   redis.stop();
-  await away;
+  await redisDown;
   second.child.kill('SIGTERM');
   t.equal(await second.ended, 0);
 });

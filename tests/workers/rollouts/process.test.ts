@@ -144,23 +144,23 @@ t.test('a deployment is cancelled when its App is deleted, being deleted or a di
     await kube.delete(ref);
     return ref;
   };
-  const going = await testApp(pool, kube, 'going');
-  const goingId = await going.accept('r/going:1');
+  const deletedApp = await testApp(pool, kube, 'going');
+  const goingId = await deletedApp.accept('r/going:1');
   const ref = await remove('going');
   t.equal(await step(goingId), 'done');
-  t.match(await going.history(), [{ state: 'cancelled', reason: 'The app was deleted.' }]);
-  t.equal((await going.object()).spec.release, undefined);
+  t.match(await deletedApp.history(), [{ state: 'cancelled', reason: 'The app was deleted.' }]);
+  t.equal((await deletedApp.object()).spec.release, undefined);
 
-  const goneId = await going.accept('r/going:2');
+  const goneId = await deletedApp.accept('r/going:2');
   await kube.mergePatch(ref, { metadata: { finalizers: null } });
   t.equal(await step(goneId), 'done');
-  t.match(await going.history(), [{ state: 'cancelled' }, {}]);
+  t.match(await deletedApp.history(), [{ state: 'cancelled' }, {}]);
 
-  const laterId = await going.accept('r/going:3');
+  const laterId = await deletedApp.accept('r/going:3');
   kube.seed(appObject('going', newId()));
   t.equal(await step(laterId), 'done');
-  t.match(await going.history(), [{ state: 'cancelled' }, {}, {}]);
-  t.equal((await going.object()).spec.release, undefined, 'the new App of this name is not changed');
+  t.match(await deletedApp.history(), [{ state: 'cancelled' }, {}, {}]);
+  t.equal((await deletedApp.object()).spec.release, undefined, 'the new App of this name is not changed');
 
   const late = await testApp(pool, kube, 'late');
   const lateId = await late.accept('r/late:1');
@@ -207,17 +207,17 @@ t.test('a deadline passes', async (t) => {
   t.match(await app.history(), [{ state: 'failed', reason: /did not start within 10 minutes/ }]);
   t.equal(replaces(), 0);
 
-  const stuck = await app.accept('r/api:2');
-  await step(stuck);
+  const stuckDeployment = await app.accept('r/api:2');
+  await step(stuckDeployment);
   await age(9);
-  t.match(await step(stuck), { again: Date });
+  t.match(await step(stuckDeployment), { again: Date });
   await age(1.1);
   kube.intercept = () => {
     throw new Error('connection refused');
   };
-  await t.rejects(step(stuck), /connection refused/, 'check first');
+  await t.rejects(step(stuckDeployment), /connection refused/, 'check first');
   kube.intercept = undefined;
-  t.equal(await step(stuck), 'done');
+  t.equal(await step(stuckDeployment), 'done');
   t.match((await app.history())[0], { state: 'failed', reason: /did not become ready within 10 minutes/ });
 
   const late = await app.accept('r/api:3');

@@ -22,7 +22,7 @@ const seeds = Math.floor(50 * soakFactor());
  */
 t.test('accepting, cancelling, failing and rolling back, in any order and cut off at any step', async (t) => {
   const { pool } = await testDatabase(t);
-  const seen = { returned: 0, cancelled: 0, superseded: 0, killed: 0, nested: 0 };
+  const counts = { returned: 0, cancelled: 0, superseded: 0, killed: 0, nested: 0 };
 
   const simulate = async (seed: number) => {
     const random = seededRandom(seed);
@@ -34,7 +34,7 @@ t.test('accepting, cancelling, failing and rolling back, in any order and cut of
       kube,
       failpoint() {
         if (settling || !random.chance(0.08)) return;
-        seen.killed += 1;
+        counts.killed += 1;
         throw new Error('killed');
       },
     });
@@ -85,7 +85,7 @@ t.test('accepting, cancelling, failing and rolling back, in any order and cut of
     kube.intercept = async ({ verb, kind }) => {
       if (settling || verb !== 'replace' || kind !== kinds.App.kind || depth > 1 || !random.chance(0.3)) return;
       depth += 1;
-      seen.nested += 1;
+      counts.nested += 1;
       for (let more = random.between(1, 3); more > 0; more--) await act();
       depth -= 1;
     };
@@ -115,14 +115,15 @@ t.test('accepting, cancelling, failing and rolling back, in any order and cut of
       await step();
     }
     const history = await check(`seed ${seed}, at the end`);
-    const good = history.find(({ current }) => current);
+    const currentDeployment = history.find(({ current }) => current);
     const { release } = (await app.object()).spec;
-    if (good) t.equal(release?.deploymentId, good.id, `seed ${seed}: the app runs the newest that succeeded`);
-    seen.returned += history.filter(({ automatic }) => automatic).length;
-    seen.cancelled += history.filter(({ state }) => state === 'cancelled').length;
-    seen.superseded += history.filter(({ state }) => state === 'superseded').length;
+    if (currentDeployment)
+      t.equal(release?.deploymentId, currentDeployment.id, `seed ${seed}: the app runs the newest that succeeded`);
+    counts.returned += history.filter(({ automatic }) => automatic).length;
+    counts.cancelled += history.filter(({ state }) => state === 'cancelled').length;
+    counts.superseded += history.filter(({ state }) => state === 'superseded').length;
   };
 
   for (let seed = 1; seed <= seeds; seed++) await simulate(seed);
-  for (const [what, times] of Object.entries(seen)) t.ok(times > 10, `${what}: ${times}`);
+  for (const [what, times] of Object.entries(counts)) t.ok(times > 10, `${what}: ${times}`);
 });

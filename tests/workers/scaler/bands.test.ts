@@ -28,13 +28,13 @@ t.test('the bands: low 1, moderate 2 to 5, high up to 10', (t) => {
 });
 
 t.test('the desired replicas', (t) => {
-  const quiet = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000, limits };
+  const idleFunction = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000, limits };
   const withMinimum = { ...limits, minReplicas: 2 };
   const events = { backlog: 0, peak: 0, quietMs: 60_000 };
   const busy = { ...events, backlog: 150, peak: 150, quietMs: 0 };
   const only = { idleMs: Infinity, events };
   const single = { ...limits, concurrency: 1 };
-  const table: [title: string, load: Partial<typeof quiet> | Record<string, unknown>, wanted: number][] = [
+  const table: [title: string, load: Partial<typeof idleFunction> | Record<string, unknown>, wanted: number][] = [
     ['zero is never raised, whatever waits', { replicas: 0, inflight: 50, peak: 50, idleMs: 0 }, 0],
     ['one stays before the time-out', { idleMs: 299_999 }, 1],
     ['idle for the time-out goes to zero', { idleMs: 300_000 }, 0],
@@ -76,6 +76,6 @@ t.test('the desired replicas', (t) => {
     ['requests keep what events let go', { idleMs: 1_000, events }, 1],
     ['events keep what requests let go', { idleMs: 300_000, events: { ...busy, backlog: 1, quietMs: 60_000 } }, 1],
   ];
-  for (const [title, load, expected] of table) t.equal(desiredReplicas({ ...quiet, ...load }), expected, title);
+  for (const [title, load, expected] of table) t.equal(desiredReplicas({ ...idleFunction, ...load }), expected, title);
   t.end();
 });

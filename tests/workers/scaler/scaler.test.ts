@@ -39,33 +39,37 @@ t.test('traffic is known only when every live interceptor reported it within ten
       return answer === undefined ? Promise.reject(new Error('refused')) : Promise.resolve(answer);
     },
   });
-  const look = async (...pods: Stored<Pod>[]) => {
+  const reconcileWith = async (...pods: Stored<Pod>[]) => {
     await reports.refresh(pods);
     return reports.traffic(functionId);
   };
   const [one, two] = [interceptor('one'), interceptor('two')];
-  t.same(await look(), { inflight: 0, idleMs: undefined }, 'there is no interceptor');
-  t.same(await look(one, two), { inflight: 3, idleMs: 0 });
+  t.same(await reconcileWith(), { inflight: 0, idleMs: undefined }, 'there is no interceptor');
+  t.same(await reconcileWith(one, two), { inflight: 3, idleMs: 0 });
   answers.set('one', report([traffic(0, 8_000)])).set('two', report([traffic(0, 5_000)]));
-  t.same(await look(one, two), { inflight: 0, idleMs: 5_000 });
+  t.same(await reconcileWith(one, two), { inflight: 0, idleMs: 5_000 });
   answers.delete('two');
   await clock.advance(10_000);
-  t.same(await look(one, two), { inflight: 0, idleMs: 5_000 });
+  t.same(await reconcileWith(one, two), { inflight: 0, idleMs: 5_000 });
   await clock.advance(1);
-  t.same(await look(one, two), { inflight: 0, idleMs: undefined }, 'too old');
-  t.same(await look(one), { inflight: 0, idleMs: 8_000 }, 'the interceptor was deleted');
+  t.same(await reconcileWith(one, two), { inflight: 0, idleMs: undefined }, 'too old');
+  t.same(await reconcileWith(one), { inflight: 0, idleMs: 8_000 }, 'the interceptor was deleted');
   t.same(
-    await look(one, interceptor('new', {})),
+    await reconcileWith(one, interceptor('new', {})),
     { inflight: 0, idleMs: 8_000 },
     'an interceptor without an address serves no requests',
   );
-  const going = interceptor('two');
-  going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-  t.equal((await look(one, going)).idleMs, undefined, 'an interceptor that drains still counts');
+  const terminatingInterceptor = interceptor('two');
+  terminatingInterceptor.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  t.equal(
+    (await reconcileWith(one, terminatingInterceptor)).idleMs,
+    undefined,
+    'an interceptor that drains still counts',
+  );
   answers.set('two', report([]));
-  t.equal((await look(one, two)).idleMs, undefined, 'it does not know the function');
+  t.equal((await reconcileWith(one, two)).idleMs, undefined, 'it does not know the function');
   answers.set('two', { nonsense: true });
-  t.equal((await look(one, interceptor('two'))).idleMs, undefined);
+  t.equal((await reconcileWith(one, interceptor('two'))).idleMs, undefined);
 });
 
 t.test('a write carries the version that was read, and a lost race is not a fault', async (t) => {

@@ -63,22 +63,22 @@ function createSimulation(seed: number) {
   // The Deployment and its pods.
   let version = 1;
   let replicas = 0;
-  let made = 0;
+  let podCount = 0;
   const running: SimulatedPod[] = [];
   const byAddress = new Map<string, SimulatedPod>();
-  const tell = (act: (interceptor: ReturnType<typeof interceptorOf>) => void) => {
+  const onEveryInterceptor = (act: (interceptor: ReturnType<typeof interceptorOf>) => void) => {
     for (const interceptor of interceptors) {
       background(clock.sleep(between(0, 1_000)).then(() => act(interceptor)));
     }
   };
   const startPod = async () => {
-    const uid = `pod-${made++}`;
-    const pod = { uid, address: `10.0.0.${made}`, listening: false, closesAt: Infinity, killedAt: Infinity };
+    const uid = `pod-${podCount++}`;
+    const pod = { uid, address: `10.0.0.${podCount}`, listening: false, closesAt: Infinity, killedAt: Infinity };
     running.push(pod);
     byAddress.set(pod.address, pod);
     await clock.sleep(between(500, 1_500));
     if (pod.closesAt !== Infinity) return;
-    tell(({ pods }) => {
+    onEveryInterceptor(({ pods }) => {
       // A watch never shows an older state after a newer one.
       if (pod.closesAt === Infinity) pods.put(helloPod(uid, 8080, { podIP: pod.address, phase: 'Running' }));
     });
@@ -88,7 +88,7 @@ function createSimulation(seed: number) {
   const stopPod = (pod: SimulatedPod) => {
     pod.closesAt = clock.monotonic() + preStopMs;
     pod.killedAt = clock.monotonic() + graceMs;
-    tell(({ pods }) => pods.remove(pod.uid));
+    onEveryInterceptor(({ pods }) => pods.remove(pod.uid));
   };
   const write = (scale: Scale, wanted: number): Promise<void> => {
     if (scale.resourceVersion !== String(version)) return Promise.reject(new KubeError(409, 'Conflict', 'changed'));
@@ -178,7 +178,7 @@ function createSimulation(seed: number) {
     spec: { replicas },
     metadata: { ...resource.metadata, resourceVersion: String(version) },
   });
-  let seen = deployment();
+  let observed = deployment();
   const scaler = createScaler({
     ...noEvents,
     kube: {
@@ -202,9 +202,9 @@ function createSimulation(seed: number) {
     // The informer's view, which sometimes lags.
     deployments: {
       list: () => {
-        const view = seen;
-        seen = deployment();
-        return chance() < 0.2 ? [view] : [seen];
+        const view = observed;
+        observed = deployment();
+        return chance() < 0.2 ? [view] : [observed];
       },
     },
     interceptors: { list: () => interceptors.map(({ uid }) => helloPod(uid, 8080, { podIP: uid, phase: 'Running' })) },

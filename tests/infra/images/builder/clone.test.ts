@@ -185,17 +185,17 @@ t.test('a folder image is stored under the name of a built image, and under no o
     };
     return { wanted, result };
   };
-  const made = await (await make()).result();
-  t.match(made, { image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
-  t.match(await store.find(`localhost:5000/builds/shop-prod/api@${made.digest}`), {
+  const image = await (await make()).result();
+  t.match(image, { image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
+  t.match(await store.find(`localhost:5000/builds/shop-prod/api@${image.digest}`), {
     entrypoint: ['tini', '--', 'sh', '-c', 'exec node x.js'],
   });
   await t.rejects((await make({ image: 'localhost:5000/svc/platform:1' })).result(), { message: /refused the image/ });
   t.equal(await store.find('localhost:5000/svc/platform:1'), undefined);
 
-  const away = await make({ path: 'link' });
-  symlinkSync('/etc', join(away.wanted.workspace, 'source/link'));
-  await t.rejects(away.result(), { name: 'BuildFailure', message: /is outside the repository/ });
+  const outsideLink = await make({ path: 'link' });
+  symlinkSync('/etc', join(outsideLink.wanted.workspace, 'source/link'));
+  await t.rejects(outsideLink.result(), { name: 'BuildFailure', message: /is outside the repository/ });
   await t.rejects((await make({ path: 'none' })).result(), { message: /has no folder none/ });
   const large = await make();
   writeFileSync(join(large.wanted.workspace, 'source/large'), Buffer.alloc(300_000));

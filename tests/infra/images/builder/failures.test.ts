@@ -99,15 +99,15 @@ t.test('a Dockerfile gets the registries that it declares as arguments', (t) => 
     PIP_INDEX_URL: 'http://pypi.test/simple',
     PIP_TRUSTED_HOST: 'h',
   };
-  const given = (file: string, variables: Record<string, string> = env) =>
+  const argumentsFor = (file: string, variables: Record<string, string> = env) =>
     registryArguments(join(folder, file), variables);
-  t.same(given('none'), []);
-  t.same(given('some'), [
+  t.same(argumentsFor('none'), []);
+  t.same(argumentsFor('some'), [
     '--build-arg',
     'npm_config_registry=https://npm.test/',
     '--build-arg',
     'PIP_INDEX_URL=http://pypi.test/simple',
   ]);
-  t.same(given('some', {}), []);
+  t.same(argumentsFor('some', {}), []);
   t.end();
 });

@@ -36,10 +36,10 @@ t.test('every acknowledged write survives kill -9, and no other does', async (t)
       const { metadata } = await kube.create(configMap(name));
       answered.set(name, metadata.resourceVersion);
       if (index % 3 === 2) {
-        const gone = `w${id}-${index - 1}`;
-        deleted.add(gone);
-        await kube.delete({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name: gone });
-        answered.delete(gone);
+        const previousName = `w${id}-${index - 1}`;
+        deleted.add(previousName);
+        await kube.delete({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name: previousName });
+        answered.delete(previousName);
       }
       if (answered.size > 100) child.kill('SIGKILL');
     }
@@ -102,7 +102,7 @@ t.test('a namespace that was being emptied when the server ended is emptied by t
   const second = await startApi(t, { dataDir: first.dataDir });
   t.match(await second.kube.get(kinds.ConfigMap, 'held', 'going'), { metadata: { deletionTimestamp: String } });
   const { resourceVersion } = await second.kube.list(kinds.Namespace);
-  const gone = (async () => {
+  const deletion = (async () => {
     const stop = AbortSignal.timeout(10_000);
     for await (const { type, object } of second.kube.watch(kinds.Namespace, { resourceVersion }, stop)) {
       if (type === 'DELETED') return object.metadata.name;
@@ -110,7 +110,7 @@ t.test('a namespace that was being emptied when the server ended is emptied by t
     return undefined;
   })();
   await second.kube.mergePatch(held, { metadata: { finalizers: null } });
-  t.equal(await gone, 'going');
+  t.equal(await deletion, 'going');
   t.equal(await second.kube.get(kinds.Namespace, 'going'), undefined);
   await second.kube.create(namespace);
   t.equal(
@@ -136,12 +136,12 @@ t.test('a namespace with only its deletion written is emptied after the next sta
 
   const second = await startApi(t, { dataDir: first.dataDir });
   const stop = AbortSignal.timeout(10_000);
-  const gone = async () => {
+  const waitUntilGone = async () => {
     const listed = await second.kube.list(kinds.Namespace);
     if (!listed.items.some(({ metadata }) => metadata.name === 'cut')) return;
     for await (const { type } of second.kube.watch(kinds.Namespace, listed, stop)) if (type === 'DELETED') return;
   };
-  await gone();
+  await waitUntilGone();
   t.equal(await second.kube.get(kinds.Namespace, 'cut'), undefined);
 });
 

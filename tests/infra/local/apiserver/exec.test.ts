@@ -59,7 +59,7 @@ t.test('running a command needs the verb create, even by GET', async (t) => {
 
 t.test('the command ends when its client disconnects', async (t) => {
   let ended: (() => void) | undefined;
-  const gone = new Promise<void>((resolve) => (ended = resolve));
+  const commandEnd = new Promise<void>((resolve) => (ended = resolve));
   const { open } = await start(t, async (pod, options, { stdout, stderr }, signal) => {
     t.match(pod, { kind: 'Pod', metadata: { name: 'web' } });
     t.same(options, { container: 'main', command: ['echo', 'hello'] });
@@ -74,5 +74,5 @@ t.test('the command ends when its client disconnects', async (t) => {
   const [message] = (await once(socket, 'message')) as [Buffer];
   t.equal(message.toString(), '\u0001begun');
   socket.terminate();
-  await gone;
+  await commandEnd;
 });

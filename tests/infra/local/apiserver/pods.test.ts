@@ -24,9 +24,9 @@ t.test('a pod on a node stays until the node reports its end', async (t) => {
   const created = await kube.create(pod('web', { terminationGracePeriodSeconds: 20 }));
   await kube.replace<Pod>({ ...created, spec: { ...created.spec, nodeName: 'local' } });
   t.equal(await kube.delete(ref('web')), true);
-  const going = await kube.get<Pod>(kinds.Pod, 'web', 'default');
-  t.equal(going?.metadata.deletionGracePeriodSeconds, 20);
-  const ahead = Date.parse(going?.metadata.deletionTimestamp ?? '') - Date.now();
+  const terminating = await kube.get<Pod>(kinds.Pod, 'web', 'default');
+  t.equal(terminating?.metadata.deletionGracePeriodSeconds, 20);
+  const ahead = Date.parse(terminating?.metadata.deletionTimestamp ?? '') - Date.now();
   t.ok(ahead > 10_000 && ahead <= 21_000, 'its deadline');
   t.equal(await kube.delete(ref('web'), { gracePeriodSeconds: 5 }), true);
   t.equal(
@@ -118,7 +118,7 @@ t.test('a log is the response of the node', async (t) => {
 
 t.test('a followed log ends when its client disconnects', async (t) => {
   let ended: (() => void) | undefined;
-  const gone = new Promise<void>((resolve) => (ended = resolve));
+  const streamEnd = new Promise<void>((resolve) => (ended = resolve));
   const { kube, server, adminToken } = await startApi(t, {
     logs: async (_pod, _options, signal) =>
       (async function* () {
@@ -139,7 +139,7 @@ t.test('a followed log ends when its client disconnects', async (t) => {
     t.equal(String(chunk), 'begun\n');
     break;
   }
-  await gone;
+  await streamEnd;
 });
 
 t.test('a quota counts the existing objects; a LimitRange fills in missing values', async (t) => {

@@ -20,16 +20,16 @@ async function events(
   count: number,
 ): Promise<WatchEvent<KubeObject>[]> {
   const stop = new AbortController();
-  const seen: WatchEvent<KubeObject>[] = [];
+  const received: WatchEvent<KubeObject>[] = [];
   try {
     for await (const event of kube.watch(kinds.ConfigMap, selection, stop.signal)) {
-      seen.push(event);
-      if (seen.length === count) stop.abort(new Error('enough'));
+      received.push(event);
+      if (received.length === count) stop.abort(new Error('enough'));
     }
   } catch (error) {
     if (!stop.signal.aborted) throw error;
   }
-  return seen;
+  return received;
 }
 
 const summary = ({ type, object }: WatchEvent<KubeObject>) => `${type} ${object.metadata.name}`;
@@ -43,14 +43,14 @@ t.test('a watch sends the changes since a version, in order, and continues', asy
   await label(kube, 'a', 'x');
   await kube.delete(ref('b'));
   await kube.create(configMap('b'));
-  const seen = await watched;
-  t.same(seen.map(summary), ['ADDED a', 'ADDED b', 'MODIFIED a', 'DELETED b', 'ADDED b']);
-  const versions = seen.map(({ object }) => Number(object.metadata.resourceVersion));
+  const received = await watched;
+  t.same(received.map(summary), ['ADDED a', 'ADDED b', 'MODIFIED a', 'DELETED b', 'ADDED b']);
+  const versions = received.map(({ object }) => Number(object.metadata.resourceVersion));
   t.same(
     versions,
     versions.toSorted((a, b) => a - b),
   );
-  const middle = seen[2]?.object.metadata.resourceVersion ?? '';
+  const middle = received[2]?.object.metadata.resourceVersion ?? '';
   const rest = await events(kube, { namespace: 'default', resourceVersion: middle }, 2);
   t.same(rest.map(summary), ['DELETED b', 'ADDED b'], 'nothing twice');
 });
@@ -65,17 +65,17 @@ t.test('an object enters and leaves a watch with its selector', async (t) => {
   const left = await label(kube, 'a', 'y');
   await label(kube, 'a', 'x');
   await kube.delete(ref('a'), { preconditions: { uid: created.metadata.uid } });
-  const seen = await watched;
-  t.same(seen.map(summary), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']);
-  t.match(seen[2]?.object, { metadata: { labels: { app: 'x' }, resourceVersion: left.metadata.resourceVersion } });
+  const received = await watched;
+  t.same(received.map(summary), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']);
+  t.match(received[2]?.object, { metadata: { labels: { app: 'x' }, resourceVersion: left.metadata.resourceVersion } });
 });
 
 t.test('without a version a watch begins with the current objects', async (t) => {
   const { kube } = await startApi(t);
   await kube.create(configMap('a', { app: 'x' }));
   await kube.create(configMap('b'));
-  const seen = await events(kube, { labelSelector: 'app=x', resourceVersion: '0' }, 1);
-  t.same(seen.map(summary), ['ADDED a']);
+  const received = await events(kube, { labelSelector: 'app=x', resourceVersion: '0' }, 1);
+  t.same(received.map(summary), ['ADDED a']);
 });
 
 t.test('an expired version is refused, and so is a future one', async (t) => {

@@ -117,11 +117,11 @@ t.test('with the strategy Recreate, all old pods are gone before a new one is cr
   await kube.replace({ ...stored, spec: { ...stored.spec, template: template(labels, '2') } });
   await until('all was looked at', () => {
     const [now] = all<Deployment>(kinds.Deployment);
-    const seen = [...all<ReplicaSet>(kinds.ReplicaSet), ...(now ? [now] : [])].every(
+    const allObserved = [...all<ReplicaSet>(kinds.ReplicaSet), ...(now ? [now] : [])].every(
       ({ metadata, status }) => status?.observedGeneration === metadata.generation,
     );
-    const going = all<Pod>(kinds.Pod).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-    return seen && now?.metadata.generation === 2 && going.length === 2 && 'yes';
+    const terminatingPods = all<Pod>(kinds.Pod).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    return allObserved && now?.metadata.generation === 2 && terminatingPods.length === 2 && 'yes';
   });
   for (const { metadata } of all(kinds.Pod)) {
     await kube.mergePatch(
@@ -133,7 +133,7 @@ t.test('with the strategy Recreate, all old pods are gone before a new one is cr
     const pods = all<Pod>(kinds.Pod);
     return pods.length === 2 && pods.every((pod) => imageOf(pod) === 'app:2') && 'yes';
   });
-  t.ok(images.length > 0 && images.every((seen) => !seen.has('app:1')), 'never both');
+  t.ok(images.length > 0 && images.every((names) => !names.has('app:1')), 'never both');
 });
 
 t.test('a ReplicaSet replaces pods that end or are deleted, and scales down unready ones first', async (t) => {

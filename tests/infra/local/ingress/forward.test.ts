@@ -39,7 +39,7 @@ t.test('the X-Forwarded headers are set by the ingress, not by the client', asyn
       'Tls-Client-Cert-Info',
     ].map((name) => [`X-Forwarded-${name}`, 'forged']),
   );
-  const seen = {
+  const headersAtApp = {
     'x-forwarded-for': '127.0.0.1',
     'x-forwarded-host': appHost,
     'x-forwarded-port': '80',
@@ -49,11 +49,11 @@ t.test('the X-Forwarded headers are set by the ingress, not by the client', asyn
   };
   const about = (headers: Record<string, string>) =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => /^x-(forwarded|real)/.test(name)));
-  t.same(about(seenBy(await world.ask()).headers), seen);
+  t.same(about(seenBy(await world.ask()).headers), headersAtApp);
   const spoofed = await world.ask({
     headers: { ...claims, 'X-Real-IP': 'forged', 'x-forwarded-for': ['1.2.3.4', '::1'] },
   });
-  t.same(about(seenBy(spoofed).headers), seen);
+  t.same(about(seenBy(spoofed).headers), headersAtApp);
   t.equal(seenBy(await world.ask({ host: `${appHost}:8080` })).headers['x-forwarded-port'], '8080');
 
   await t.test('the X-Forwarded headers of a trusted proxy are kept', async (t) => {
@@ -342,8 +342,8 @@ t.test('a request that a pod refuses is sent once to another, complete', async (
     else response.end(body);
   };
   const world = await openApp(t, (request, response) => void take(request, response));
-  const gone = await freePort();
-  await world.put(sliceOf('api', namespace, gone));
+  const closedPort = await freePort();
+  await world.put(sliceOf('api', namespace, closedPort));
   const sent = Array.from({ length: 6 }, (_, index) => `body ${index}`);
   for (const body of sent) t.match(await world.ask({ method: 'POST', body }), { status: 200, body });
   t.same(bodies, sent);

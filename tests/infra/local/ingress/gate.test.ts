@@ -79,9 +79,9 @@ t.test("the checker gets the fields that it needs, and the app gets the checker'
     'x-forwarded-port': ['80'],
     'x-forwarded-uri': ['/x/%2Fy?z=1'],
   });
-  const seen = seenBy(reply);
-  t.equal(seen.body, 'content');
-  t.match(seen.headers, {
+  const headersAtApp = seenBy(reply);
+  t.equal(headersAtApp.body, 'content');
+  t.match(headersAtApp.headers, {
     'x-svc-key-prefix': 'abcdefgh',
     ratelimit: '"rate";r=1',
     cookie: 'a=b',

@@ -52,12 +52,12 @@ t.test('the threaded ingress follows the API server, and does not wait for its o
     spec: { selector: { app: 'api' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
   };
   for (const object of [service, ...appObjects()]) await kube.create(object);
-  const known = async () => {
+  const routeExists = async () => {
     const { statusCode, body } = await request(`http://127.0.0.1:${port}`, { headers: { host: appHost } });
     await body.dump();
     return statusCode === 503;
   };
-  while (!(await known())) await systemClock.sleep(20);
+  while (!(await routeExists())) await systemClock.sleep(20);
   t.equal(askWhileBlocked(port), '503 no available server', 'what was written since is served');
 
   await ingress.stop();

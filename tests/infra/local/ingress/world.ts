@@ -90,9 +90,11 @@ export function sliceOf(
 }
 
 function kindOf(object: KubeObject): ResourceKind {
-  const found = Object.values(kinds).find((kind) => kind.kind === object.kind && kind.apiVersion === object.apiVersion);
-  if (!found) throw new Error(`no kind ${object.kind}`);
-  return found;
+  const kindOfObject = Object.values(kinds).find(
+    (kind) => kind.kind === object.kind && kind.apiVersion === object.apiVersion,
+  );
+  if (!kindOfObject) throw new Error(`no kind ${object.kind}`);
+  return kindOfObject;
 }
 
 /** An ingress over objects in memory, with pods that are servers of the test. */
@@ -118,16 +120,16 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
   });
 
   /** Resolves once the ingress has applied the change. */
-  const seen = (kind: ResourceKind, known: (objects: Stored<KubeObject>[]) => boolean) =>
+  const waitForObjects = (kind: ResourceKind, known: (objects: Stored<KubeObject>[]) => boolean) =>
     new Promise<void>((resolve) => {
       const informer = informers.of(kind);
-      const look = () => {
+      const check = () => {
         if (!known(informer.list())) return;
         end();
         resolve();
       };
-      const end = informer.onChange(look);
-      look();
+      const end = informer.onChange(check);
+      check();
     });
   const put = async (...objects: KubeObject[]) => {
     for (const object of objects) {
@@ -137,14 +139,14 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
       const { metadata: written } = live
         ? await kube.replace({ ...object, metadata } as Stored<KubeObject>)
         : await kube.create(object);
-      await seen(kindOf(object), (list) =>
+      await waitForObjects(kindOf(object), (list) =>
         list.some((each) => each.metadata.resourceVersion === written.resourceVersion),
       );
     }
   };
   const remove = async ({ apiVersion, kind, metadata: { name, namespace: home } }: KubeObject) => {
     await kube.delete({ apiVersion, kind, name, ...(home !== undefined && { namespace: home }) });
-    await seen(kindOf({ apiVersion, kind, metadata: { name } }), (list) =>
+    await waitForObjects(kindOf({ apiVersion, kind, metadata: { name } }), (list) =>
       list.every(({ metadata }) => metadata.name !== name || metadata.namespace !== home),
     );
   };

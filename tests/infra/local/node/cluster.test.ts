@@ -95,8 +95,8 @@ async function startCluster(t: Test, folder = ownFolder(t)): Promise<Cluster & {
     async until(what, look) {
       const end = performance.now() + 30_000;
       for (;;) {
-        const found = await look();
-        if (found !== undefined && found !== false) return found;
+        const result = await look();
+        if (result !== undefined && result !== false) return result;
         if (performance.now() > end) throw new Error(`it never came to that: ${what}`);
         await systemClock.sleep(20);
       }

@@ -62,10 +62,10 @@ const pod: NodePod = {
 };
 
 t.test('a pod gets its own ports, and keeps them while they are free', async (t) => {
-  const taken = createServer().listen(await freePort());
-  await once(taken, 'listening');
-  t.teardown(() => taken.close());
-  const first = (taken.address() as { port: number }).port;
+  const blocker = createServer().listen(await freePort());
+  await once(blocker, 'listening');
+  t.teardown(() => blocker.close());
+  const first = (blocker.address() as { port: number }).port;
   const range = { first, last: first + 20 };
   const bound = await bindPod(pod, 'local', createPortPool(range));
   const [web, side] = bound.spec.containers;

@@ -46,8 +46,8 @@ console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process
     ],
   });
   const ended = await until('variables', phase('Succeeded'));
-  const seen = JSON.parse(await log(ended, 'main')) as Record<string, string>;
-  const { HOME: home = '', ...rest } = seen;
+  const variables = JSON.parse(await log(ended, 'main')) as Record<string, string>;
+  const { HOME: home = '', ...rest } = variables;
   t.same(rest, {
     PLAIN: 'a',
     BOTH: 'a-s3cret-$(NOBODY)',
@@ -137,14 +137,15 @@ echo kept >/data/kept; echo temporary >/tmp/x; cat /tmp/x
       },
     ],
   };
-  const said = (kept: string) => `s3cret{"a":1}token of runner for polltoken of runner for api\n${kept}\ntemporary\n`;
+  const expectedLog = (kept: string) =>
+    `s3cret{"a":1}token of runner for polltoken of runner for api\n${kept}\ntemporary\n`;
   await pod('first', spec);
   const first = await until('first', phase('Succeeded'));
-  t.equal(await log(first, 'main'), said('none'));
+  t.equal(await log(first, 'main'), expectedLog('none'));
   const volumes = join(folder, 'node/pods', first.metadata.uid, 'volumes');
   t.equal(readFileSync(join(volumes, 'keys/TOKEN'), 'utf8'), 's3cret');
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'first' });
   await untilGone('first');
   await pod('second', spec);
-  t.equal(await log(await until('second', phase('Succeeded')), 'main'), said('kept'));
+  t.equal(await log(await until('second', phase('Succeeded')), 'main'), expectedLog('kept'));
 });

@@ -40,8 +40,8 @@ t.test('a restarted node restarts its running pods, and no ended ones', async (t
   t.equal(before.kube.all({ apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }).length, 3);
 
   const after = await startNode(t, {}, before);
-  const again = await after.until('lasting', (pod) => main(pod)?.restartCount === 1 && isPodReady(pod));
-  t.equal(main(again)?.lastState?.terminated?.reason, 'ContainerStatusUnknown');
+  const restartedPod = await after.until('lasting', (pod) => main(pod)?.restartCount === 1 && isPodReady(pod));
+  t.equal(main(restartedPod)?.lastState?.terminated?.reason, 'ContainerStatusUnknown');
   const lost = await after.until('once', ({ status }) => status?.phase === 'Failed');
   t.match(main(lost)?.state?.terminated, { exitCode: 137, reason: 'ContainerStatusUnknown' });
   t.equal(main(await after.until('over', () => true))?.state?.terminated?.exitCode, 0);

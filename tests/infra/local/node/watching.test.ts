@@ -41,8 +41,8 @@ createServer((request, response) => {
   await fetch(`${at}/ready?set=200`);
   await until('moody', isPodReady);
   await fetch(`${at}/live?set=500`);
-  const again = await until('moody', (each) => main(each)?.restartCount === 1 && isPodReady(each));
-  t.equal(main(again)?.lastState?.terminated?.exitCode, 143, 'terminated first');
+  const restartedPod = await until('moody', (each) => main(each)?.restartCount === 1 && isPodReady(each));
+  t.equal(main(restartedPod)?.lastState?.terminated?.exitCode, 143, 'terminated first');
 });
 
 t.test('a program that exceeds its memory limit is killed with all its children', async (t) => {

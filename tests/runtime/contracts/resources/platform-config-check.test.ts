@@ -23,7 +23,7 @@ t.test('valid settings return with their networks in one spelling, each once', a
 });
 
 t.test('every error is reported at once, whatever its kind', async (t) => {
-  const bad = {
+  const invalidSettings = {
     ...settings,
     appsDomain: 'Not A Domain',
     profile: 'huge',
@@ -32,7 +32,7 @@ t.test('every error is reported at once, whatever its kind', async (t) => {
     notificationNetworks: ['8.8.8.8', '169.254.169.254', '127.0.0.0/8', '::1', '10.1.0.0/16'],
     defaultLimits: { cpu: 'all', memory: '1Ki', pods: 5, containerMemory: '8Mi', storage: '' },
   };
-  t.same(pathsOf(checkPlatformConfig(bad)), [
+  t.same(pathsOf(checkPlatformConfig(invalidSettings)), [
     'profile',
     'appsDomain',
     'trustedProxies.0',
@@ -43,7 +43,7 @@ t.test('every error is reported at once, whatever its kind', async (t) => {
     ...['cpu', 'memory', 'storage', 'containerMemory'].map((field) => `defaultLimits.${field}`),
   ]);
   t.same(pathsOf(checkPlatformConfig({ ...settings, cluster: 'x'.repeat(60) })), ['cluster']);
-  for (const nothing of [undefined, null, 'x', []]) t.ok(pathsOf(checkPlatformConfig(nothing)).length > 0);
+  for (const notAnObject of [undefined, null, 'x', []]) t.ok(pathsOf(checkPlatformConfig(notAnObject)).length > 0);
 });
 
 t.test('settings that hosts contain do not change', async (t) => {
@@ -58,14 +58,14 @@ t.test('settings that hosts contain do not change', async (t) => {
 t.test('the accepted settings are active, whatever the spec says; before that a valid spec is', async (t) => {
   const config = (spec: object, accepted?: object) =>
     ({ spec, ...(accepted && { status: { accepted: { generation: 1, spec: accepted } } }) }) as PlatformConfig;
-  const bad = { ...settings, trustedProxies: ['x'] };
+  const invalidSettings = { ...settings, trustedProxies: ['x'] };
   const newer = { ...settings, profile: 'large' };
   t.equal(settingsInForce(undefined), undefined);
   t.same(settingsInForce(config(settings)), settings);
-  t.equal(settingsInForce(config(bad)), undefined);
-  t.same(settingsInForce(config(bad, settings)), settings);
+  t.equal(settingsInForce(config(invalidSettings)), undefined);
+  t.same(settingsInForce(config(invalidSettings, settings)), settings);
   t.same(settingsInForce(config(newer, settings)), settings, 'the controllers have not checked it yet');
   t.same(newestGoodSettings(config(newer, settings)), newer, 'but the next change builds on it');
-  t.same(newestGoodSettings(config(bad, settings)), settings);
+  t.same(newestGoodSettings(config(invalidSettings, settings)), settings);
   t.equal(newestGoodSettings(undefined), undefined);
 });
