@@ -14,15 +14,15 @@ export const shownTimes = 5;
 
 const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const weekdayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
-const macros: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
+const macros: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+]);
 
 interface Field {
   what: string;
@@ -53,7 +53,7 @@ const dayMs = 86_400_000;
  * @throws Problem `invalid_value` that names the invalid part
  */
 export function parseSchedule(expression: string): Schedule {
-  const parts = (macros[expression.trim()] ?? expression.trim()).split(/\s+/);
+  const parts = (macros.get(expression.trim()) ?? expression.trim()).split(/\s+/);
   if (parts.length !== fields.length) {
     throw refusal(expression, 'use five fields, such as "0 2 * * *" for every day at 02:00');
   }

@@ -14,13 +14,15 @@ export function textsOf(xml: string, name: string): string[] {
   }
 }
 
-const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+const entities: ReadonlyMap<string, string> = new Map(
+  Object.entries({ lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }),
+);
 const codePointMax = 0x10ffff;
 
 /** Replaces entities and character references; those that mean nothing stay as they are. Pure. */
 export function unescapeXml(text: string): string {
   return text.replace(/&(#x?)?(\w{1,8});/g, (all, number: string | undefined, name: string) => {
-    if (number === undefined) return entities[name] ?? all;
+    if (number === undefined) return entities.get(name) ?? all;
     const codePoint = Number.parseInt(name, number === '#' ? 10 : 16);
     return codePoint <= codePointMax ? String.fromCodePoint(codePoint) : all;
   });

@@ -35,16 +35,17 @@ export async function resolveEnvironment(
   address: string,
 ): Promise<Record<string, string>> {
   const { namespace } = pod.metadata;
-  const variables: Record<string, string> = {};
+  const variables = new Map<string, string>();
   for (const { secretRef, configMapRef } of container.envFrom ?? []) {
     const kind = secretRef ? kinds.Secret : kinds.ConfigMap;
     const data = await dataOf(kube, kind, (secretRef ?? configMapRef)?.name ?? '', namespace);
-    for (const [key, value] of data) variables[key] = value.toString('utf8');
+    for (const [key, value] of data) variables.set(key, value.toString('utf8'));
   }
   for (const variable of container.env ?? []) {
-    variables[variable.name] = expand(await resolveValue(kube, pod, variable, address), variables);
+    const value = await resolveValue(kube, pod, variable, address);
+    variables.set(variable.name, expand(value, Object.fromEntries(variables)));
   }
-  return variables;
+  return Object.fromEntries(variables);
 }
 
 async function resolveValue(
@@ -78,6 +79,6 @@ async function resolveValue(
 export function expand(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\$\$|\$\(([^()]+)\)/g, (reference, name?: string) => {
     if (name === undefined) return '$';
-    return variables[name] ?? reference;
+    return Object.hasOwn(variables, name) ? (variables[name] ?? reference) : reference;
   });
 }
