@@ -62,6 +62,12 @@ const explanations: readonly Explanation[] = [
     message: () => 'The repository does not exist, or this token or key has no access to it. Check the URL.',
   },
   {
+    output: /Out of memory|memory exhausted|Cannot allocate memory/i,
+    problem: 'repository',
+    message: () =>
+      'The git server sent more branches than fit into the memory of a poll. Delete branches of the repository, or check the URL.',
+  },
+  {
     output: /returned error: 30[12378]\b/,
     problem: 'repository',
     message: () =>

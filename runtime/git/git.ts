@@ -21,6 +21,11 @@ export interface GitOptions {
   hostKeys?: readonly string[] | undefined;
   /** The environment of this process, with the settings of programs, proxies and certificates. */
   env: Readonly<Record<string, string | undefined>>;
+  /**
+   * The memory that git and each program it starts may use, in MiB: git keeps all references that a server lists, and a
+   * server may list them without end. Default: no limit, for a process that does nothing else.
+   */
+  memoryMaxMib?: number;
 }
 
 export interface GitRunOptions {
@@ -77,7 +82,7 @@ const settings: readonly (readonly [string, string])[] = [
  * stored in files of `folder` that only this user can read, never in arguments, the environment or a URL.
  */
 export function createGit(options: GitOptions): Git {
-  const { folder, credentials, resolved = [], env } = options;
+  const { folder, credentials, resolved = [], env, memoryMaxMib } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pairs = [...settings, ...resolved.map((entry) => ['http.curloptResolve', entry] as const)];
   const variables: Record<string, string> = {
@@ -96,8 +101,9 @@ export function createGit(options: GitOptions): Git {
     GIT_SSH_VARIANT: 'ssh',
   };
   const kind = credentials && ('token' in credentials ? 'token' : 'deployKey');
+  const program = memoryMaxMib === undefined ? 'git' : limitedProgram(folder, memoryMaxMib);
   return async (args, runOptions) => {
-    const { code, errors, output } = await run(args, variables, runOptions);
+    const { code, errors, output } = await run(program, args, variables, runOptions);
     if (code !== 0) throw gitFailure(errors, kind, code);
     return output;
   };
@@ -123,6 +129,12 @@ function configuration(at: number, key: string, value: string): [string, string]
     [`GIT_CONFIG_KEY_${at}`, key],
     [`GIT_CONFIG_VALUE_${at}`, value],
   ];
+}
+
+/** A git whose processes have this limit of memory each, and are the first to be ended where memory runs out. */
+function limitedProgram(folder: string, memoryMaxMib: number): string {
+  const script = `echo 1000 2>/dev/null >/proc/self/oom_score_adj\nulimit -d ${memoryMaxMib * 1024} && exec git "$@"\n`;
+  return writeProgram(folder, 'git', script);
 }
 
 /** The program that prints the user name and the password for git; the password is empty without a token. */
@@ -178,12 +190,13 @@ function quote(word: string): string {
 }
 
 async function run(
+  program: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   { cwd, timeoutMs, signal, onOutput }: GitRunOptions,
 ): Promise<{ code: number | null; errors: string; output: string }> {
   // A process group, because git starts other programs, which must be killed with it.
-  const child = spawn('git', args, {
+  const child = spawn(program, args, {
     ...(cwd !== undefined && { cwd }),
     env,
     detached: true,

@@ -40,6 +40,8 @@ const failingMaxMs = 15 * minuteMs;
 /** Retry delay after a concurrent change. */
 const soonMs = 3_000;
 const timeoutMs = 20_000;
+/** Enough for 200,000 branches; four polls run at the same time. */
+const memoryMaxMib = 64;
 
 /**
  * Polls one git source: reads the tip of its branch and deploys a new commit. The work row is the schedule: every outcome
@@ -56,7 +58,7 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
     const folder = await mkdtemp(join(tmpdir(), 'poll-'));
     try {
       const credentials = gitCredentialsOf(await readGitSecret(kube, app, source.url));
-      const git = createGit({ folder, credentials, ...addresses, hostKeys, env });
+      const git = createGit({ folder, credentials, ...addresses, hostKeys, env, memoryMaxMib });
       const tip = await branchTip(git, source, { timeoutMs, signal });
       if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`, 'branch');
       return tip;

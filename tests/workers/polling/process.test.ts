@@ -266,3 +266,27 @@ t.test(
     t.equal((await app.history()).length, 2);
   },
 );
+
+t.test('a server that lists branches without end is stopped at the memory of a poll', async (t) => {
+  const { server, use, poll, state } = await world(t);
+  const line = (text: string) => `${(text.length + 4).toString(16).padStart(4, '0')}${text}\n`;
+  const commit = 'b'.repeat(40);
+  server.answer = (_request, response) => {
+    response.setHeader('content-type', 'application/x-git-upload-pack-advertisement');
+    response.write(`001e# service=git-upload-pack\n0000${line(`${commit} HEAD\0ofs-delta \n`)}`);
+    let branches = 0;
+    const name = () => `refs/heads/${branches++}${'x'.repeat(300)}`;
+    const write = (): void => {
+      const lines = Array.from({ length: 2_000 }, () => line(`${commit} ${name()} `)).join('');
+      if (!response.destroyed) response.write(lines, () => setImmediate(write));
+    };
+    write();
+    return true;
+  };
+  await use({ url: server.url(), branch: 'main' });
+  await poll();
+  t.match(await state(), {
+    failures: 1,
+    error: /^The git server sent more branches than fit into the memory of a poll/,
+  });
+});
