@@ -1,5 +1,5 @@
 import { lookup as systemLookup } from 'node:dns/promises';
-import { connect as connectSocket, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { defaultPorts, type ServiceResource } from '../contracts/resources/service.ts';
 import { createAddressMatcher } from '../domain/address.ts';
@@ -54,9 +54,4 @@ export async function serviceAddress(
 /** The TLS server name for a connection to the IP address of a host; none for an IP address. Pure. */
 export function tlsName(host: string): { servername?: string } {
   return isIP(host) === 0 ? { servername: host } : {};
-}
-
-/** For mysql2, which checks the certificate against its host: connects to this address instead of resolving the host. */
-export function mysqlStream(address: string, port: number) {
-  return () => connectSocket({ host: address, port, keepAlive: true, noDelay: true });
 }

@@ -1,10 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { listObjects, openObjectStore } from '../../runtime/services/object-store.ts';
 import { textsOf, unescapeXml } from '../../runtime/services/xml.ts';
+import { createMysqlSource } from '../../workers/events/mysql.ts';
+import { createPostgresSource } from '../../workers/events/postgres.ts';
+import { createRedisSource } from '../../workers/events/redis.ts';
 import { isSuperLinear } from '../support/growth.ts';
+import { eventWorld } from '../workers/events/event-world.ts';
 
 /** Whoever may register a service or an event source chooses the servers that the shared workers talk to. */
 async function httpServer(t: Test, handler: RequestListener): Promise<number> {
@@ -16,6 +20,96 @@ async function httpServer(t: Test, handler: RequestListener): Promise<number> {
   });
   return (server.address() as AddressInfo).port;
 }
+
+async function tcpServer(t: Test, onConnection: (socket: Socket) => void): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    onConnection(socket);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Sends a part over and over, as fast as the client reads it. */
+function flood(socket: Socket, part: Buffer): void {
+  const write = (): void => {
+    if (!socket.destroyed) socket.write(part, () => setImmediate(write));
+  };
+  write();
+}
+
+/** An event source of each type whose server is `port`. */
+const sourceAt = {
+  postgres: { type: 'postgres' as const, source: 'db', query: 'SELECT id FROM orders' },
+  mysql: { type: 'mysql' as const, source: 'db', query: 'SELECT id FROM orders' },
+  redis: { type: 'redis' as const, source: 'db', list: 'jobs' },
+};
+
+const sources = { postgres: createPostgresSource(), mysql: createMysqlSource(), redis: createRedisSource() };
+
+async function readerOf(t: Test, type: keyof typeof sourceAt, port: number) {
+  const login = type === 'redis' ? {} : { username: 'svc', password: 'correct-horse', database: 'orders' };
+  const credentials = { type, host: '127.0.0.1', port, tls: false, ...login };
+  return eventWorld(t, { sources, settings: sourceAt[type], credentials });
+}
+
+/** Messages of a PostgreSQL server: https://www.postgresql.org/docs/current/protocol-message-formats.html */
+const message = (type: string, body: Buffer, length = body.length + 4) => {
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(length, 1);
+  return Buffer.concat([head, body]);
+};
+const signedIn = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
+
+/** What hostile servers send: at once, or in answer to the first request after signing in. */
+const floods: readonly { type: keyof typeof sourceAt; name: string; attack: (socket: Socket) => void }[] = [
+  {
+    type: 'postgres',
+    name: 'a row without end',
+    attack: (socket) => {
+      socket.once('data', () => {
+        socket.write(signedIn);
+        socket.once('data', () => {
+          socket.write(message('D', Buffer.alloc(0), 2 ** 31 - 1));
+          flood(socket, Buffer.alloc(1024 ** 2));
+        });
+      });
+    },
+  },
+  {
+    type: 'postgres',
+    name: 'settings without end',
+    attack: (socket) => {
+      socket.once('data', () => {
+        socket.write(signedIn);
+        const setting = message('S', Buffer.from('a\0b\0'));
+        flood(socket, Buffer.concat(Array.from({ length: 50_000 }, () => setting)));
+      });
+    },
+  },
+  {
+    type: 'mysql',
+    name: 'a packet without end',
+    attack: (socket) => flood(socket, Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0]), Buffer.alloc(2 ** 24 - 1)])),
+  },
+  {
+    type: 'redis',
+    name: 'a reply without end',
+    attack: (socket) => {
+      socket.once('data', () => {
+        socket.write('$2000000000\r\n');
+        flood(socket, Buffer.alloc(1024 ** 2, 'x'));
+      });
+    },
+  },
+];
 
 const filled = (pattern: string) => (size: number) => pattern.repeat(Math.ceil(size / pattern.length)).slice(0, size);
 
@@ -50,3 +144,13 @@ t.test('an object store that sends without end, whatever status it names, is tol
     });
   }
 });
+
+for (const { type, name, attack } of floods) {
+  t.test(`${type}: ${name} is told as the cause`, async (t) => {
+    const { turn, state } = await readerOf(t, type, await tcpServer(t, attack));
+    const before = process.memoryUsage.rss();
+    await turn();
+    t.ok(process.memoryUsage.rss() - before < 200 * 1024 ** 2, 'little memory is used');
+    t.match(await state(), { failures: 1, error: /the server sent more than 32 MiB in one answer/ });
+  });
+}

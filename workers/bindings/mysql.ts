@@ -1,14 +1,16 @@
 import { createConnection, escape, escapeId, type Connection } from 'mysql2/promise';
-import { mysqlStream } from '../../runtime/services/address.ts';
+import { limitAnswers } from '../../runtime/services/answer-limit.ts';
+import { mysqlStream, streamOfMysql } from '../../runtime/services/mysql-connection.ts';
 import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /** A MySQL or MariaDB server for bindings. @throws BindingError */
 export async function openMysql(target: ServerTarget): Promise<BoundServer> {
+  const limit = limitAnswers();
   const admin: Connection = await createConnection({
     host: target.host,
     port: target.port,
     ...adminOf(target.credentials),
-    stream: mysqlStream(target.address, target.port),
+    stream: mysqlStream(target.address, target.port, limit),
     ...(target.tls && { ssl: { verifyIdentity: true } }),
     connectTimeout: serverLimits.connectMs,
     multipleStatements: false,
@@ -17,8 +19,10 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
   });
   // A connection lost between two statements is reported by the next statement.
   admin.on('error', () => undefined);
+  if (target.tls) limit.watch(streamOfMysql(admin));
 
   const run = async (sql: string, values: readonly (string | number)[] = []) => {
+    limit.reset();
     try {
       const [rows] = await admin.query({ sql, values: [...values], timeout: serverLimits.statementMs });
       return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];

@@ -2,6 +2,8 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { shortened } from '../../runtime/contracts/resources/bound-database.ts';
 import { tlsName } from '../../runtime/services/address.ts';
+import { limitAnswers } from '../../runtime/services/answer-limit.ts';
+import { createPostgresClient } from '../../runtime/services/postgres-connection.ts';
 import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 const { escapeIdentifier: identifier, escapeLiteral: literal } = pg;
@@ -22,26 +24,29 @@ interface Session {
 
 /** @throws BindingError, as all functions of the session do */
 async function openSession(target: ServerTarget): Promise<Session> {
+  const limit = limitAnswers();
   const open = async (database: string) => {
-    const client = new pg.Client({
-      host: target.address,
-      port: target.port,
-      database,
-      ...adminOf(target.credentials),
-      ssl: target.tls && tlsName(target.host),
-      application_name: 'svc-workers',
-      connectionTimeoutMillis: serverLimits.connectMs,
-      statement_timeout: serverLimits.statementMs,
-      query_timeout: serverLimits.statementMs + serverLimits.connectMs,
-    });
-    // A connection lost between two statements is reported by the next statement.
-    client.on('error', () => undefined);
+    const client = createPostgresClient(
+      {
+        host: target.address,
+        port: target.port,
+        database,
+        ...adminOf(target.credentials),
+        ssl: target.tls && tlsName(target.host),
+        application_name: 'svc-workers',
+        connectionTimeoutMillis: serverLimits.connectMs,
+        statement_timeout: serverLimits.statementMs,
+        query_timeout: serverLimits.statementMs + serverLimits.connectMs,
+      },
+      limit,
+    );
     await client.connect().catch((error: unknown) => {
       throw toBindingError(error);
     });
     return client;
   };
   const query = async (client: pg.Client, text: string, values: readonly unknown[] = []) => {
+    limit.reset();
     try {
       return (await client.query<Record<string, unknown>>(text, [...values])).rows;
     } catch (error) {

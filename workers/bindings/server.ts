@@ -51,9 +51,16 @@ export interface Databases {
   drop(database: string): Promise<void>;
 }
 
+/** Servers choose the texts of their errors. */
+const messageLengthMax = 500;
+
 /** Why a binding failed. The message is shown to users and contains no secret. */
 export class BindingError extends Error {
   override readonly name = 'BindingError';
+
+  constructor(message: string) {
+    super(message.slice(0, messageLengthMax));
+  }
 }
 
 /** Time-outs for connecting to a server and for one statement, in ms. */

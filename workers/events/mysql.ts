@@ -1,11 +1,12 @@
 import { createConnection, type Connection, type FieldPacket, type RowDataPacket } from 'mysql2';
-import { mysqlStream } from '../../runtime/services/address.ts';
+import { AnswerTooLargeError, limitAnswers } from '../../runtime/services/answer-limit.ts';
+import { mysqlStream, streamOfMysql } from '../../runtime/services/mysql-connection.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import { eventBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
 import { toPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
-import { defaultTimes, graceMs, type SqlTimes } from './sql-limits.ts';
+import { defaultTimes, graceMs, tooMuch, type SqlTimes } from './sql-limits.ts';
 
 /**
  * The rows of a query on a MySQL or MariaDB database, identified by the column `id` or else the first one. Neither server
@@ -78,12 +79,13 @@ interface Session {
 async function openSession({ credentials, address }: SourceRequest, times: SqlTimes): Promise<Session> {
   const { host, port, tls, username, password, database } = credentials;
   const { statementMs, connectMs } = times;
+  const limit = limitAnswers();
   const connection = createConnection({
     host,
     port,
     connectTimeout: connectMs,
     multipleStatements: false,
-    stream: mysqlStream(address, port),
+    stream: mysqlStream(address, port, limit),
     ...(username !== undefined && { user: username }),
     ...(password !== undefined && { password }),
     ...(database !== undefined && { database }),
@@ -96,9 +98,10 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
   // A lost connection is reported by the next statement.
   connection.on('error', () => undefined);
   const statements = connection.promise();
-  const fail = (error: unknown) => toSourceError(error, statementMs);
+  const fail = (error: unknown) => toSourceError(limit.error ?? error, statementMs);
 
   const run = async (sql: string, values: string[] = []) => {
+    limit.reset();
     try {
       await (values.length === 0 && isTransactionControl(sql)
         ? statements.query({ sql, timeout: statementMs + graceMs })
@@ -110,6 +113,7 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
 
   try {
     await statements.connect();
+    if (tls) limit.watch(streamOfMysql(connection));
     await limitTime(statements, statementMs);
   } catch (error) {
     closeNow(connection);
@@ -118,6 +122,7 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
   return {
     run,
     async check(sql) {
+      limit.reset();
       try {
         await (await statements.prepare(sql)).close();
       } catch (error) {
@@ -125,6 +130,7 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
       }
     },
     async *rows(sql, signal) {
+      limit.reset();
       // A row may be large, so that none is buffered ahead.
       const stream = connection.execute<RowDataPacket[]>({ sql }).stream({ highWaterMark: 1 });
       let idColumn = 'id';
@@ -137,6 +143,7 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
       try {
         for await (const row of stream) {
           timer.refresh();
+          limit.reset();
           yield [toEvent((row as Row)[idColumn], row as Row)];
         }
       } catch (error) {
@@ -170,7 +177,7 @@ async function limitTime(statements: ReturnType<Connection['promise']>, statemen
 
 /** Closes without waiting for the remaining rows of a running query, as `end()` would. */
 function closeNow(connection: Connection): void {
-  (connection as unknown as { stream: { destroy(): void } }).stream.destroy();
+  streamOfMysql(connection).destroy();
   connection.destroy();
 }
 
@@ -205,6 +212,7 @@ const timeOuts = new Set([1205, 1317, 1969, 3024]);
 
 function toSourceError(error: unknown, limitMs: number): SourceError {
   if (error instanceof SourceError) return error;
+  if (error instanceof AnswerTooLargeError) return tooMuch(error);
   const { message, code, errno, sqlState } = error as Error & { code?: string; errno?: number; sqlState?: string };
   if (code === 'PROTOCOL_SEQUENCE_TIMEOUT') return new SourceError(tooLong(limitMs));
   // Only errors of the server have a state.

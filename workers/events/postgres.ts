@@ -1,14 +1,16 @@
 import pg from 'pg';
 import { tlsName } from '../../runtime/services/address.ts';
+import { AnswerTooLargeError, limitAnswers, type AnswerLimit } from '../../runtime/services/answer-limit.ts';
+import { createPostgresClient } from '../../runtime/services/postgres-connection.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import { eventBytesMax, eventIdBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
 import { createBatchSize, toPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
-import { defaultTimes, graceMs, type SqlTimes } from './sql-limits.ts';
+import { defaultTimes, graceMs, tooMuch, type SqlTimes } from './sql-limits.ts';
 
-/** Maximum rows of one FETCH; each has up to a megabyte. */
-const fetchMax = 64;
+/** Maximum rows of one FETCH; each has up to a megabyte, and the server may send as much in one answer. */
+const fetchMax = 16;
 /** Maximum marks in flight. */
 const marksInFlight = 50;
 /** Makes the planner optimize for the first rows, because the reader often stops early. */
@@ -28,15 +30,17 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
 
   return async (request) => {
     const { settings } = request;
-    const client = await connect(request, times);
+    const limit = limitAnswers();
+    const client = await connect(request, times, limit);
     const run: Run = async (text, values = [], name) => {
+      limit.reset();
       try {
         return await client.query({ text, values, queryMode: 'extended', ...(name && { name }) } as pg.QueryConfig);
       } catch (error) {
-        throw toSourceError(error, statementMs);
+        throw toSourceError(limit.error ?? error, statementMs);
       }
     };
-    const limit = () =>
+    const limitTime = () =>
       run(
         `SELECT pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('cursor_tuple_fraction', $2, true)`,
         [String(statementMs), tupleFraction],
@@ -46,7 +50,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
     const rows = async function* () {
       for (;;) {
         const count = batch.count();
-        const [, { rows: records }] = await Promise.all([limit(), run(`FETCH ${count} FROM events`)]);
+        const [, { rows: records }] = await Promise.all([limitTime(), run(`FETCH ${count} FROM events`)]);
         const events = records.map(toEvent);
         yield events;
         if (events.length < count) return;
@@ -59,7 +63,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
       async *read() {
         await run('BEGIN TRANSACTION READ ONLY');
         try {
-          await limit();
+          await limitTime();
           await run(`DECLARE events NO SCROLL CURSOR FOR ${await eventsQuery(run, settings.query ?? '')}`);
           yield* toPages(rows());
         } finally {
@@ -72,7 +76,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
         return markAll(ids, {
           begin: async () => {
             await run('BEGIN');
-            await limit();
+            await limitTime();
           },
           mark: (id) =>
             run(
@@ -97,30 +101,32 @@ class StatementError extends SourceError {}
 async function connect(
   { credentials, address }: SourceRequest,
   { statementMs, connectMs }: SqlTimes,
+  limit: AnswerLimit,
 ): Promise<pg.Client> {
   const { host, port, tls, username, password, database } = credentials;
-  const client = new pg.Client({
-    host: address,
-    port,
-    user: username,
-    password,
-    database,
-    ssl: tls && tlsName(host),
-    application_name: 'svc-events',
-    // Sends a statement before the previous one ended.
-    pipeline: true,
-    connectionTimeoutMillis: connectMs,
-    statement_timeout: statementMs,
-    query_timeout: statementMs + graceMs,
-    idle_in_transaction_session_timeout: 60_000,
-  });
-  // A lost connection is reported by the next statement.
-  client.on('error', () => undefined);
+  const client = createPostgresClient(
+    {
+      host: address,
+      port,
+      user: username,
+      password,
+      database,
+      ssl: tls && tlsName(host),
+      application_name: 'svc-events',
+      // Sends a statement before the previous one ended.
+      pipeline: true,
+      connectionTimeoutMillis: connectMs,
+      statement_timeout: statementMs,
+      query_timeout: statementMs + graceMs,
+      idle_in_transaction_session_timeout: 60_000,
+    },
+    limit,
+  );
   try {
     await client.connect();
   } catch (error) {
     await client.end().catch(() => undefined);
-    throw toSourceError(error, connectMs);
+    throw toSourceError(limit.error ?? error, connectMs);
   }
   return client;
 }
@@ -148,6 +154,7 @@ function toEvent({ id, payload }: Record<string, string | null>): SourceEvent {
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 function toSourceError(error: unknown, limitMs: number): SourceError {
   if (error instanceof SourceError) return error;
+  if (error instanceof AnswerTooLargeError) return tooMuch(error);
   const { message, code } = error as Error & { code?: string };
   if (error instanceof pg.DatabaseError) {
     if (code === '57014') return new StatementError(`The statement took longer than ${limitMs / 1000} s.`);

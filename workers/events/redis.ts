@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
+import { AnswerTooLargeError, limitAnswers, type AnswerLimit } from '../../runtime/services/answer-limit.ts';
 import { connectRedis } from '../../runtime/services/redis-connection.ts';
 import { tlsName } from '../../runtime/services/address.ts';
 import { eventBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
@@ -26,9 +27,14 @@ export function createRedisSource(): OpenSource {
     const { workloadId, settings } = request;
     const list = settings.list ?? '';
     const { processing, place, tooLarge } = listsOf(list, workloadId);
-    const redis = await connect(request);
+    let { redis, limit } = await connect(request);
+    /** After an answer that was too large. */
+    const reconnect = async () => {
+      redis.disconnect();
+      ({ redis, limit } = await connect(request));
+    };
     const rethrow = (error: unknown) => {
-      throw toSourceError(error);
+      throw toSourceError(limit.error ?? error);
     };
     let page: Item[] = [];
     const batch = createBatchSize(batchMax);
@@ -58,22 +64,56 @@ export function createRedisSource(): OpenSource {
       return waiting + moved;
     };
 
+    const readItems = (at: number, count: number) => redis.lrangeBuffer(processing, at, at + count - 1);
+
+    /** The first item alone; undefined where it is too large to be read at all. */
+    const readFirst = async (): Promise<(Buffer | undefined)[]> => {
+      try {
+        return await readItems(0, 1);
+      } catch (error) {
+        if (!limit.error) throw error;
+        await reconnect();
+        return [undefined];
+      }
+    };
+
+    /** The first items of the function's own list; the first alone where several together are too large to be read. */
+    const readSome = async (): Promise<(Buffer | undefined)[]> => {
+      try {
+        return await gatherPage(readItems);
+      } catch (error) {
+        if (!limit.error) throw error;
+        await reconnect();
+        return readFirst();
+      }
+    };
+
     /** Reads the first items of the function's own list. */
     const readFront = async (): Promise<Item[]> => {
       for (;;) {
         const [series, taken] = await redis.hmget(place, 'series', 'taken');
-        const items = await gatherPage((at, count) => redis.lrangeBuffer(processing, at, at + count - 1));
+        const items = await readSome();
         // Another worker removed items meanwhile.
         if ((await redis.hget(place, 'taken')) !== taken) continue;
         return items.map((item, index) => {
           const number = Number(taken ?? 0) + index;
-          const digest = createHash('sha256').update(item).digest('base64url').slice(0, 16);
-          return { number, item, event: { id: `${series}-${number}-${digest}`, payload: payloadOf(item) } };
+          const id = `${series}-${number}-${item ? digestOf(item) : 'unread'}`;
+          return { number, item, event: { id, payload: item && payloadOf(item) } };
         });
       }
     };
 
     const moveItems = async (): Promise<void> => {
+      try {
+        await moveSome();
+      } catch (error) {
+        // What was moved is read from the function's own list.
+        if (!limit.error) throw error;
+        await reconnect();
+      }
+    };
+
+    const moveSome = async (): Promise<void> => {
       await gatherPage(async (_, count) => {
         const pipeline = redis.pipeline();
         for (let n = 0; n < count; n++) pipeline.lmoveBuffer(list, processing, 'LEFT', 'RIGHT');
@@ -104,7 +144,7 @@ export function createRedisSource(): OpenSource {
               page = await readFront().catch(rethrow);
             }
             if (page.length === 0) return;
-            batch.record(page.reduce((sum, { item }) => sum + item.length, 0));
+            batch.record(page.reduce((sum, { item }) => sum + (item?.length ?? pageBytes), 0));
             remaining -= page.length;
             yield page.map(({ event }) => event);
           }
@@ -117,7 +157,9 @@ export function createRedisSource(): OpenSource {
         const items = page.slice(0, events.length);
         const [first] = items;
         if (!first) return;
-        await removeFront({ redis, processing, place, tooLarge }, first.number, items).catch(rethrow);
+        const lists = { redis, processing, place, tooLarge };
+        if (first.item) await removeFront(lists, first.number, items).catch(rethrow);
+        else await setAside(lists, first.number).catch(rethrow);
         page = page.slice(items.length);
       },
       markDone: () => Promise.resolve(new Map()),
@@ -139,26 +181,52 @@ export function listsOf(list: string, workloadId: string) {
 interface Item {
   /** Counted since the function's own list began. */
   number: number;
-  item: Buffer;
+  /** Undefined for one that is too large to be read, which is alone on its page. */
+  item: Buffer | undefined;
   event: SourceEvent;
 }
+
+type Lists = { redis: Redis } & ReturnType<typeof listsOf>;
 
 /**
  * Removes the first items of the function's own list, unless another worker removed some meanwhile. Items that are too
  * large for an event move to a list of their own.
  */
 async function removeFront(
-  { redis, processing, place, tooLarge }: { redis: Redis } & ReturnType<typeof listsOf>,
+  { redis, processing, place, tooLarge }: Lists,
   first: number,
   items: readonly Item[],
 ): Promise<void> {
   if (!(await isFront(redis, place, first))) return;
   const change = redis.multi();
   for (const { item, event } of items) {
-    if (event.payload === undefined) change.rpush(tooLarge, item);
+    if (item && event.payload === undefined) change.rpush(tooLarge, item);
   }
   const answers = await change.ltrim(processing, items.length, -1).hincrby(place, 'taken', items.length).exec();
   for (const [error] of answers ?? []) if (error) throw error;
+}
+
+/**
+ * Moves the first item of the function's own list to the list of items that are too large, without reading it: the server
+ * leaves out the replies, of which one would contain it.
+ */
+async function setAside({ redis, processing, place, tooLarge }: Lists, number: number): Promise<void> {
+  if (!(await isFront(redis, place, number))) return;
+  const commands = [
+    ['CLIENT', 'REPLY', 'OFF'],
+    ['MULTI'],
+    ['LMOVE', processing, tooLarge, 'LEFT', 'RIGHT'],
+    ['HINCRBY', place, 'taken', '1'],
+    ['EXEC'],
+  ];
+  redis.stream.write(commands.map(encode).join(''));
+  await redis.call('CLIENT', 'REPLY', 'ON');
+}
+
+/** A command as the server reads it. https://redis.io/docs/latest/develop/reference/protocol-spec/ */
+function encode(words: readonly string[]): string {
+  const parts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
+  return `*${words.length}\r\n${parts.join('')}`;
 }
 
 /** Whether an item is still the first of the function's own list; if so, the next MULTI fails once that has changed. */
@@ -169,9 +237,10 @@ async function isFront(redis: Redis, place: string, number: number): Promise<boo
   return false;
 }
 
-async function connect({ credentials, address }: SourceRequest): Promise<Redis> {
+async function connect({ credentials, address }: SourceRequest): Promise<{ redis: Redis; limit: AnswerLimit }> {
   const { host, port, tls, username, password } = credentials;
-  return connectRedis({
+  const limit = limitAnswers();
+  const settings = {
     host: address,
     port,
     connectTimeout: commandMs,
@@ -179,9 +248,16 @@ async function connect({ credentials, address }: SourceRequest): Promise<Redis> 
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: tlsName(host) }),
-  }).catch((error: unknown) => {
-    throw toSourceError(error);
-  });
+  };
+  try {
+    return { redis: await connectRedis(settings, limit), limit };
+  } catch (error) {
+    throw toSourceError(limit.error ?? error);
+  }
+}
+
+function digestOf(item: Buffer): string {
+  return createHash('sha256').update(item).digest('base64url').slice(0, 16);
 }
 
 /** The item as JSON; undefined when it is too large for an event. */
@@ -206,6 +282,7 @@ function toJson(item: Buffer): string {
 
 function toSourceError(error: unknown): SourceError {
   if (error instanceof SourceError) return error;
+  if (error instanceof AnswerTooLargeError) return new SourceError(`Reading stopped: ${error.message}.`);
   const { message, code, name } = error as Error & { code?: string };
   if (name === 'ReplyError') return new SourceError(`Redis refused the request: ${message}.`);
   return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });

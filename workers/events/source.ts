@@ -32,9 +32,16 @@ export interface EventSource {
   close(): Promise<void>;
 }
 
+/** Servers choose the texts of their errors. */
+const messageLengthMax = 500;
+
 /** Why a source cannot be read. The message is shown to the function's owner and contains no password. */
 export class SourceError extends Error {
   override name = 'SourceError';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.slice(0, messageLengthMax), options);
+  }
 }
 
 /** What is needed to open a source. */

@@ -163,6 +163,26 @@ t.test('an item that is too large for an event is moved to a separate list', asy
   t.ok((await redis.lrange(lists.tooLarge, 0, -1)).join() === large.join());
 });
 
+t.test('an item that is too large to be read is moved to the separate list unread', async (t) => {
+  const { redis, list, lists, turn, deliver, count, state } = await world(t);
+  const huge = 'x'.repeat(33 * 1024 * 1024);
+  await redis.rpush(list, ...Array.from({ length: 20 }, (_, n) => String(n)));
+  await redis.rpush(list, huge, huge, 'between', 'after');
+  await turn();
+  t.equal((await state())?.error, null);
+  const delivered = await deliver();
+  t.same(delivered.slice(20), ['between', 'after']);
+  t.same(
+    delivered.slice(0, 20),
+    Array.from({ length: 20 }, (_, n) => n),
+  );
+  t.equal(await count('dead'), 2);
+  t.same(await redis.llen(list), 0);
+  t.same(await redis.llen(lists.processing), 0);
+  t.same(await redis.llen(lists.tooLarge), 2);
+  t.ok((await redis.lindex(lists.tooLarge, 1)) === huge);
+});
+
 t.test('small items are read in large pages, large ones in small pages', async (t) => {
   const { open, pages } = recordPages(createRedisSource());
   const { redis, list, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
