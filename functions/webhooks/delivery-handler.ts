@@ -26,8 +26,10 @@ export interface IncomingDelivery {
   proof?: WebhookProof | undefined;
   sender: string;
   event?: string | undefined;
-  /** Deliveries with the same id are accepted once. */
+  /** The id that is shown. */
   deliveryId?: string | undefined;
+  /** Deliveries with the same one are accepted once. */
+  identity?: string | undefined;
   redeliveryOf?: Id | undefined;
   actor?: string | undefined;
   body: string;
@@ -108,7 +110,7 @@ function targetOf({ app, namespace, receiver }: IncomingDelivery): Target {
 }
 
 function requestOf(
-  { receiver, proof, actor, deliveryId }: IncomingDelivery,
+  { receiver, proof, actor, identity }: IncomingDelivery,
   log: LoggedDelivery,
   decision: Exclude<Decision, { verdict: 'ignore' }>,
 ): DeliveredRequest {
@@ -117,14 +119,14 @@ function requestOf(
   const common = { workloadId: receiver.workloadId, trigger: 'webhook', actor, proof } as const;
   return {
     delivery: { ...log, reason },
-    deployment: { ...common, dedupKey: dedupKey(deliveryId), ...details, skipped: verdict === 'skip' },
+    deployment: { ...common, dedupKey: dedupKey(identity), ...details, skipped: verdict === 'skip' },
   };
 }
 
-/** A sender's delivery id as a key of limited length. */
-function dedupKey(deliveryId: string | undefined): string | undefined {
-  if (deliveryId === undefined) return undefined;
-  return `delivery:${deliveryId.length <= 100 ? deliveryId : hash('sha256', deliveryId)}`;
+/** A delivery's identity as a key of limited length. */
+function dedupKey(identity: string | undefined): string | undefined {
+  if (identity === undefined) return undefined;
+  return `delivery:${identity.length <= 100 ? identity : hash('sha256', identity)}`;
 }
 
 /** The reason and the HTTP status in the log of a dry run. */

@@ -5,6 +5,7 @@ import { route, type LateReply, type Route, type RouteReply } from '../../runtim
 import { readWebhookBody } from './body.ts';
 import type { DeploymentWaiter } from './deployment-completion.ts';
 import { cleanEvent, cleanText, type WebhookEvent } from './event.ts';
+import { identityOf, type DeliveryIdentity } from './identity.ts';
 import { maskBody } from './mask.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { deploymentReply } from './reply.ts';
@@ -29,7 +30,7 @@ export interface ReceiveDependencies {
 interface SenderRequest {
   sender: string;
   event: string | undefined;
-  deliveryId: string | undefined;
+  ids?: DeliveryIdentity;
   read: () => WebhookEvent;
 }
 
@@ -91,17 +92,19 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
   ): Promise<RouteReply | LateReply> => {
     const { at, rawBody, headers, log } = request;
     const parsed = parsedBody(rawBody, headers);
-    const { sender, event, deliveryId, read } = senderRequest(parsed.body);
+    const { sender, event, ids, read } = senderRequest(parsed.body);
     checkRate(request, webhook, sender);
     const { receiver, proof, token } = webhook;
     const secrets = token === undefined ? [] : [token];
+    const clean = (text: string | undefined) => (text === undefined ? undefined : cleanText(text, secrets));
     const incoming = {
       ...at,
       receiver,
       proof,
       sender,
-      event: event === undefined ? undefined : cleanText(event, secrets),
-      deliveryId: deliveryId === undefined ? undefined : cleanText(deliveryId, secrets),
+      event: clean(event),
+      deliveryId: clean(ids?.deliveryId),
+      identity: clean(ids?.identity),
       body: maskBody(rawBody, parsed.body, secrets),
       bodyBytes: rawBody.length,
     };
@@ -156,7 +159,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
           return {
             sender: sender.name,
             event,
-            deliveryId: header(headers, 'idempotency-key') ?? sender.deliveryId(headers, body),
+            ids: identityOf(sender, { headers, rawBody, body }),
             read: () => sender.read(event, body),
           };
         });
@@ -188,12 +191,11 @@ function parsedBody(rawBody: Buffer, headers: Headers): { body?: unknown; error?
 function secretUrlRequest(body: unknown): SenderRequest {
   for (const registry of secretUrlSenders) {
     const event = registry.read(body);
-    if (event) return { sender: registry.name, event: 'push', deliveryId: undefined, read: () => event };
+    if (event) return { sender: registry.name, event: 'push', read: () => event };
   }
   return {
     sender: 'secret-url',
     event: undefined,
-    deliveryId: undefined,
     read() {
       throw new Problem(
         'invalid_request',

@@ -56,6 +56,7 @@ export const bitbucket: Sender = {
   name: 'bitbucket',
   sends: (headers) => header(headers, 'x-event-key') !== undefined,
   proves: (token, { headers, rawBody }) => isHexHmac(header(headers, 'x-hub-signature'), token, rawBody, 'sha256='),
+  covers: () => 'event',
   event: (headers) => header(headers, 'x-event-key'),
   deliveryId: (headers) => header(headers, 'x-request-uuid') ?? header(headers, 'x-request-id'),
   read(event, body) {

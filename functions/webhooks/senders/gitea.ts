@@ -11,6 +11,7 @@ function sender(name: 'gitea' | 'forgejo'): Sender {
     name,
     sends: (headers) => header(headers, `x-${name}-event`) !== undefined,
     proves: (token, { headers, rawBody }) => isHexHmac(header(headers, `x-${name}-signature`), token, rawBody),
+    covers: () => 'event',
     event: (headers) => header(headers, `x-${name}-event`),
     deliveryId: (headers) => header(headers, `x-${name}-delivery`),
     read: (event, body) => (event === 'push' ? readGitPush(body) : ignoredEvent(event)),

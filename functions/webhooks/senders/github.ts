@@ -48,6 +48,7 @@ export const github: Sender = {
   name: 'github',
   sends: (headers) => header(headers, 'x-github-event') !== undefined,
   proves: (token, { headers, rawBody }) => isHexHmac(header(headers, 'x-hub-signature-256'), token, rawBody, 'sha256='),
+  covers: () => 'event',
   event: (headers) => header(headers, 'x-github-event'),
   deliveryId: (headers) => header(headers, 'x-github-delivery'),
   read(event, body) {

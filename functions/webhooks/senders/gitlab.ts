@@ -15,6 +15,7 @@ export const gitlab: Sender = {
     const sent = header(headers, 'x-gitlab-token');
     return sent !== undefined && equalInConstantTime(sent, token);
   },
+  covers: (headers) => (header(headers, 'webhook-signature') === undefined ? 'request' : 'webhook-id'),
   event: (headers) => header(headers, 'x-gitlab-event'),
   // The first two stay the same when GitLab retries; older versions send only the last one.
   deliveryId: (headers) =>

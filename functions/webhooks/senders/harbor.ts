@@ -47,6 +47,7 @@ export const harbor: Sender = {
     const sent = header(headers, 'authorization');
     return sent !== undefined && equalInConstantTime(sent, token);
   },
+  covers: () => 'request',
   event: (_headers, body) => defaultEvent.safeParse(body).data?.type,
   // The default format has no delivery id.
   deliveryId: (_headers, body) => cloudEvent.safeParse(body).data?.id,

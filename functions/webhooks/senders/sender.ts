@@ -8,6 +8,12 @@ interface ProofRequest {
   now: Date;
 }
 
+/**
+ * What the proof of a request covers: the whole request, since its sender knows the token; the body and `webhook-id`; the
+ * body; or the body of a git host, whose events are never equal, because they contain what was there before and times.
+ */
+type Coverage = 'request' | 'webhook-id' | 'body' | 'event';
+
 /** One kind of sender: how to recognise it, verify its token and read its requests. */
 export interface Sender {
   name: string;
@@ -15,9 +21,11 @@ export interface Sender {
   sends(headers: Headers): boolean;
   /** Whether the request proves that its sender knows the token. */
   proves(token: string, request: ProofRequest): boolean;
+  /** What a valid proof of this request covers. */
+  covers(headers: Headers): Coverage;
   /** The sender's name of the event. */
   event(headers: Headers, body: unknown): string | undefined;
-  /** The sender's id of the delivery, which its redeliveries repeat. */
+  /** The sender's id of the delivery, which its redeliveries repeat; it counts only where the proof covers it. */
   deliveryId(headers: Headers, body: unknown): string | undefined;
   /** Reads a request. @throws Problem `invalid_request` for a body that is not valid */
   read(event: string | undefined, body: unknown): WebhookEvent;

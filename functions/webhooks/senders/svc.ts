@@ -11,6 +11,8 @@ export const svc: Sender = {
     header(headers, 'x-hub-signature-256') === undefined
       ? isStandardSignature(headers, token, rawBody, now)
       : isHexHmac(header(headers, 'x-hub-signature-256'), token, rawBody, 'sha256='),
+  // Requests of two deployments can be equal, such as those of a tag that moves.
+  covers: (headers) => (header(headers, 'x-hub-signature-256') === undefined ? 'webhook-id' : 'body'),
   event: () => undefined,
   deliveryId: (headers) => header(headers, 'x-github-delivery') ?? header(headers, 'webhook-id'),
   read: (_event, body) => ({ kind: 'deploy', ...parseShape(webhookDeploy, body, 'body') }),
