@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { sessionCookie } from '../../runtime/contracts/api/sessions.ts';
+import { sessionCookieName } from '../../runtime/contracts/api/sessions.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate } from '../../runtime/http/route.ts';
@@ -23,9 +23,10 @@ type Headers = Parameters<Authenticate>[0]['headers'];
  */
 export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
+  const cookieName = sessionCookieName(baseUrl);
   return async ({ method, headers }) => {
     const bearer = bearerOf(headers);
-    const token = bearer ?? cookieOf(headers);
+    const token = bearer ?? cookieOf(headers, cookieName);
     if (token === undefined || !tokenPattern.test(token)) {
       throw new Problem(
         'unauthenticated',
@@ -46,11 +47,19 @@ function bearerOf(headers: Headers): string | undefined {
   return typeof value === 'string' ? /^Bearer +(\S+) *$/i.exec(value)?.[1] : undefined;
 }
 
-function cookieOf(headers: Headers): string | undefined {
+/** @throws Problem `unauthenticated` for two cookies of the name: another host of the domain may have set one of them */
+function cookieOf(headers: Headers, name: string): string | undefined {
   const value = headers['cookie'];
   if (typeof value !== 'string') return undefined;
   const pairs = value.split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${sessionCookie}=`))?.slice(sessionCookie.length + 1);
+  const [found, second] = pairs.filter((pair) => pair.startsWith(`${name}=`));
+  if (second !== undefined) {
+    throw new Problem(
+      'unauthenticated',
+      `The browser sent two cookies named ${name}. Delete the cookies of this site, and sign in again.`,
+    );
+  }
+  return found?.slice(name.length + 1);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { sessionCookie, sessionCreate, sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
+import { sessionCookieName, sessionCreate, sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
 import { generateSessionToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
@@ -26,7 +26,7 @@ export interface SessionRoutesOptions {
 export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }: SessionRoutesOptions): Route[] {
   const cookie = (value: string, maxAgeSeconds: number) =>
     [
-      `${sessionCookie}=${value}`,
+      `${sessionCookieName(baseUrl)}=${value}`,
       `Max-Age=${maxAgeSeconds}`,
       'Path=/',
       'HttpOnly',

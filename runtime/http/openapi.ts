@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { problemBody } from '../contracts/api/common.ts';
-import { sessionCookie } from '../contracts/api/sessions.ts';
+import { sessionCookieName } from '../contracts/api/sessions.ts';
 import { defaultBodyLimit } from './body.ts';
 import type { Access, Route } from './route.ts';
 
@@ -52,7 +52,7 @@ export function openApiDocument({ routes, rootRoutes = [], baseUrl, version, pre
       schemas: { Problem: jsonSchema(problemBody, 'output') },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
-        cookie: { type: 'apiKey', in: 'cookie', name: sessionCookie },
+        cookie: { type: 'apiKey', in: 'cookie', name: sessionCookieName(baseUrl) },
         webhookToken: { type: 'apiKey', in: 'header', name: 'X-Svc-Token' },
         webhookSignature: { type: 'apiKey', in: 'header', name: 'X-Hub-Signature-256' },
       },

@@ -21,5 +21,11 @@ export const sessionView = z.object({
   passwordChangeRequired: z.boolean().optional(),
 });
 
-/** The cookie with the token for browsers; scripts cannot read it. */
-export const sessionCookie = 'svc_session';
+/**
+ * The name of the cookie with the token for browsers. With the prefix, browsers accept it only from the API's own host,
+ * over https; without, another host of the same domain could set it. Pure.
+ * @param baseUrl the API's public address
+ */
+export function sessionCookieName(baseUrl: string): string {
+  return baseUrl.startsWith('https:') ? '__Host-svc_session' : 'svc_session';
+}

@@ -30,6 +30,7 @@ async function signInService(t: Tap, pool: pg.Pool, baseUrl = 'http://console.te
   const clock = fakeClock(new Date());
   const recorded = recordingLog();
   const api = await testApi(t, {
+    baseUrl,
     authenticate: createAuthenticate({ pool, clock, baseUrl }),
     routes: [
       ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit({ pool, clock }), baseUrl }),
@@ -76,9 +77,28 @@ t.test('sessions', async (t) => {
     t.notMatch(recorded.text(), password);
   });
 
-  t.test('the cookie is Secure when the platform is served over https', async (t) => {
-    const { login } = await signInService(t, pool, 'https://console.test');
-    t.match((await login()).headers.get('set-cookie'), /; Secure$/);
+  t.test('over https, the cookie is one that no other host can set', async (t) => {
+    const { api, login } = await signInService(t, pool, 'https://console.test');
+    const answer = await login();
+    const attributes = 'Max-Age=2592000; Path=/; HttpOnly; SameSite=Strict; Secure';
+    t.equal(answer.headers.get('set-cookie'), `__Host-svc_session=${answer.body.token}; ${attributes}`);
+    const status = async (cookie: string) =>
+      (await api.call('GET', path, { headers: { authorization: '', cookie } })).status;
+    t.equal(await status(`__Host-svc_session=${answer.body.token}`), 200);
+    t.equal(await status(`svc_session=${answer.body.token}`), 401, 'a sibling host could have set this one');
+    t.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000');
+    const { body } = await api.call('GET', '/api/v1/openapi.json');
+    t.equal(body.components.securitySchemes.cookie.name, '__Host-svc_session');
+  });
+
+  t.test('401: two session cookies, of which another host may have planted one', async (t) => {
+    const { api, login } = await signInService(t, pool);
+    const [{ token: one }, { token: two }] = [(await login()).body, (await login()).body];
+    const call = (cookie: string) => api.call('GET', path, { headers: { authorization: '', cookie } });
+    const refused = await call(`svc_session=${one}; a=b; svc_session=${two}`);
+    t.match(refused, { status: 401, body: { code: 'unauthenticated', message: /two cookies named svc_session/ } });
+    t.equal((await call(`svc_session=${one};svc_session=${one}`)).status, 401);
+    t.equal((await call(`xsvc_session=${two}; svc_session=${one}`)).status, 200);
   });
 
   t.test('401: wrong password, unknown account, no token, another shape, ended session', async (t) => {

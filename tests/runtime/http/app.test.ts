@@ -310,3 +310,40 @@ t.test('a server that stops finishes current requests and refuses new ones', asy
   idle.destroy();
   await stopped;
 });
+
+t.test('every answer, errors included, tells browsers to do nothing with it', async (t) => {
+  for (const [baseUrl, transport] of [
+    ['http://console.test', null],
+    ['https://console.test', 'max-age=31536000'],
+  ] as const) {
+    const api = await testApi(t, { routes: [echo, failing('/broken', new Error('inner'))], baseUrl });
+    const answers = [
+      await api.call('POST', '/api/v1/things/a', { body: { text: '' } }),
+      await api.call('POST', '/api/v1/things/a', { body: '{' }),
+      await api.call('POST', '/api/v1/things/a', { body: { text: 'x'.repeat(100_000) } }),
+      await api.call('POST', '/api/v1/things/a', { headers: { authorization: '' } }),
+      await api.call('DELETE', '/api/v1/things/a'),
+      await api.call('GET', '/nothing'),
+      await api.call('GET', '/api/v1/broken'),
+      await api.call('GET', '/api/v1/openapi.json'),
+    ];
+    t.same(
+      answers.map(({ status }) => status),
+      [200, 400, 413, 401, 405, 404, 500, 200],
+    );
+    for (const { status, headers } of answers) {
+      t.match(
+        Object.fromEntries(headers),
+        {
+          'cache-control': 'no-store',
+          'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+          'referrer-policy': 'no-referrer',
+          'x-content-type-options': 'nosniff',
+          'x-frame-options': 'DENY',
+        },
+        `${status}`,
+      );
+      t.equal(headers.get('strict-transport-security'), transport);
+    }
+  }
+});
