@@ -1,5 +1,5 @@
 import t from 'tap';
-import { maskBody } from '../../../functions/webhooks/mask.ts';
+import { maskBody, maskedStart } from '../../../functions/webhooks/mask.ts';
 
 t.test('fields by their names, texts by their form', (t) => {
   const mask = (value: unknown, secrets: string[] = []) => maskBody(Buffer.from(''), value, secrets);
@@ -62,5 +62,14 @@ t.test('unparsed text is masked by its form, or not stored', (t) => {
   ]) {
     t.match(mask(body), /^\[not stored: /, body);
   }
+  t.end();
+});
+
+t.test('the part of a secret before a cut is not shown', (t) => {
+  const secret = 'z'.repeat(1_000);
+  // Of the thirteenth, only the beginning is read, which nothing recognises.
+  t.notMatch(maskedStart(secret.repeat(13), 8_000, [secret]), 'z');
+  t.equal(maskedStart(`${secret} and ${secret}`, 8_000, [secret]), '[masked] and [masked]');
+  t.equal(maskedStart('y'.repeat(20_000), 8_000, [secret]), 'y'.repeat(8_000));
   t.end();
 });

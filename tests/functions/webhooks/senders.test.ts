@@ -239,7 +239,7 @@ t.test("Harbor: the token in Authorization, both formats, and only the app's rep
 });
 
 t.test('Docker Hub and Quay: a secret URL, off by default, and removed when turned off', async (t) => {
-  const { token, call, send, history, baseUrl } = await hookedApp(t, {
+  const { token, call, send, history, baseUrl, pool } = await hookedApp(t, {
     deployed: true,
     image: 'svendowideit/testhook:1',
   });
@@ -263,6 +263,10 @@ t.test('Docker Hub and Quay: a secret URL, off by default, and removed when turn
   await call('PATCH', '', { secretUrl: false });
   t.equal((await send({}, text, `/${renewed}`)).status, 401);
   const last = (await call('PATCH', '', { secretUrl: true })).body.secretUrl.split('/').at(-1);
+  await pool.query('UPDATE webhooks SET enabled = false');
+  t.equal((await send({}, text, `/${last}`)).status, 401);
+  await pool.query('UPDATE webhooks SET enabled = true');
+  t.equal((await send({}, text, `/${last}`)).status, 202);
   await call('DELETE');
   t.equal((await send({}, text, `/${last}`)).status, 401);
   await call('PUT', '', {});

@@ -12,7 +12,7 @@ import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/w
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
-import { silentLog } from '../../support/log.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
 import { environmentId, seedShop } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { beforeAccepting, webhookParts } from '../../support/webhooks.ts';
@@ -30,7 +30,11 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const keyRing = { current: 'k1', keys: new Map([['k1', randomBytes(32)]]) };
   const tokens = createTokenStore({ kube, keyRing, log: silentLog });
   const parts = webhookParts({ kube, pool, tokens });
+  const recording = recordingLog();
+  /** The log's entries with this message. */
+  const logged = (message: string) => recording.entries.filter(({ msg }) => msg === message);
   const api = await testApi(t, {
+    log: recording.log,
     routes: [
       ...createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl }),
       ...createWebhookRoutes(parts),
@@ -57,7 +61,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const deploy = (headers: Record<string, string>, body: unknown = { image }, at = 'shop-prod/api') =>
     api.call('POST', `/api/v1/webhook/${at}`, { body, headers: { authorization: '', ...headers } });
   const count = async () => (await pool.query('SELECT 1 FROM deployments')).rowCount;
-  return { kube, pool, api, apiId, create, enable, deploy, count };
+  return { kube, pool, api, apiId, create, enable, deploy, count, logged };
 }
 
 t.test('200: enabling shows URL and token; the token is stored encrypted, and deleted with the app', async (t) => {
@@ -141,7 +145,7 @@ t.test('202: a signature over the exact bytes deploys as well', async (t) => {
 });
 
 t.test('401: every failed authentication has the same answer, whatever else is wrong', async (t) => {
-  const { pool, api, enable, deploy, count } = await service(t);
+  const { pool, api, enable, deploy, count, logged } = await service(t);
   const { token } = (await enable()).body;
   const other = (await enable('web')).body.token;
   await deploy({ 'x-svc-token': other }, {}, 'shop-prod/web');
@@ -167,6 +171,10 @@ t.test('401: every failed authentication has the same answer, whatever else is w
     t.equal(text, JSON.stringify(refusal), `case ${index}`);
   }
   t.equal(await count(), 0);
+  const entries = logged('webhook request not authenticated');
+  t.equal(entries.length, answers.length);
+  t.match(entries[0], { namespace: 'shop-prod', app: 'api', sender: 'svc' });
+  t.equal(entries.filter((entry) => !('app' in entry)).length, 1, 'what is no name may be a secret');
   for (const table of ['work', 'webhook_deliveries']) {
     t.equal((await pool.query(`SELECT 1 FROM ${table}`)).rowCount, 0, table);
   }
@@ -208,7 +216,7 @@ t.test('a redelivery returns the first deployment and creates none', async (t) =
 });
 
 t.test('regenerating creates a new token; the old one stops working', async (t) => {
-  const { kube, enable, deploy } = await service(t);
+  const { kube, enable, deploy, logged } = await service(t);
   const first = (await enable()).body;
   const second = (await enable()).body;
   t.not(second.token, first.token);
@@ -218,6 +226,11 @@ t.test('regenerating creates a new token; the old one stops working', async (t) 
   await enable();
   const [secret] = kube.all<KubeObject & { data: Record<string, string> }>(kinds.Secret);
   t.same(Object.keys(secret?.data ?? {}), ['v2', 'v3'], 'old versions are dropped');
+  const enabled = logged('audit').filter(({ action }) => action === 'webhook.enable');
+  t.same(
+    enabled.map(({ regenerated }) => regenerated),
+    [false, true, true],
+  );
 });
 
 t.test('only the current token works after several concurrent regenerations', async (t) => {
@@ -311,7 +324,7 @@ t.test('a later app of the same name inherits neither token nor deployments', as
 });
 
 t.test('503: while the cluster is unreachable, a sender may retry; a token that was used works', async (t) => {
-  const { kube, enable, deploy } = await service(t);
+  const { kube, enable, deploy, logged } = await service(t);
   const { token } = (await enable()).body;
   const used = (await enable('web')).body.token;
   t.equal((await deploy({ 'x-svc-token': used }, { image }, 'shop-prod/web')).status, 202);
@@ -322,4 +335,5 @@ t.test('503: while the cluster is unreachable, a sender may retry; a token that 
   t.equal((await deploy({ 'x-svc-token': token }, { image }, 'shop-prod/none')).status, 503, 'for any app');
   t.equal((await deploy({ 'x-svc-token': used }, { image }, 'shop-prod/web')).status, 202);
   t.equal((await deploy({ 'x-svc-token': 'wrong' }, { image }, 'shop-prod/web')).status, 503);
+  t.same(logged('webhook request not authenticated'), [], 'an outage is no failed authentication');
 });
