@@ -2,25 +2,62 @@ import t, { type Test } from 'tap';
 import type { Pool } from 'pg';
 import { createFeed } from '../../../gate/authz/feed.ts';
 import type { PollOutcome } from '../../../gate/authz/feed-poll.ts';
+import type { GateStore } from '../../../gate/authz/gate-store.ts';
 import { createPostgresStore } from '../../../gate/authz/store.ts';
 import { createUsageWriter } from '../../../gate/authz/usage-writer.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { closeReplica } from '../../../runtime/records/gate-replicas.ts';
 import { deleteKey } from '../../../runtime/records/keys.ts';
 import { foldUsage } from '../../../workers/housekeeping/store.ts';
-import { fakeClock, type FakeClock } from '../../support/clock.ts';
+import { fakeClock, settle, type FakeClock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { insertGateRecords } from './gate-records.ts';
 import { bench, request } from './records.ts';
 import { tcpProxy } from './tcp-proxy.ts';
 
+/** The calls to the store that are in progress, of all replicas. */
+const calls = new Set<Promise<unknown>>();
+
+/** The same call, among {@link calls} until it ends. */
+async function track<T>(call: Promise<T>): Promise<T> {
+  calls.add(call);
+  try {
+    return await call;
+  } finally {
+    calls.delete(call);
+  }
+}
+
+/** The store takes real time, in which the clock of the replicas must not advance. */
+async function callsEnded() {
+  for (await settle(); calls.size > 0; await settle()) await Promise.allSettled(calls);
+}
+
+function trackedStore(store: GateStore): GateStore {
+  return {
+    async connect(nudge) {
+      const session = await track(store.connect(nudge));
+      return {
+        head: (...query) => track(session.head(...query)),
+        changes: (...query) => track(session.changes(...query)),
+        load: (...query) => track(session.load(...query)),
+        register: (...query) => track(session.register(...query)),
+        report: (...query) => track(session.report(...query)),
+        close: (...query) => track(session.close(...query)),
+        flush: (...query) => track(session.flush(...query)),
+        end: () => session.end(),
+      };
+    },
+  };
+}
+
 /** A replica on a stopped clock, whose polls and flushes a test awaits. */
 function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock; name: string }) {
   const gate = bench();
   const outcomes: PollOutcome[] = [];
   let failures = 0;
-  const store = createPostgresStore({ connectionString: url, application_name: name });
+  const store = trackedStore(createPostgresStore({ connectionString: url, application_name: name }));
   const dependencies = { store, usage: gate.usage, clock, log: silentLog };
   const feed = createFeed({ ...dependencies, view: gate.view, name, observe: (outcome) => outcomes.push(outcome) });
   const writer = createUsageWriter({ ...dependencies, onFailure: () => failures++, onClosed: () => feed.nudge() });
@@ -32,6 +69,10 @@ function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock;
   });
   feed.start();
   writer.start();
+  /** Advances the clock until a condition holds. */
+  const until = async (holds: () => boolean | Promise<boolean>) => {
+    for (await callsEnded(); !(await holds()); await callsEnded()) await clock.advance(1_000);
+  };
   return {
     ...gate,
     feed,
@@ -39,22 +80,9 @@ function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock;
     get failures() {
       return failures;
     },
-    /** Advances the clock until a condition holds; the store takes real time. */
-    async until(holds: () => boolean | Promise<boolean>) {
-      while (!(await holds())) {
-        await clock.advance(250);
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-    },
-    loaded: async () => {
-      while (!outcomes.includes('loaded')) await new Promise((resolve) => setTimeout(resolve, 10));
-    },
-    written: async () => {
-      while (gate.usage.pending()) {
-        await clock.advance(250);
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-    },
+    until,
+    loaded: () => until(() => outcomes.includes('loaded')),
+    written: () => until(() => !gate.usage.pending()),
     decide(appId: Id, apiKey: string, times = 1) {
       const moment = { monotonic: clock.monotonic(), wall: clock.now().getTime() };
       return Array.from({ length: times }, () => gate.judge(request({ appId, apiKey }), moment).decision);
@@ -279,7 +307,7 @@ t.test('a store that is down is written to when it is back; every failure is cou
   await a.written();
   proxy.hang();
   a.decide(records.appId, key, 3);
-  await a.until(() => a.failures > 0);
+  while (a.failures === 0) await clock.advance(1_000);
   a.decide(records.appId, key, 1);
   t.equal(await sumOf(pool, id), 2);
   proxy.resume();
