@@ -19,6 +19,7 @@ import { responseHeaders } from '../runtime/http/response-headers.ts';
 import type { Route } from '../runtime/http/route.ts';
 import { createHttpServer } from '../runtime/http/server.ts';
 import { runProcess, type Lifecycle } from '../runtime/process/lifecycle.ts';
+import { resolveTxt } from '../runtime/process/dns.ts';
 import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
@@ -187,7 +188,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       },
     }),
     ...createMemberRoutes({ pool }),
-    ...createAppRoutes({ kube, pool, clock, baseUrl }),
+    ...createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }),
     ...createWebhookRoutes({
       kube,
       pool,
@@ -215,7 +216,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     }),
     ...createUsageRoutes({ ...gateRecords, clock }),
     ...createGateRoutes({ pool, clock }),
-    ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects }),
+    ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects, resolveTxt }),
     ...createJobRoutes({ kube, clock, baseUrl }),
     ...createScheduleRoutes({ clock }),
     ...createVolumeRoutes({ kube }),

@@ -24,6 +24,8 @@ function toOutput(config: PlatformConfigView): Output {
     ['Trusted proxies', listed(config.trustedProxies)],
     ['Private networks', listed(config.allowPrivateNetworks)],
     ['Notification networks', listed(config.notificationNetworks)],
+    ['Host domains', listed(config.hostDomains.map(domainText))],
+    ['Host proofs', config.hostProofs ? 'on' : 'off'],
     ['Default CPU', limits.cpu],
     ['Default memory', limits.memory],
     ['Default storage', limits.storage],
@@ -42,6 +44,11 @@ function toOutput(config: PlatformConfigView): Output {
     ['Message', config.message],
   ]);
   return { data: config, table, names: [config.cluster] };
+}
+
+/** A domain in the form of the flag. */
+function domainText({ domain, projects }: PlatformConfigView['hostDomains'][number]): string {
+  return projects ? `${domain}=${projects.join(',')}` : domain;
 }
 
 const show = command({
@@ -78,6 +85,9 @@ const settingFlags = {
   privateNetworks: negated('block all private networks for pods'),
   notificationNetwork: texts('<network>', 'private network for notifications; choose one outside the cluster'),
   notificationNetworks: negated('send notifications only to the internet'),
+  hostDomain: texts('<domain[=project,…]>', 'domain in which all, or these, projects may choose hosts'),
+  hostDomains: negated('allow hosts only in the apps domain, and by proof'),
+  hostProofs: choice(['on', 'off'], 'whether a DNS record also allows a host (default on)'),
   npmRegistry: text('<url>', 'npm registry for builds and functions'),
   pypiIndex: text('<url>', 'Python index for builds and functions'),
   buildsAtOnce: text('<n>', 'concurrent builds'),
@@ -113,11 +123,26 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...list('trustedProxies', flags.trustedProxy, !flags.trustedProxies),
     ...list('allowPrivateNetworks', flags.allowPrivateNetwork, !flags.privateNetworks),
     ...list('notificationNetworks', flags.notificationNetwork, !flags.notificationNetworks),
+    ...domainList(flags),
+    ...(flags.hostProofs !== undefined && { hostProofs: flags.hostProofs === 'on' }),
     ...part('serviceImages', { postgres, mysql, redis, minio, mongodb }),
     ...part('packageRegistries', { npm: flags.npmRegistry, pypi: flags.pypiIndex }),
     ...(Object.keys(builds).length > 0 && { builds }),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
   };
+}
+
+/** Each domain with the projects after its equals sign. */
+function domainList({ hostDomain, hostDomains }: FlagValues<typeof settingFlags>): Record<string, readonly unknown[]> {
+  const { hostDomains: texts } = list('hostDomains', hostDomain, !hostDomains);
+  if (!texts) return {};
+  const read = (text: string) => {
+    const [domain, projects, ...more] = text.split('=');
+    if (more.length > 0 || projects === '')
+      throw usageFailure(`--host-domain takes <domain>=<project>,…, not "${text}".`);
+    return { domain, ...(projects !== undefined && { projects: projects.split(',') }) };
+  };
+  return { hostDomains: texts.map(read) };
 }
 
 function list(name: string, values: readonly string[], clear: boolean): Record<string, readonly string[]> {
@@ -139,6 +164,7 @@ const set = command({
     'svc platform config set --trusted-proxy 192.0.2.10 --trusted-proxy 198.51.100.0/24',
     'svc platform config set --allow-private-network 10.20.0.0/16',
     'svc platform config set --notification-network 10.20.7.0/24',
+    'svc platform config set --host-domain shop.example.com=shop --host-domain example.org',
     'svc platform config set --builds-at-once 4 --build-timeout 1h --git-network 10.20.8.0/24 --pypi-index default',
   ],
   async run({ context, flags }) {

@@ -24,6 +24,7 @@ import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
+import type { ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { notRunningReason } from './not-running.ts';
@@ -37,12 +38,14 @@ export interface AppDependencies {
   kube: KubeClient;
   pool: Pool;
   clock: Clock;
+  /** Reads the DNS records by which projects prove hosts; without it, only the settings allow hosts. */
+  resolveTxt?: ResolveTxt;
   /** The public address of the management API. */
   baseUrl: string;
 }
 
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */
-export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies): Route[] {
+export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppDependencies): Route[] {
   const apps = objectRoutes<App>(kube, 'App');
   const variables: VariableKind<App> = {
     phrase: 'an app',
@@ -71,7 +74,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
           if (git) checkGitSource(git);
           const config = await readPlatformConfig(kube);
           if (image !== undefined) await checkUsableImage(kube, config, environment, image, name);
-          const { hosts, spec: routing } = newRouting(config, environment.namespace, body);
+          const { hosts, spec: routing } = await newRouting({ kube, config, resolveTxt }, environment, body);
           await checkSettings(kube, environment.namespace, settings);
           const list = newVariables('App', env ?? {});
           return {
@@ -96,7 +99,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       body: appUpdate,
       bodyLimit: largeBodyLimit,
       replies: { 200: appView, 202: deploymentAccepted },
-      async handle({ body, environment, name, actor, findLiving }) {
+      async handle({ body, environment, name, actor, asker, findLiving }) {
         const { image, commit, env, ...settings } = body;
         const fields = Object.keys(body).filter((field) => field !== 'image' && field !== 'commit');
         if (image === undefined && (commit !== undefined || fields.length === 0)) {
@@ -115,7 +118,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         const app =
           fields.length === 0
             ? current
-            : await withExtraHosts({ kube, now: clock.now() }, current, settings.extraHosts, patch);
+            : await withExtraHosts({ kube, now: clock.now(), asker, resolveTxt }, current, settings.extraHosts, patch);
         if (image === undefined) {
           const pendingRestart = await isRestartPending(kube, app);
           return { status: 200, body: appToView(app, environment, { pendingRestart }), audit: { settings: fields } };

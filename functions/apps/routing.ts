@@ -8,7 +8,9 @@ import { appHost } from '../../runtime/domain/names.ts';
 import { checkChosenHost, checkExtraHosts } from '../../runtime/domain/public-hosts.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { newSecurity } from '../../runtime/api/security-settings.ts';
-import { hostTaken } from '../../runtime/workloads/create.ts';
+import { hostTaken, type HostAsker } from '../../runtime/workloads/create.ts';
+import { admitHosts, type HostAdmission, type ResolveTxt } from '../../runtime/workloads/host-admission.ts';
+import type { Environment } from '../../runtime/kube/environments.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { claimHostAhead, dropClaim, otherHolder } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -25,21 +27,27 @@ interface NewRouting {
 
 /**
  * The hosts of a new app, its main host first, and the route settings of its spec.
- * @throws Problem `invalid_value`, and `host_taken` for a host of the platform
+ * @throws Problem `invalid_value`, `host_not_allowed`, and `host_taken` for a host of the platform or the cluster
  */
-export function newRouting(
-  config: PlatformConfigSpec,
-  namespace: string,
+export async function newRouting(
+  admission: HostAdmission,
+  { project, namespace }: Pick<Environment, 'project' | 'namespace'>,
   { name, hostname, extraHosts = [], security }: NewRouting,
-): { hosts: readonly [string, ...string[]]; spec: Pick<AppSpec, 'extraHosts'> & { security: SecuritySettings } } {
+): Promise<{
+  hosts: readonly [string, ...string[]];
+  spec: Pick<AppSpec, 'extraHosts'> & { security: SecuritySettings };
+}> {
+  const { config } = admission;
   const first = hostname ?? appHost(name, namespace, config.appsDomain);
+  const hosts = [first, ...extraHosts] as const;
   checkHosts(config, { name, namespace }, first, extraHosts);
+  await admitHosts(admission, { project, label: `${name}--${namespace}` }, hosts);
   const spec = { ...(extraHosts.length > 0 && { extraHosts }), security: newSecurity(security) };
-  return { hosts: [first, ...extraHosts], spec };
+  return { hosts, spec };
 }
 
 function checkHosts(
-  config: PlatformConfigSpec,
+  config: Pick<PlatformConfigSpec, 'appsDomain'>,
   { name, namespace }: { name: string; namespace: string },
   first: string,
   extraHosts: readonly string[],
@@ -53,10 +61,15 @@ function checkHosts(
 /**
  * Claims the hosts that `extraHosts` adds to an app, then applies the change; the controller releases the hosts that it
  * removes. When a host is taken or the change fails, the new claims are released.
- * @throws Problem `invalid_value`, `host_taken`, and whatever `change` throws
+ * @throws Problem `invalid_value`, `host_taken`, `host_not_allowed`, and whatever `change` throws
  */
 export async function withExtraHosts(
-  { kube, now }: { kube: KubeClient; now: Date },
+  {
+    kube,
+    now,
+    asker,
+    resolveTxt,
+  }: { kube: KubeClient; now: Date; asker: HostAsker; resolveTxt?: ResolveTxt | undefined },
   app: Stored<App>,
   extraHosts: readonly string[] | undefined,
   change: () => Promise<Stored<App>>,
@@ -70,15 +83,17 @@ export async function withExtraHosts(
   // Checked before anything is written, so that claims rarely have to be released.
   for (const host of extraHosts) {
     const holder = await otherHolder(kube, id, host);
-    if (holder) throw hostTaken(host, holder);
+    if (holder) throw hostTaken(host, asker, holder);
   }
+  const applicant = { project: asker.project, workloadId: id, label: `${name}--${namespace}` };
+  await admitHosts({ kube, config, resolveTxt }, applicant, extraHosts);
   const until = new Date(now.getTime() + claimAheadMs);
   const newClaims: Stored<HostName>[] = [];
   try {
     for (const host of extraHosts) {
       const claim = await claimHostAhead(kube, app, host, until);
       if (claim === 'claimed') continue;
-      if ('holder' in claim) throw hostTaken(host, claim.holder);
+      if ('holder' in claim) throw hostTaken(host, asker, claim.holder);
       newClaims.push(claim.created);
     }
     return await change();

@@ -2,11 +2,11 @@ import type { FunctionUpdate } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { functionSpec, type FunctionResource, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { retryOnConflict } from '../../runtime/api/retry-on-conflict.ts';
 import { changedSecurity } from '../../runtime/api/security-settings.ts';
-import { hostTaken } from '../../runtime/workloads/create.ts';
-import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import { hostTaken, type HostAsker } from '../../runtime/workloads/create.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { codeFields, specOf, unusedFields, type NewFunction } from './check.ts';
 import { triggerOf } from './trigger.ts';
@@ -61,7 +61,11 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** @throws Problem `host_taken` for a host that another workload holds; the controller claims a free host */
-export async function checkHostHolder(kube: KubeClient, host: string, own: Stored<FunctionResource>): Promise<void> {
+export async function checkHostHolder(
+  kube: KubeClient,
+  host: string,
+  { workloadId, asker }: { workloadId: Id; asker: HostAsker },
+): Promise<void> {
   const claim = await kube.get<HostName>(kinds.HostName, host);
-  if (claim && claim.spec.workloadId !== workloadIdOf(own)) throw hostTaken(host, claim.spec);
+  if (claim && claim.spec.workloadId !== workloadId) throw hostTaken(host, asker, claim.spec);
 }

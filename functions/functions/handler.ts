@@ -26,7 +26,8 @@ import { pageOf } from '../../runtime/http/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { environmentsOf } from '../../runtime/kube/environments.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
-import { checkHostFree, readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
+import { admitHosts } from '../../runtime/workloads/host-admission.ts';
+import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { bindingRoutes } from './bindings.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { checkCron, checkRoute, specOf } from './check.ts';
@@ -39,7 +40,7 @@ import { functionRuns, functionToView } from './view.ts';
 
 /** `/projects/{project}/functions` and `/functions`: Function objects, which the Function controller reconciles. */
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
-  const { kube, pool, clock } = dependencies;
+  const { kube, pool, clock, resolveTxt } = dependencies;
   const functions = objectRoutes<FunctionResource>(kube, 'Function');
   const listView = async (object: Stored<FunctionResource>, options: { url?: string } = {}) =>
     functionToView(object, { ...options, exclusive: await isExclusive(kube, object), now: clock.now() });
@@ -75,7 +76,8 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           if (spec.image !== undefined) await checkUsableImage(kube, config, environment, spec.image);
           if (spec.trigger !== 'http') return { spec };
           const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
-          checkHostFree(config, host);
+          const applicant = { project: environment.project, label: `fn-${name}--${config.cluster}` };
+          await admitHosts({ kube, config, resolveTxt }, applicant, [host]);
           return { spec, hosts: [host], url: publicUrl(config, host) };
         },
       },
@@ -166,7 +168,7 @@ function updateRoute(
   dependencies: FunctionDependencies,
   toView: (object: Stored<FunctionResource>) => Promise<object>,
 ): Route {
-  const { kube, pool } = dependencies;
+  const { kube, pool, resolveTxt } = dependencies;
   return functions.route({
     method: 'PATCH',
     path: '',
@@ -177,7 +179,7 @@ function updateRoute(
     body: functionUpdate,
     bodyLimit: largeBodyLimit,
     replies: { 200: functionView },
-    async handle({ body, query, environment, name, findLiving }) {
+    async handle({ body, query, environment, name, asker, findLiving }) {
       const settings = Object.keys(body);
       if (settings.length === 0) {
         throw new Problem('invalid_request', 'The request changes nothing. Set a field, such as code or image.');
@@ -185,10 +187,11 @@ function updateRoute(
       const config = await readPlatformConfig(kube);
       const changed = await changeFunction(kube, findLiving, async (current) => {
         const { env, ...fields } = body;
+        const workloadId = workloadIdOf(current);
         const variables = env && (await replacedVariables(kube, current, env));
         let spec = changedSpec(current.spec, { ...fields, ...(variables && { env: variables }) });
         if (fields.events || fields.trigger) {
-          const owner = { name, id: workloadIdOf(current), spec };
+          const owner = { name, id: workloadId, spec };
           spec = await withSourceBound(dependencies, environment, owner, fields.events?.database);
         }
         await checkPods(kube, environment.namespace, spec);
@@ -197,8 +200,9 @@ function updateRoute(
         if (!spec.events && !query.discardEvents) await checkDelivered(pool, current);
         if (spec.trigger !== 'http') return spec;
         const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
-        checkHostFree(config, host);
-        await checkHostHolder(kube, host, current);
+        await checkHostHolder(kube, host, { workloadId, asker });
+        const applicant = { project: environment.project, workloadId, label: `fn-${name}--${config.cluster}` };
+        await admitHosts({ kube, config, resolveTxt }, applicant, [host]);
         return spec;
       });
       return { status: 200, body: await toView(changed), audit: { settings } };

@@ -15,6 +15,7 @@ import { findCondition } from '../../runtime/kube/conditions.ts';
 export function platformConfigToView(config: PlatformConfig, settings: PlatformConfigSpec): PlatformConfigView {
   const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress } = settings;
   const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [] } = settings;
+  const { hostDomains = [], hostProofs = true } = settings;
   const { notificationNetworks = [], defaultLimits, runtimeImages, serviceImages, packageRegistries } = settings;
   return {
     appsDomain,
@@ -27,6 +28,8 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
     trustedProxies,
     allowPrivateNetworks,
     notificationNetworks,
+    hostDomains,
+    hostProofs,
     defaultLimits: effectiveLimits(undefined, defaultLimits),
     runtimeImages,
     ...(serviceImages && { serviceImages }),

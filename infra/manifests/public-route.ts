@@ -17,6 +17,13 @@ export interface PublicRouteInput {
   middlewares?: readonly string[];
 }
 
+/**
+ * The priority of public routes. Below the default, which is the length of the rule and at least 9 with a host, so that
+ * no user's route takes requests from another route of the cluster; above 1, which catch-all routes usually have.
+ * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/routing/rules-and-priority/
+ */
+const publicPriority = 2;
+
 /** The IngressRoute with one rule for all hosts. Pure. */
 export function publicRoute({ metadata, hosts, entryPoints, service, middlewares = [] }: PublicRouteInput): KubeObject {
   return {
@@ -29,6 +36,7 @@ export function publicRoute({ metadata, hosts, entryPoints, service, middlewares
         {
           kind: 'Rule',
           match: hosts.map((host) => `Host(\`${host}\`)`).join(' || '),
+          priority: publicPriority,
           services: [service],
           ...(middlewares.length > 0 && { middlewares: middlewares.map((name) => ({ name })) }),
         },

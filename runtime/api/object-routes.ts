@@ -15,7 +15,7 @@ import {
 } from '../http/route.ts';
 import { resolveEnvironment, type Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { createObject, newObjectMetadata } from '../workloads/create.ts';
+import { createObject, newObjectMetadata, type HostAsker } from '../workloads/create.ts';
 import {
   deleteWorkload,
   getLivingWorkload,
@@ -29,6 +29,8 @@ export interface ObjectRequest<T extends EnvironmentObject> {
   environment: Environment;
   /** The email address of the signed-in user. */
   actor: string;
+  /** What the signed-in user may know. */
+  asker: HostAsker;
   /** The object's name, from the path. */
   name: string;
   /** Reads the object. @throws Problem `not_found` */
@@ -145,6 +147,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         ...request,
         environment,
         actor: sessionOf(request).email,
+        asker: askerOf(request, environment),
         name,
         find: () => getWorkload<T>(kube, kind, environment, name),
         findLiving: () => getLivingWorkload<T>(kube, kind, environment, name),
@@ -182,7 +185,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         const { spec, hosts = [], annotations, url, complete } = prepared;
         const metadata = { ...newObjectMetadata(kind, name, environment), ...(annotations && { annotations }) };
         const object = { apiVersion: resource.apiVersion, kind, metadata, spec } as T;
-        const stored = await createObject(kube, object, { hosts, environment });
+        const stored = await createObject(kube, object, { hosts, environment, asker: askerOf(request, environment) });
         const created = complete ? await complete(stored) : stored;
         const toView = await viewer(environment);
         const body = await toView(created, url === undefined ? {} : { url });
@@ -243,6 +246,10 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
 
 /** Declares routes of one kind. */
 export type ObjectRoutes<T extends EnvironmentObject> = ReturnType<typeof objectRoutes<T>>;
+
+function askerOf(request: Parameters<typeof sessionOf>[0], { project }: Environment): HostAsker {
+  return { project, platformAdmin: sessionOf(request).role === 'admin' };
+}
 
 type ListQuery = z.output<typeof environmentQuery> & z.output<typeof pageQuery>;
 

@@ -13,6 +13,7 @@ export const problemStatus = {
   cross_site: 403,
   password_change_required: 403,
   image_not_allowed: 403,
+  host_not_allowed: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -10,7 +10,7 @@ import {
   workloadFinalizer,
   workloadLabels,
 } from '../domain/labels.ts';
-import { kindPhrase, nameTaken } from '../domain/names.ts';
+import { isEnvironmentOf, kindPhrase, nameTaken } from '../domain/names.ts';
 import { Problem } from '../domain/problem.ts';
 import { claimHost, reserveName, type HostHolder } from '../kube/claims.ts';
 import type { Environment } from '../kube/environments.ts';
@@ -44,7 +44,7 @@ export function newObjectMetadata(kind: EnvironmentObject['kind'], name: string,
 export async function createObject<T extends EnvironmentObject>(
   kube: KubeClient,
   object: T,
-  { hosts = [], environment }: { hosts?: readonly string[]; environment: Environment },
+  { hosts = [], environment, asker }: { hosts?: readonly string[]; environment: Environment; asker: HostAsker },
 ): Promise<Stored<T>> {
   const { kind, metadata } = object;
   const { name } = metadata;
@@ -60,7 +60,7 @@ export async function createObject<T extends EnvironmentObject>(
     if (reservation !== 'reserved') throw nameTaken(name, reservation.holder);
     for (const host of hosts) {
       const claim = await claimHost(kube, workload, host);
-      if (claim !== 'claimed') throw hostTaken(host, claim.holder);
+      if (claim !== 'claimed') throw hostTaken(host, asker, claim.holder);
     }
     return created;
   } catch (error) {
@@ -69,9 +69,22 @@ export async function createObject<T extends EnvironmentObject>(
   }
 }
 
-/** The error for a host that another workload or, without a holder, the platform uses (decision 0001). */
-export function hostTaken(host: string, holder?: HostHolder): Problem {
-  const by = holder ? `${kindPhrase[holder.kind]} ("${holder.name}" in ${holder.namespace})` : 'the platform itself';
+/** Who learns that a host is taken. */
+export interface HostAsker {
+  project: string;
+  /** Whether it is a platform admin, who may know every workload. */
+  platformAdmin?: boolean;
+}
+
+/**
+ * The error for a host that another workload or, without a holder, the platform uses (decision 0001). It names the
+ * holder only to those who may see it.
+ */
+export function hostTaken(host: string, asker?: HostAsker, taker?: HostHolder): Problem {
+  const visible = taker && asker && (asker.platformAdmin === true || isEnvironmentOf(taker.namespace, asker.project));
+  const holder = visible ? taker : undefined;
+  const other = taker ? 'a workload of another project' : 'the platform itself';
+  const by = holder ? `${kindPhrase[holder.kind]} ("${holder.name}" in ${holder.namespace})` : other;
   const or = holder ? ` or delete the ${holder.kind.toLowerCase()}` : '';
   return new Problem(
     'host_taken',

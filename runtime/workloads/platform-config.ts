@@ -37,6 +37,6 @@ export async function readDefaultLimits(kube: Pick<KubeClient, 'get'>): Promise<
 }
 
 /** Refuses the platform's own hosts. @throws Problem `host_taken` */
-export function checkHostFree({ appsDomain }: PlatformConfigSpec, host: string): void {
+export function checkHostFree({ appsDomain }: Pick<PlatformConfigSpec, 'appsDomain'>, host: string): void {
   if (host === `console.${appsDomain}`) throw hostTaken(host);
 }

@@ -11,6 +11,8 @@ const settings: PlatformConfigView = {
   trustedProxies: ['192.0.2.10/32'],
   allowPrivateNetworks: [],
   notificationNetworks: [],
+  hostDomains: [{ domain: 'shop.example.com', projects: ['shop', 'blog'] }, { domain: 'example.org' }],
+  hostProofs: true,
   defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
   runtimeImages: { node: 'r.example.com/f:1' },
   serviceImages: { postgres: 'r.example.com/d:1' },
@@ -32,6 +34,7 @@ t.test('config show prints the active settings, and why the last change was refu
   t.equal(code, 0);
   t.match(stdout, /Trusted proxies: +192\.0\.2\.10\/32\n/);
   t.match(stdout, /Private networks: +none\n/);
+  t.match(stdout, /Host domains: +shop\.example\.com=shop,blog, example\.org\nHost proofs: +on\n/);
   t.match(stdout, /Default memory of a container: +512Mi\n/);
   t.match(stdout, /Last change: +accepted/);
   t.match(stdout, /Runtime node: +r.example.com\/f:1\nService postgres: +r.example.com\/d:1\n/);
@@ -107,6 +110,7 @@ t.test('config set prints every error of the platform, and refuses impossible va
     [['--build-timeout', '5s'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "5s"/],
     [['--build-timeout', '25h'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "25h"/],
     [['--npm-registry', ''], /--npm-registry needs a value, but the value is empty/],
+    [['--host-domain', 'example.com='], /--host-domain takes <domain>=<project>,…, not "example.com="/],
     [['--git-network', ''], /--git-network needs a value, but the value is empty/],
     [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /set and clear the same list/],
   ] as const) {

@@ -5,9 +5,10 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../support
 /** Additional hosts and security headers of apps, through the real ingress. */
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
-const { flags, namespace } = await testProject(t, platform);
-/** No other test uses hosts below this one. */
+const { project, flags, namespace } = await testProject(t, platform);
+/** The only test with hosts outside the apps domain. */
 const domain = `${uniqueName('hosts-')}.example.test`;
+await platform.ok(['platform', 'config', 'set', '--host-domain', `${domain}=${project}`]);
 const { port } = new URL(platform.info.ingress);
 const urlOf = (host: string) => `http://${host}:${port}`;
 const create = async (app: string, ...more: string[]) => {
@@ -34,6 +35,14 @@ t.test('an app serves on every current host and on no removed one', async (t) =>
   await platform.ok(['app', 'host', 'add', 'web', `second.${domain}`, `third.${domain}`, ...flags]);
   await serves(urlOf(`second.${domain}`));
   await serves(urlOf(`third.${domain}`));
+
+  await t.test('a host in a domain that the project may not use is refused, with what to do', async (t) => {
+    await platform.ok(['platform', 'config', 'set', '--host-proofs', 'off']);
+    const refused = await platform.svc(['app', 'host', 'add', 'web', 'grafana.example.test', ...flags]);
+    t.equal(refused.code, 1);
+    t.match(refused.stderr, /host_not_allowed/);
+    t.match(refused.stderr, /svc platform config set --host-domain/);
+  });
 
   await t.test('a host that is taken is refused, with all others of the change', async (t) => {
     await create('other', '--extra-host', `taken.${domain}`);

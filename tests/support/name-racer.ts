@@ -27,7 +27,7 @@ async function race(number: number): Promise<string> {
   const metadata = newObjectMetadata(kind, name, environment);
   const object = { apiVersion, kind, metadata, spec: specs[kind] } as unknown as WorkloadObject;
   try {
-    await createObject(kube, object, { environment });
+    await createObject(kube, object, { environment, asker: environment });
     return `won ${kind}`;
   } catch (error) {
     if (error instanceof Problem) return error.code;

@@ -13,6 +13,12 @@ export const settings: PlatformConfigSpec = {
   scheme: 'http',
   entryPoints: ['web'],
   runtimeImages: { node: 'registry.test/node:1' },
+  hostDomains: [
+    { domain: 'shop.test' },
+    { domain: 'blog.test' },
+    { domain: 'example.test' },
+    { domain: 'example.com' },
+  ],
 };
 
 /** The object that holds {@link settings}. */

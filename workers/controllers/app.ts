@@ -28,6 +28,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { admitHosts, type ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { imageEdit, recordedRelease, type ImageEdit } from './app-edits.ts';
 import { collectEnvironments } from './app-environments.ts';
@@ -70,6 +71,8 @@ export interface AppControllerOptions {
   /** Asks the ingress whether a route requires an API key. */
   probeGate: ProbeGate;
   clock: Clock;
+  /** Reads the DNS records by which projects prove hosts; without it, only the settings allow hosts. */
+  resolveTxt?: ResolveTxt;
 }
 
 /**
@@ -77,7 +80,7 @@ export interface AppControllerOptions {
  * objects of its release, and reports the progress of the release.
  */
 export function appController(options: AppControllerOptions): ControllerDefinition<App> {
-  const { kube, platformConfig, records, events, clock } = options;
+  const { kube, platformConfig, records, events, clock, resolveTxt } = options;
   const reportFailure = createFailureReporter(options);
   const gates = createGateWatch(options);
   const gitless = new Set<Id>();
@@ -87,6 +90,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const { spec } = app;
     const hosts = publicHosts(spec, identity, config);
     const [host] = hosts;
+    const label = `${identity.name}--${identity.namespace}`;
+    const applicant = { project: identity.project, workloadId: identity.id, label };
+    await admitHosts({ kube, config, resolveTxt }, applicant, hosts);
     await holdClaims(kube, app, hosts);
     const step = gateStep(app, clock.now());
     // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).

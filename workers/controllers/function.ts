@@ -16,6 +16,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { checkClaims } from '../../runtime/kube/volume-claims.ts';
+import { admitHosts, type ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
@@ -46,6 +47,8 @@ export interface FunctionControllerOptions {
   /** Asks the ingress whether a route requires an API key. */
   probeGate: ProbeGate;
   clock: Clock;
+  /** Reads the DNS records by which projects prove hosts; without it, only the settings allow hosts. */
+  resolveTxt?: ResolveTxt;
 }
 
 /**
@@ -54,7 +57,7 @@ export interface FunctionControllerOptions {
  * replicas it does not set, and a route for the trigger `http`. The objects of a previous trigger are deleted first.
  */
 export function functionController(options: FunctionControllerOptions): ControllerDefinition<FunctionResource> {
-  const { kube, platformConfig, records, clock } = options;
+  const { kube, platformConfig, records, clock, resolveTxt } = options;
   const reportFailure = createFailureReporter(options);
   const serving = createServing(options);
   const schedule = createSchedule(options);
@@ -65,7 +68,11 @@ export function functionController(options: FunctionControllerOptions): Controll
     if (spec.image !== undefined) checkImageProject(spec.image, identity, config.builds);
     await checkClaims(kube, identity.namespace, spec.volumes);
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
-    await holdClaims(kube, existing, host === undefined ? [] : [host]);
+    const hosts = host === undefined ? [] : [host];
+    const label = `fn-${identity.name}--${config.cluster}`;
+    const applicant = { project: identity.project, workloadId: identity.id, label };
+    await admitHosts({ kube, config, resolveTxt }, applicant, hosts);
+    await holdClaims(kube, existing, hosts);
     const gate = gateStep(existing, clock.now());
     // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).
     await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });

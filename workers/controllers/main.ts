@@ -7,6 +7,7 @@ import { systemClock } from '../../runtime/domain/clock.ts';
 import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadControllersConfig } from '../../runtime/process/config.ts';
+import { resolveTxt } from '../../runtime/process/dns.ts';
 import { runProcess } from '../../runtime/process/lifecycle.ts';
 import { createLogger } from '../../runtime/process/log.ts';
 import { createMetrics } from '../../runtime/process/metrics.ts';
@@ -111,7 +112,7 @@ function addControllers(
       for (const controller of dependent) controller.enqueueAll();
     },
   });
-  const common = { kube, events, clock, platformConfig: () => settings.current() };
+  const common = { kube, events, clock, resolveTxt, platformConfig: () => settings.current() };
   manager.add(settings.definition);
   const projects = manager.add(projectController({ ...common, records: records.projects }));
   const functions = manager.add(functionController({ ...common, records: records.functions, probeGate }));

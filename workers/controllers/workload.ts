@@ -75,17 +75,18 @@ export async function ensureIdentity<T extends KubeObject>(
 /**
  * Claims the workload's name and hosts. Every reconcile does this first; the management API does so as well, and a lost
  * claim is reported here.
- * @throws Problem `name_taken` or `host_taken`, which name the holder
+ * @throws Problem `name_taken` or `host_taken`
  */
 export async function holdClaims(
   kube: KubeClient,
   workload: Stored<KubeObject>,
   hosts: readonly string[] = [],
 ): Promise<void> {
+  const project = workload.metadata.labels?.[projectLabel] ?? '';
   const name = await reserveName(kube, workload);
   if (name !== 'reserved') throw nameTaken(workload.metadata.name, name.holder, workload.kind);
   for (const host of hosts) {
     const claimed = await claimHost(kube, workload, host);
-    if (claimed !== 'claimed') throw hostTaken(host, claimed.holder);
+    if (claimed !== 'claimed') throw hostTaken(host, { project }, claimed.holder);
   }
 }

@@ -22,6 +22,7 @@ const unownedKinds: readonly ResourceKind[] = [
   kinds.Lease,
   kinds.CustomResourceDefinition,
   kinds.PodMonitor,
+  kinds.Ingress,
   kinds.TokenReview,
 ];
 

@@ -23,6 +23,8 @@ export const ingressRouteSpec = z.strictObject({
     z.strictObject({
       kind: z.literal('Rule').optional(),
       match: z.string().regex(/^Host\(`[^`]+`\)( \|\| Host\(`[^`]+`\))*$/, 'the rule is not supported'),
+      /** Default: the length of the rule. */
+      priority: z.int().min(1).optional(),
       services: z.tuple([serviceRef]),
       middlewares: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9.-]+$/) })).default([]),
     }),

@@ -86,13 +86,17 @@ export function createRoutes(options: RoutesOptions): Routes {
   };
 }
 
-/** The hosts of an IngressRoute, even of an unsupported one. If several rules match a host, the longest one counts. */
+/**
+ * The hosts of an IngressRoute, even of an unsupported one. If several rules match a host, the one with the highest
+ * priority counts, by default the longest.
+ */
 function hostsOf({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: number } {
   const { routes } = (spec ?? {}) as { routes?: unknown };
-  const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown } | null)[];
+  const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown; priority?: unknown } | null)[];
   const texts = rules.map((rule) => String(rule?.match));
   const names = texts.flatMap((text) => [...text.matchAll(quoted)].map(([, name = '']) => name));
-  return { hosts: names.map(canonicalHost), weight: texts.join().length };
+  const priority = Number(rules[0]?.priority ?? 0);
+  return { hosts: names.map(canonicalHost), weight: priority > 0 ? priority : texts.join().length };
 }
 
 /** A host in the form that rules compare: lower case, without port and final dot. Pure. */

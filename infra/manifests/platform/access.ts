@@ -71,6 +71,9 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Namespace, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
     rule(kinds.StorageClass, watch),
+    // To refuse hosts that other routes of the cluster serve.
+    rule(kinds.IngressRoute, ['list']),
+    rule(kinds.Ingress, ['list']),
     // To judge whose storage a workload mounts.
     rule(kinds.PersistentVolumeClaim, ['get']),
     // To show who mounts a volume, and the logs of a job's runs.
@@ -124,6 +127,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.ConfigMap, own),
     rule(kinds.Secret, ['get', 'create', 'delete']),
     rule(kinds.IngressRoute, own),
+    rule(kinds.Ingress, ['list']),
     rule(kinds.Middleware, own),
     rule(kinds.Event, ['get', 'list', 'create', 'update', 'patch']),
   ],

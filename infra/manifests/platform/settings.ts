@@ -6,6 +6,8 @@ export const optionalSettings = [
   'trustedProxies',
   'allowPrivateNetworks',
   'notificationNetworks',
+  'hostDomains',
+  'hostProofs',
   'defaultLimits',
   'builds',
   'packageRegistries',

@@ -25,6 +25,10 @@ export const platformConfigView = z.object({
   trustedProxies: z.array(z.string()),
   allowPrivateNetworks: z.array(z.string()),
   notificationNetworks: z.array(z.string()),
+  /** The domains outside the apps domain in which projects may choose hosts; without `projects`, all may. */
+  hostDomains: z.array(z.object({ domain: z.string(), projects: z.array(z.string()).optional() })),
+  /** Whether a DNS record also allows a project to use a host. */
+  hostProofs: z.boolean(),
   defaultLimits: z.object({
     cpu: quantity,
     memory: quantity,
@@ -71,6 +75,16 @@ export const platformConfigUpdate = z
     trustedProxies: z.array(z.string().max(200)).max(200).nullable(),
     allowPrivateNetworks: z.array(z.string().max(200)).max(200).nullable(),
     notificationNetworks: z.array(z.string().max(200)).max(200).nullable(),
+    hostDomains: z
+      .array(
+        z.strictObject({
+          domain: z.string().max(300),
+          projects: z.array(z.string().max(100)).max(500).exactOptional(),
+        }),
+      )
+      .max(500)
+      .nullable(),
+    hostProofs: z.boolean().nullable(),
     defaultLimits: z
       .strictObject({
         cpu: z.string().max(200).nullable(),

@@ -65,6 +65,7 @@ export const kinds = {
   ),
   TokenReview: builtin('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews', false),
   IngressRoute: builtin('traefik.io/v1alpha1', 'IngressRoute', 'ingressroutes'),
+  Ingress: builtin('networking.k8s.io/v1', 'Ingress', 'ingresses'),
   Middleware: builtin('traefik.io/v1alpha1', 'Middleware', 'middlewares'),
   PodMonitor: builtin('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
 } as const satisfies Record<string, ResourceKind>;

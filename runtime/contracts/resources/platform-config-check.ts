@@ -1,4 +1,4 @@
-import { checkHost, functionHost } from '../../domain/names.ts';
+import { checkHost, checkProjectName, functionHost } from '../../domain/names.ts';
 import { isLoopbackNetwork, isPrivateNetwork, parseNetwork } from '../../domain/network.ts';
 import { Problem } from '../../domain/problem.ts';
 import { limitFaults } from './environment-limits.ts';
@@ -30,6 +30,7 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
   const faults = [
     ...issues.map(({ path, message }) => ({ path: path.join('.'), message })),
     ...hostFaults(typed),
+    ...domainFaults(typed),
     ...(active ? changeFaults(active, typed) : []),
     ...proxies.faults,
     ...open.faults,
@@ -82,6 +83,16 @@ function hostFaults({ appsDomain, cluster }: Partial<PlatformConfigSpec>): Setti
   const domain = refusal('appsDomain', () => checkHost(appsDomain));
   if (domain.length > 0 || cluster === undefined) return domain;
   return refusal('cluster', () => functionHost('x', cluster, appsDomain));
+}
+
+/** Checks the domains in which projects may choose hosts. */
+function domainFaults({ hostDomains = [] }: Partial<PlatformConfigSpec>): SettingFault[] {
+  return hostDomains.flatMap(({ domain, projects = [] }, index) => [
+    ...refusal(`hostDomains.${index}.domain`, () => checkHost(domain)),
+    ...projects.flatMap((project, at) =>
+      refusal(`hostDomains.${index}.projects.${at}`, () => checkProjectName(project)),
+    ),
+  ]);
 }
 
 function refusal(path: string, check: () => unknown): SettingFault[] {

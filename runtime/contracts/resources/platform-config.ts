@@ -100,6 +100,19 @@ export const platformConfigSpec = z.object({
   allowPrivateNetworks: z.array(network).max(50).exactOptional(),
   /** Private networks that notifications may be sent to besides the internet; default none. */
   notificationNetworks: z.array(network).max(50).exactOptional(),
+  /** Domains outside the apps domain in which projects may choose hosts, including all names below them; default none. */
+  hostDomains: z
+    .array(
+      z.object({
+        domain: z.string().max(253),
+        /** The projects that may; default: all of them. */
+        projects: z.array(z.string().max(50)).min(1).max(500).exactOptional(),
+      }),
+    )
+    .max(500)
+    .exactOptional(),
+  /** Whether a DNS record (`_svc-challenge.<host>`) also allows a project to use a host; default true. */
+  hostProofs: z.boolean().exactOptional(),
   /** Default limits of environments; absent fields have the platform's default. */
   defaultLimits: environmentLimits.exactOptional(),
   /** Required for builds from git sources. */

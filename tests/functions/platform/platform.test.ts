@@ -83,6 +83,8 @@ t.test('config: the active settings with their defaults, and the result of the l
     trustedProxies: [],
     allowPrivateNetworks: [],
     notificationNetworks: [],
+    hostDomains: settings.hostDomains,
+    hostProofs: true,
     defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
     runtimeImages: settings.runtimeImages,
     ...(settings.serviceImages && { serviceImages: settings.serviceImages }),

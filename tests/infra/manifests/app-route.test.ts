@@ -27,7 +27,8 @@ const labels = {
 const metadata = { name: 'api', namespace: 'shop-prod', labels };
 
 t.test('the route, without and with a gate', async (t) => {
-  const rule = { kind: 'Rule', match: 'Host(`api--shop-prod.apps.test`)', services: [{ name: 'api', port: 80 }] };
+  const match = 'Host(`api--shop-prod.apps.test`)';
+  const rule = { kind: 'Rule', match, priority: 2, services: [{ name: 'api', port: 80 }] };
   const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
   t.same(ingressRoute(appRoute(input)), {
     ...route,

@@ -121,6 +121,7 @@ t.test('the route is in the namespace of the interceptors and names its function
         {
           kind: 'Rule',
           match: 'Host(`fn-hello--home.apps.test`)',
+          priority: 2,
           services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
         },
       ],

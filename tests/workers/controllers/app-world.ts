@@ -31,6 +31,7 @@ export const settings: PlatformConfigSpec = {
   entryPoints: ['web'],
   ingressAddress: 'http://traefik.test:80',
   runtimeImages: { node: 'registry.test/node:1' },
+  hostDomains: [{ domain: 'example.com' }],
 };
 
 interface Teardown {

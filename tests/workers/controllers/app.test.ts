@@ -473,7 +473,7 @@ t.test('a conflicting object stops the pass and is named in the status and in an
   t.notOk(cleared?.status?.message);
 });
 
-t.test('an app whose name or host is taken fails, names the holder, and does nothing else', async (t) => {
+t.test('an app whose name or host is taken fails, says so, and does nothing else', async (t) => {
   const { create, pass, kube, pool, app, controller } = await setUp(t);
   const labels = { [idLabel]: newId() };
   kube.seed(
@@ -495,7 +495,7 @@ t.test('an app whose name or host is taken fails, names the holder, and does not
   t.match((await app()).status, { phase: 'failed', message: /already used by a function in this environment/ });
   await create('web', { hostname: 'shop.example.com' });
   await t.rejects(pass('web'), { code: 'host_taken' });
-  t.match((await app('web')).status, { phase: 'failed', message: /already used by an app \("front" in other-prod\)/ });
+  t.match((await app('web')).status, { phase: 'failed', message: /already used by a workload of another project/ });
   t.equal(await findWorkload(pool, namespace, 'api'), undefined);
   t.equal(await findWorkload(pool, namespace, 'web'), undefined);
 

@@ -22,6 +22,7 @@ const config: PlatformConfigSpec = {
   scheme: 'https',
   entryPoints: ['websecure'],
   runtimeImages: { node: 'registry.test/function-node:1' },
+  hostDomains: [{ domain: 'example.com' }, { domain: 'a.test' }],
 };
 const namespace = 'shop-prod';
 const host = 'fn-hello--home.apps.test';
@@ -414,7 +415,7 @@ t.test('a name or host that another workload holds stops the pass before any obj
     .find((item) => item.metadata.namespace === namespace)?.status;
   t.match(status, {
     phase: 'failed',
-    message: /already used by a function \("hello" in other-prod\)/,
+    message: /already used by a workload of another project/,
     conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
   });
   t.notOk(status?.host, 'the interceptors must not route to it');

@@ -32,6 +32,8 @@ const additions: Readonly<Record<string, Additions>> = {
       'create NetworkPolicy shop-test/svc-environment-services',
       'replace IngressRoute shop-prod/api',
       'replace IngressRoute shop-prod/site',
+      'replace IngressRoute svc-system/fn-019a0000-0000-7000-8000-000000000030',
+      'replace IngressRoute svc-system/fn-019a0000-0000-7000-8000-000000000031',
       'replace NetworkPolicy shop-prod/svc-environment',
       'replace NetworkPolicy shop-test/svc-environment',
     ],

@@ -109,6 +109,18 @@ t.test('the longest rule wins, in any order of creation', async (t) => {
   t.equal((await world.ask()).body, 'other');
 });
 
+t.test('a priority takes the place of the length of the rule', async (t) => {
+  const world = await createWorld(t);
+  await world.serveEcho();
+  await world.serve('other', namespace, (_, response) => response.end('other'));
+  const services = [{ name: 'other', port: 80 }];
+  const match = `Host(\`${appHost}\`) || Host(\`x\`)`;
+  await world.put(...appObjects(), routeOf('low', { routes: [rule(match, { services, priority: 1 })] }));
+  t.not((await world.ask()).body, 'other');
+  await world.put(routeOf('low', { routes: [rule(match, { services, priority: 3 })] }));
+  t.equal((await world.ask()).body, 'other');
+});
+
 t.test('a route of another entry point is not served', async (t) => {
   const world = await createWorld(t, { entryPoints: ['web', 'plain'] });
   await world.serveEcho();
@@ -161,7 +173,7 @@ t.test('an unsupported route is refused as a whole, and nothing else serves its 
     ['HTTPS to pods', { routes: [rule(match, { services: [{ name: 'api', port: 80, scheme: 'https' }] })] }],
     ['no service', { routes: [rule(match, { services: [] })] }],
     ['another kind of rule', { routes: [rule(match, { kind: 'Other' })] }],
-    ['a priority', { routes: [rule(match, { priority: 1 })] }],
+    ['a priority of 0', { routes: [rule(match, { priority: 0 })] }],
     ['rules of version 2', { routes: [rule(match, { syntax: 'v2' })] }],
   ];
   for (const [name, spec] of refused) {
