@@ -29,7 +29,7 @@ import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
 import type { KubeClient } from '../runtime/kube/kube-client.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
 import { eventsChannel } from '../runtime/records/function-events.ts';
-import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
+import { countFounder, deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
@@ -183,6 +183,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       kube,
       visibleProjects,
       members: {
+        countFounder: (projectId, userId, max) => countFounder(pool, projectId, userId, max),
         found: (projectId, userId) => insertFounder(pool, projectId, userId),
         forget: (projectId) => deleteProjectMembers(pool, projectId),
       },

@@ -12,7 +12,7 @@ import { statusCommand } from './status.ts';
 const path = '/platform/config';
 
 function toOutput(config: PlatformConfigView): Output {
-  const { defaultLimits: limits, builds, packageRegistries = {} } = config;
+  const { defaultLimits: limits, maxLimits, builds, packageRegistries = {} } = config;
   const listed = (networks: readonly string[]) => (networks.length === 0 ? 'none' : networks.join(', '));
   const table = fields([
     ['Apps domain', config.appsDomain],
@@ -31,6 +31,12 @@ function toOutput(config: PlatformConfigView): Output {
     ['Default storage', limits.storage],
     ['Default pods', limits.pods],
     ['Default memory of a container', limits.containerMemory],
+    ['Maximum CPU', maxLimits.cpu],
+    ['Maximum memory', maxLimits.memory],
+    ['Maximum storage', maxLimits.storage],
+    ['Maximum pods', maxLimits.pods],
+    ['Maximum default memory of a container', maxLimits.containerMemory],
+    ['Projects per user', config.projectsPerUser],
     ...Object.entries(config.runtimeImages ?? {}).map(([name, image]) => [`Runtime ${name}`, image] as const),
     ...Object.entries(config.serviceImages ?? {}).map(([name, image]) => [`Service ${name}`, image] as const),
     ['npm registry', packageRegistries.npm ?? 'public'],
@@ -69,6 +75,15 @@ const limitFlags = {
   containerMemory: text('<size>', 'default memory limit of a container, such as 512Mi'),
 };
 
+const ceilingFlags = {
+  maxCpu: text('<cores>', 'highest CPU that members may set for an environment'),
+  maxMemory: text('<size>', 'highest memory that members may set for an environment'),
+  maxStorage: text('<size>', 'highest storage that members may set for an environment'),
+  maxPods: text('<n>', 'highest number of pods that members may set for an environment'),
+  maxContainerMemory: text('<size>', 'highest default memory of a container that members may set'),
+  projectsPerUser: text('<n>', 'number of projects that a user may create; admins may create more'),
+};
+
 const imageFlags = {
   imagePostgres: text('<image>', 'image of PostgreSQL services'),
   imageMysql: text('<image>', 'image of MySQL services'),
@@ -96,6 +111,7 @@ const settingFlags = {
   gitNetworks: negated('build only from git servers on the internet'),
   ...imageFlags,
   ...limitFlags,
+  ...ceilingFlags,
 };
 
 /** The body of the change. A list replaces the current one, and `default` resets a value. */
@@ -118,6 +134,13 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     if (text === undefined) return [];
     return [[key, key === 'pods' ? number('--pods', text) : value(text)]];
   });
+  const ceilings = {
+    ...(flags.maxCpu !== undefined && { cpu: value(flags.maxCpu) }),
+    ...(flags.maxMemory !== undefined && { memory: value(flags.maxMemory) }),
+    ...(flags.maxStorage !== undefined && { storage: value(flags.maxStorage) }),
+    ...(flags.maxPods !== undefined && { pods: number('--max-pods', flags.maxPods) }),
+    ...(flags.maxContainerMemory !== undefined && { containerMemory: value(flags.maxContainerMemory) }),
+  };
   return {
     ...(flags.profile !== undefined && { profile: value(flags.profile) }),
     ...list('trustedProxies', flags.trustedProxy, !flags.trustedProxies),
@@ -129,6 +152,10 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...part('packageRegistries', { npm: flags.npmRegistry, pypi: flags.pypiIndex }),
     ...(Object.keys(builds).length > 0 && { builds }),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
+    ...(Object.keys(ceilings).length > 0 && { maxLimits: ceilings }),
+    ...(flags.projectsPerUser !== undefined && {
+      projectsPerUser: number('--projects-per-user', flags.projectsPerUser),
+    }),
   };
 }
 

@@ -41,7 +41,7 @@ export async function changeSettings(
 }
 
 /** Settings with fields. A change replaces only the fields that it contains. */
-const objectSettings = ['defaultLimits', 'serviceImages', 'packageRegistries', 'builds'] as const;
+const objectSettings = ['defaultLimits', 'maxLimits', 'serviceImages', 'packageRegistries', 'builds'] as const;
 
 /**
  * Applies a change; null resets a setting to its default.

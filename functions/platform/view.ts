@@ -4,18 +4,19 @@ import {
   defaultBuildsAtOnce,
   defaultBuildTimeoutSeconds,
   defaultProfile,
+  defaultProjectsPerUser,
   type BuildSettings,
   type PlatformConfig,
   type PlatformConfigSpec,
 } from '../../runtime/contracts/resources/platform-config.ts';
-import { effectiveLimits } from '../../runtime/contracts/resources/project.ts';
+import { effectiveLimits, limitCeilings } from '../../runtime/contracts/resources/project.ts';
 import { findCondition } from '../../runtime/kube/conditions.ts';
 
 /** The active settings as the API shows them, and whether the last change was accepted. */
 export function platformConfigToView(config: PlatformConfig, settings: PlatformConfigSpec): PlatformConfigView {
   const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress } = settings;
   const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [] } = settings;
-  const { hostDomains = [], hostProofs = true } = settings;
+  const { hostDomains = [], hostProofs = true, maxLimits, projectsPerUser = defaultProjectsPerUser } = settings;
   const { notificationNetworks = [], defaultLimits, runtimeImages, serviceImages, packageRegistries } = settings;
   return {
     appsDomain,
@@ -31,6 +32,8 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
     hostDomains,
     hostProofs,
     defaultLimits: effectiveLimits(undefined, defaultLimits),
+    maxLimits: limitCeilings(maxLimits),
+    projectsPerUser,
     runtimeImages,
     ...(serviceImages && { serviceImages }),
     ...(packageRegistries && { packageRegistries }),

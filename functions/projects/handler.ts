@@ -1,12 +1,18 @@
 import { environmentsMax, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { EnvironmentLimits, Project } from '../../runtime/contracts/resources/project.ts';
+import { defaultProjectsPerUser } from '../../runtime/contracts/resources/platform-config.ts';
+import {
+  effectiveLimits,
+  limitCeilings,
+  type EnvironmentLimits,
+  type Project,
+} from '../../runtime/contracts/resources/project.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { checkEnvironmentName, checkProjectName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { pageOf } from '../../runtime/http/page.ts';
-import { readDefaultLimits } from '../../runtime/workloads/platform-config.ts';
+import { readDefaultLimits, readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
 import { route, sessionOf, type Route, type Session } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
@@ -19,7 +25,7 @@ import {
   listProjectsSchema,
   updateEnvironmentSchema,
 } from './schema.ts';
-import { changedLimits, checkLimits } from './limits.ts';
+import { changedLimits, checkCeilings, checkLimits } from './limits.ts';
 import { addEnvironment, changeEnvironment, checkNamespaceFree, createProject, getProject } from './store.ts';
 import { environmentViews, projectToView } from './view.ts';
 
@@ -32,6 +38,10 @@ export interface ProjectDependencies {
   members: {
     /** Makes a user the admin of a project before it is created. */
     found(projectId: Id, userId: Id): Promise<void>;
+    /**
+     * Records who creates a project, before its role. @throws Problem `too_many_projects` when the user has created `max`
+     */
+    countFounder(projectId: Id, userId: Id, max: number): Promise<void>;
     /** Deletes all roles in a project. */
     forget(projectId: Id): Promise<void>;
   };
@@ -57,13 +67,17 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
             details: { field: 'environments' },
           });
         }
-        const defaults = await readDefaultLimits(kube);
+        const settings = await readSettingsIfAny(kube);
+        const defaults = settings?.defaultLimits;
         const existing = await kube.get<Project>(kinds.Project, name);
         // An existing project is reported as such, not by its namespaces.
         if (!existing) for (const environment of environments) await checkNamespaceFree(kube, name, environment);
         const id = newId();
         // The role is written first: it has no effect before the project exists, and a project must have an admin.
-        await members.found(id, sessionOf(request).userId);
+        const { userId, role } = sessionOf(request);
+        const max = role === 'admin' ? Infinity : (settings?.projectsPerUser ?? defaultProjectsPerUser);
+        await members.countFounder(id, userId, max);
+        await members.found(id, userId);
         const spec = {
           ...(displayName !== undefined && { displayName }),
           environments: environments.map((environment) => ({ name: environment, id: newId() })),
@@ -135,7 +149,14 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
         const { name, limits } = request.body;
         checkEnvironmentName(name, 'name');
         checkLimits(limits);
-        const defaults = await readDefaultLimits(kube);
+        const settings = await readSettingsIfAny(kube);
+        const defaults = settings?.defaultLimits;
+        if (sessionOf(request).role !== 'admin') {
+          checkCeilings(limits, {
+            defaults: effectiveLimits(undefined, defaults),
+            ceilings: limitCeilings(settings?.maxLimits),
+          });
+        }
         const current = await getProject(kube, request.params.project);
         if (current.spec.environments.every((environment) => environment.name !== name)) {
           await checkNamespaceFree(kube, current.metadata.name, name);
@@ -156,10 +177,15 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       async handle(request) {
         const { params, body } = request;
         checkLimits(body.limits);
-        const defaults = await readDefaultLimits(kube);
-        const project = await changeEnvironment(kube, params.project, params.environment, (environment) =>
-          changedLimits(environment, body.limits),
-        );
+        const settings = await readSettingsIfAny(kube);
+        const defaults = settings?.defaultLimits;
+        const admin = sessionOf(request).role === 'admin';
+        const ceilings = limitCeilings(settings?.maxLimits);
+        const project = await changeEnvironment(kube, params.project, params.environment, (environment) => {
+          const { limits: current } = environment;
+          if (!admin) checkCeilings(body.limits, { current, defaults: effectiveLimits(undefined, defaults), ceilings });
+          return changedLimits(environment, body.limits);
+        });
         const view = viewOf(project, params.environment, defaults);
         return { status: 200, body: view, audit: { limits: body.limits } };
       },

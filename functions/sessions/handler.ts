@@ -6,7 +6,8 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
-import { findUserByEmail, normaliseEmail } from '../../runtime/records/users.ts';
+import { normaliseEmail } from '../../runtime/domain/email.ts';
+import { findUserByEmail } from '../../runtime/records/users.ts';
 import type { LoginLimit } from './login-limit.ts';
 import type { Passwords } from './password.ts';
 

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { UserView } from '../../runtime/contracts/api/users.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { checkEmail } from '../../runtime/domain/email.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { checkPassword, generatePassword } from '../../runtime/domain/password.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -13,7 +14,6 @@ import {
   findUserById,
   insertUser,
   listUsers,
-  normaliseEmail,
   setPassword,
   updateUser,
   type User,
@@ -220,11 +220,4 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
 
 function noUser(idOrEmail: string): Problem {
   return new Problem('not_found', `There is no user "${idOrEmail}".`);
-}
-
-/** Checks the form of an email address; it need not receive mail. */
-function checkEmail(text: string): string {
-  const email = normaliseEmail(text);
-  if (/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return email;
-  throw new Problem('invalid_value', `"${email}" is not an email address.`, { details: { field: 'email' } });
 }

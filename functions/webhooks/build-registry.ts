@@ -1,9 +1,7 @@
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { settingsInForce } from '../../runtime/contracts/resources/platform-config-check.ts';
-import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
 import type { BuildRegistry } from '../../runtime/domain/built-image.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
 
 /** How long a read is used: webhooks arrive in hundreds per second, and the registry changes about never. In ms. */
 const freshMs = 5_000;
@@ -24,7 +22,7 @@ export function createBuildsReader({
   let readAt = -Infinity;
   const read = async () => {
     try {
-      last = settingsInForce(await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName))?.builds;
+      last = (await readSettingsIfAny(kube))?.builds;
     } catch {
       // The next request reads again.
       readAt = -Infinity;

@@ -14,6 +14,8 @@ export const problemStatus = {
   password_change_required: 403,
   image_not_allowed: 403,
   host_not_allowed: 403,
+  limit_not_allowed: 403,
+  too_many_projects: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

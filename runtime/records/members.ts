@@ -6,7 +6,8 @@ import type { ProjectRole } from '../domain/roles.ts';
 
 /** A user's role in one project. */
 export interface Member {
-  userId: Id;
+  /** Null for an address without an account. */
+  userId: Id | null;
   email: string;
   role: ProjectRole;
   /** Whether the user may sign in. */
@@ -46,18 +47,33 @@ export async function listAdmins(pool: Pool, projectId: Id, limit: number): Prom
   return rows.map(({ email }) => email);
 }
 
-/** Up to `limit` members of a project, sorted by address, after `after` if it is set. */
+/** Up to `limit` members and invited addresses of a project, sorted by address, after `after` if it is set. */
 export async function listMembers(
   pool: Pool,
   projectId: Id,
   { limit, after }: { limit: number; after?: string | undefined },
 ): Promise<Member[]> {
   const { rows } = await pool.query<Member>(
-    `SELECT ${columns} FROM ${joined}
-     WHERE project_id = $1 AND ($2::text IS NULL OR users.email > $2) ORDER BY users.email LIMIT $3`,
+    `SELECT * FROM (
+       SELECT ${columns} FROM ${joined} WHERE project_id = $1
+       UNION ALL
+       SELECT NULL, email, role, true, created_at FROM project_invitations
+       WHERE project_id = $1 AND NOT EXISTS (SELECT FROM users WHERE users.email = project_invitations.email)
+     ) AS members
+     WHERE $2::text IS NULL OR email > $2 ORDER BY email LIMIT $3`,
     [projectId, after ?? null, limit],
   );
   return rows;
+}
+
+/** The number of members and invited addresses of a project, without this address. */
+export async function countOtherMembers(pool: Pool, projectId: Id, email: string): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT (SELECT count(*) FROM ${joined} WHERE project_id = $1 AND users.email <> $2)::integer
+       + (SELECT count(*) FROM project_invitations WHERE project_id = $1 AND email <> $2)::integer AS count`,
+    [projectId, email],
+  );
+  return rows[0]?.count ?? 0;
 }
 
 /** Makes a user the admin of a project that is about to be created. */
@@ -66,6 +82,28 @@ export async function insertFounder(pool: Pool, projectId: Id, userId: Id): Prom
     projectId,
     userId,
   ]);
+}
+
+/**
+ * Records who creates a project. Concurrent calls of one user cannot exceed the number together.
+ * @throws Problem `too_many_projects` when the user has created `max` projects that exist
+ */
+export async function countFounder(pool: Pool, projectId: Id, userId: Id, max: number): Promise<void> {
+  await transaction(pool, async (client) => {
+    await client.query('SELECT 1 FROM users WHERE id = $1 FOR UPDATE', [userId]);
+    const { rows } = await client.query<{ count: number }>(
+      'SELECT count(*)::integer AS count FROM project_founders WHERE user_id = $1',
+      [userId],
+    );
+    if ((rows[0]?.count ?? 0) >= max) {
+      throw new Problem(
+        'too_many_projects',
+        `You have created ${max} projects, which is the limit. Delete one, or ask a platform admin to create the project or raise the limit: svc platform config set --projects-per-user.`,
+        { details: { max } },
+      );
+    }
+    await client.query('INSERT INTO project_founders (project_id, user_id) VALUES ($1, $2)', [projectId, userId]);
+  });
 }
 
 /**
@@ -107,9 +145,14 @@ export async function removeMember(pool: Pool, projectId: Id, userId: Id): Promi
   });
 }
 
-/** Deletes all roles in a deleted project. Idempotent. */
+/** Deletes all roles in a deleted project, and who created it. Idempotent. */
 export async function deleteProjectMembers(pool: Pool, projectId: Id): Promise<void> {
-  await pool.query(`DELETE FROM project_members WHERE project_id = $1`, [projectId]);
+  await pool.query(
+    `WITH founders AS (DELETE FROM project_founders WHERE project_id = $1),
+       invitations AS (DELETE FROM project_invitations WHERE project_id = $1)
+     DELETE FROM project_members WHERE project_id = $1`,
+    [projectId],
+  );
 }
 
 async function findMember(db: Database, projectId: Id, userId: Id): Promise<Member | undefined> {

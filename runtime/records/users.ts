@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { transaction } from '../db/pool.ts';
+import { normaliseEmail } from '../domain/email.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PlatformRole } from '../domain/roles.ts';
@@ -24,11 +25,6 @@ export interface User {
 
 const columns = `id, email, password_hash AS "passwordHash", role, disabled_at AS "disabledAt",
   one_time_until AS "oneTimeUntil", created_at AS "createdAt"`;
-
-/** The spelling under which an address is stored and looked up. */
-export function normaliseEmail(email: string): string {
-  return email.trim().toLowerCase();
-}
 
 /** Finds a user by address. */
 export async function findUserByEmail(pool: Pool, email: string): Promise<User | undefined> {
@@ -79,7 +75,7 @@ export async function createFirstAdmin(
 }
 
 /**
- * Creates a user.
+ * Creates a user, who gets the roles of the invitations for the address.
  * @returns undefined when the address is taken
  */
 export async function insertUser(
@@ -87,8 +83,16 @@ export async function insertUser(
   user: Pick<User, 'id' | 'email' | 'passwordHash' | 'role' | 'oneTimeUntil'>,
 ): Promise<User | undefined> {
   const { rows } = await pool.query<User>(
-    `INSERT INTO users (id, email, password_hash, role, one_time_until) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (email) DO NOTHING RETURNING ${columns}`,
+    `WITH created AS (
+       INSERT INTO users (id, email, password_hash, role, one_time_until) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (email) DO NOTHING RETURNING *
+     ), invited AS (
+       DELETE FROM project_invitations WHERE email IN (SELECT email FROM created) RETURNING project_id, role
+     ), joined AS (
+       INSERT INTO project_members (project_id, user_id, role)
+       SELECT project_id, created.id, invited.role FROM invited CROSS JOIN created
+     )
+     SELECT ${columns} FROM created`,
     [user.id, normaliseEmail(user.email), user.passwordHash, user.role, user.oneTimeUntil],
   );
   return rows[0];

@@ -30,10 +30,14 @@ export async function readPlatformConfig(kube: Pick<KubeClient, 'get'>): Promise
   return (await readSettings(kube)).settings;
 }
 
+/** Reads the active settings; undefined before there are any. */
+export async function readSettingsIfAny(kube: Pick<KubeClient, 'get'>): Promise<PlatformConfigSpec | undefined> {
+  return settingsInForce(await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName));
+}
+
 /** Reads the installation's default limits for environments; undefined without any, and before there are settings. */
 export async function readDefaultLimits(kube: Pick<KubeClient, 'get'>): Promise<EnvironmentLimits | undefined> {
-  const config = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
-  return settingsInForce(config)?.defaultLimits;
+  return (await readSettingsIfAny(kube))?.defaultLimits;
 }
 
 /** Refuses the platform's own hosts. @throws Problem `host_taken` */

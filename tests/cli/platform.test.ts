@@ -14,6 +14,8 @@ const settings: PlatformConfigView = {
   hostDomains: [{ domain: 'shop.example.com', projects: ['shop', 'blog'] }, { domain: 'example.org' }],
   hostProofs: true,
   defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
+  maxLimits: { cpu: '64', memory: '128Gi', storage: '800Gi', pods: 800, containerMemory: '2Gi' },
+  projectsPerUser: 20,
   runtimeImages: { node: 'r.example.com/f:1' },
   serviceImages: { postgres: 'r.example.com/d:1' },
   packageRegistries: { npm: 'https://npm.example.com' },
@@ -74,6 +76,15 @@ t.test('config set sends the named settings, and waits until they are active', a
   });
   t.same(await sent('--notification-network', '10.1.7.0/24'), { notificationNetworks: ['10.1.7.0/24'] });
   t.same(await sent('--no-notification-networks'), { notificationNetworks: [] });
+  t.same(await sent('--host-domain', 'example.com=shop,blog', '--host-domain', 'example.org', '--host-proofs', 'off'), {
+    hostDomains: [{ domain: 'example.com', projects: ['shop', 'blog'] }, { domain: 'example.org' }],
+    hostProofs: false,
+  });
+  t.same(await sent('--no-host-domains'), { hostDomains: [] });
+  t.same(await sent('--max-cpu', '8', '--max-pods', 'default', '--projects-per-user', '5'), {
+    maxLimits: { cpu: '8', pods: null },
+    projectsPerUser: 5,
+  });
   t.same(await sent('--build-timeout', '45m'), { builds: { timeoutSeconds: 2700 } });
   t.same(await sent('--build-timeout', 'default'), { builds: { timeoutSeconds: null } });
   t.same(await sent('--builds-at-once', '4', '--git-network', '10.1.8.0/24', '--image-mongodb', 'mongo:8'), {

@@ -227,7 +227,8 @@ t.test('lists show only what the caller may see', async (t) => {
     kube.seed({ apiVersion: 'platform.svc/v1', kind: 'Function', metadata: { name, namespace, labels }, spec });
   }
   const { visibleProjects } = createProjectAccess({ kube, pool });
-  const members = { found: () => Promise.resolve(), forget: () => Promise.resolve() };
+  const nothing = () => Promise.resolve();
+  const members = { countFounder: nothing, found: nothing, forget: nothing };
   const api = await serve(t, pool, kube, [
     ...createProjectRoutes({ kube, visibleProjects, members }),
     ...createFunctionRoutes({ kube, pool, visibleProjects, clock: systemClock, baseUrl: 'http://console.test' }),

@@ -3,10 +3,9 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, Release } from '../../runtime/contracts/resources/app.ts';
 import { withSettings } from '../../runtime/contracts/resources/app-settings.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { settingsInForce } from '../../runtime/contracts/resources/platform-config-check.ts';
-import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
 import { checkImageProject } from '../../runtime/domain/built-image.ts';
 import { withEnvironmentSecret } from '../../runtime/workloads/environment.ts';
+import { readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
 import { isLiving } from '../../runtime/workloads/objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { ensureEnvironment } from './environment.ts';
@@ -39,8 +38,7 @@ export async function applyRelease(
   for (let attempt = 1; ; attempt++) {
     if (!app || !isLiving(app, rollout.workloadId) || (app.spec.release?.generation ?? 0) >= rollout.revision)
       return app;
-    const config = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
-    checkImageProject(rollout.image, rollout, settingsInForce(config)?.builds);
+    checkImageProject(rollout.image, rollout, (await readSettingsIfAny(kube))?.builds);
     const environment = await ensureEnvironment(kube, app, rollout);
     failpoint('rollout.before-apply');
     try {

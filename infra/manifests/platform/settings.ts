@@ -9,6 +9,8 @@ export const optionalSettings = [
   'hostDomains',
   'hostProofs',
   'defaultLimits',
+  'maxLimits',
+  'projectsPerUser',
   'builds',
   'packageRegistries',
 ] as const;

@@ -6,10 +6,11 @@ import { timestamp } from './common.ts';
 export const memberSet = z.strictObject({ role: z.enum(projectRoles) });
 
 export const memberView = z.object({
-  userId: z.uuid(),
+  /** For platform admins: the user's id; absent for an address without an account. */
+  userId: z.uuid().optional(),
   email: z.string(),
   role: z.enum(projectRoles),
-  /** Whether the user is disabled. */
+  /** For platform admins: whether the user is disabled. */
   disabled: z.boolean().optional(),
   since: timestamp,
 });

@@ -11,6 +11,23 @@ export const platformStatus = z.object({
 export type PlatformStatus = z.infer<typeof platformStatus>;
 
 const quantity = z.string().max(20);
+const limits = z.object({
+  cpu: quantity,
+  memory: quantity,
+  storage: quantity,
+  pods: z.int(),
+  containerMemory: quantity,
+});
+const limitsChange = z
+  .strictObject({
+    cpu: z.string().max(200).nullable(),
+    memory: z.string().max(200).nullable(),
+    storage: z.string().max(200).nullable(),
+    pods: z.number().nullable(),
+    containerMemory: z.string().max(200).nullable(),
+  })
+  .partial()
+  .nullable();
 const image = z.string().max(1000).nullable();
 
 /** `GET /api/v1/platform/config`: the active settings, including defaults. */
@@ -29,13 +46,11 @@ export const platformConfigView = z.object({
   hostDomains: z.array(z.object({ domain: z.string(), projects: z.array(z.string()).optional() })),
   /** Whether a DNS record also allows a project to use a host. */
   hostProofs: z.boolean(),
-  defaultLimits: z.object({
-    cpu: quantity,
-    memory: quantity,
-    storage: quantity,
-    pods: z.int(),
-    containerMemory: quantity,
-  }),
+  defaultLimits: limits,
+  /** The highest limits that members may set for an environment; platform admins may set higher ones. */
+  maxLimits: limits,
+  /** How many projects a user may create; platform admins may create more. */
+  projectsPerUser: z.int(),
   /** The images of the function runtimes, and of the types of services that the installation can run. */
   runtimeImages: z.object({ node: z.string(), python: z.string().optional() }).optional(),
   serviceImages: z
@@ -85,16 +100,9 @@ export const platformConfigUpdate = z
       .max(500)
       .nullable(),
     hostProofs: z.boolean().nullable(),
-    defaultLimits: z
-      .strictObject({
-        cpu: z.string().max(200).nullable(),
-        memory: z.string().max(200).nullable(),
-        storage: z.string().max(200).nullable(),
-        pods: z.number().nullable(),
-        containerMemory: z.string().max(200).nullable(),
-      })
-      .partial()
-      .nullable(),
+    defaultLimits: limitsChange,
+    maxLimits: limitsChange,
+    projectsPerUser: z.number().nullable(),
     /** The image of each type of service; null disables services of that type. */
     serviceImages: z
       .strictObject({ postgres: image, mysql: image, redis: image, minio: image, mongodb: image })

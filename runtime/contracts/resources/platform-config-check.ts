@@ -36,6 +36,7 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
     ...open.faults,
     ...notified.faults,
     ...limitFaults(typed.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
+    ...limitFaults(typed.maxLimits).map(({ field, message }) => ({ path: `maxLimits.${field}`, message })),
   ];
   if (!parsed.success || faults.length > 0) return { faults };
   return { spec: { ...parsed.data, ...proxies.settings, ...open.settings, ...notified.settings } };

@@ -61,6 +61,9 @@ const buildSettings = z.object({
 
 export type BuildSettings = z.infer<typeof buildSettings>;
 
+/** Default number of projects that a user may create: more than a person looks after, and few enough for a cluster. */
+export const defaultProjectsPerUser = 20;
+
 export const platformConfigSpec = z.object({
   /** The domain under which public app and function URLs are served. */
   appsDomain: z.string(),
@@ -115,6 +118,10 @@ export const platformConfigSpec = z.object({
   hostProofs: z.boolean().exactOptional(),
   /** Default limits of environments; absent fields have the platform's default. */
   defaultLimits: environmentLimits.exactOptional(),
+  /** The highest limits that members may set for an environment; absent fields have the platform's ceiling. */
+  maxLimits: environmentLimits.exactOptional(),
+  /** How many projects a user who is no platform admin may create. Default {@link defaultProjectsPerUser}. */
+  projectsPerUser: z.int().min(0).max(10_000).exactOptional(),
   /** Required for builds from git sources. */
   builds: buildSettings.exactOptional(),
 });

@@ -28,6 +28,20 @@ const defaultEnvironmentLimits: Readonly<Required<EnvironmentLimits>> = {
   containerMemory: '512Mi',
 };
 
+/** The platform's default ceilings: four times the default limits, room to grow without taking a whole cluster. */
+const defaultLimitCeilings: Readonly<Required<EnvironmentLimits>> = {
+  cpu: '64',
+  memory: '128Gi',
+  storage: '800Gi',
+  pods: 800,
+  containerMemory: '2Gi',
+};
+
+/** The highest limits that members may set: the installation's, else the platform's. */
+export function limitCeilings(installation?: EnvironmentLimits): Required<EnvironmentLimits> {
+  return { ...defaultLimitCeilings, ...installation };
+}
+
 /** The active limits: the environment's, else the installation's, else the platform's. */
 export function effectiveLimits(
   limits: EnvironmentLimits | undefined,

@@ -86,6 +86,8 @@ t.test('config: the active settings with their defaults, and the result of the l
     hostDomains: settings.hostDomains,
     hostProofs: true,
     defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
+    maxLimits: { cpu: '64', memory: '128Gi', storage: '800Gi', pods: 800, containerMemory: '2Gi' },
+    projectsPerUser: 20,
     runtimeImages: settings.runtimeImages,
     ...(settings.serviceImages && { serviceImages: settings.serviceImages }),
     status: 'accepted',

@@ -13,6 +13,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube();
   const founders = new Map<string, string>();
   const members = {
+    countFounder: async () => undefined,
     found: async (projectId: string, userId: string) => void founders.set(projectId, userId),
     forget: async (projectId: string) => void founders.delete(projectId),
   };
