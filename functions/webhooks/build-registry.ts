@@ -30,7 +30,7 @@ export function createBuildsReader({
     return last;
   };
   return () => {
-    const now = clock.now().getTime();
+    const now = clock.monotonic();
     if (!reading || now - readAt >= freshMs) {
       readAt = now;
       reading = read();
