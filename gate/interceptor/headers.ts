@@ -13,13 +13,17 @@ const notForwarded = new Set([
   'transfer-encoding',
   'upgrade',
   'expect',
-  // Only the sidecar in a function's own pod may set these, to mark a request as an event.
-  'x-svc-event',
-  'x-svc-event-attempt',
 ]);
+/**
+ * Only the sidecar in a function's own pod may set these, to mark a request as an event. Servers may read any character
+ * other than letters and digits as the same separator.
+ */
+const eventHeader = /^x[^a-z0-9]svc[^a-z0-9]event(?:[^a-z0-9]attempt)?$/;
 
 /** Rejects most other names by their length. */
-const lengthsNotForwarded = new Set([...notForwarded].map((name) => name.length));
+const lengthsNotForwarded = new Set(
+  [...notForwarded, 'x-svc-event', 'x-svc-event-attempt'].map(({ length }) => length),
+);
 
 const requestIdShape = /^[\w.:-]{1,128}$/;
 
@@ -70,7 +74,7 @@ function endToEnd(raw: readonly string[], connection: string | undefined, replac
     const name = raw[index] ?? '';
     if (named || name.length === replaced.length || lengthsNotForwarded.has(name.length)) {
       const lower = name.toLowerCase();
-      if (lower === replaced || notForwarded.has(lower) || named?.includes(lower)) continue;
+      if (lower === replaced || notForwarded.has(lower) || eventHeader.test(lower) || named?.includes(lower)) continue;
     }
     headers.push(name, raw[index + 1] ?? '');
   }

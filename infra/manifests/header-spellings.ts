@@ -7,3 +7,21 @@ export function spellingsPattern(headers: readonly string[]): string {
   const names = headers.map((header) => header.toLowerCase().replaceAll('-', '[^a-z0-9]'));
   return `(?i)^(${names.join('|')})$`;
 }
+
+/** The separators that common servers and gateway interfaces (CGI, WSGI, PHP) read as the same character. */
+const separators = ['-', '_', '.'];
+
+/** These headers with every mixture of the separators that servers may read as `-`, for where no pattern is possible. Pure. */
+export function spellingsOf(headers: readonly string[]): string[] {
+  return headers.flatMap((header) =>
+    header
+      .split('-')
+      .reduce<string[]>(
+        (starts, part) =>
+          starts.length === 0
+            ? [part]
+            : starts.flatMap((start) => separators.map((separator) => `${start}${separator}${part}`)),
+        [],
+      ),
+  );
+}

@@ -2,7 +2,7 @@ import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
-import { spellingsPattern } from './header-spellings.ts';
+import { spellingsOf, spellingsPattern } from './header-spellings.ts';
 import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
 
 const keyHeader = 'X-API-Key';
@@ -54,9 +54,9 @@ function metadataNamed({ metadata }: WorkloadRoute, name: string): ObjectMeta {
  */
 export function ingressRoute(route: WorkloadRoute): KubeObject {
   const { metadata, hosts, entryPoints, service, gated, retried } = route;
-  const { security, gate, retry } = middlewareNames(metadata.name);
+  const { security, gate, strip, retry } = middlewareNames(metadata.name);
   const hasSecurity = routeSecurity(route) !== undefined;
-  const middlewares = [...(hasSecurity ? [security] : []), ...(gated ? gate : []), ...(retried ? [retry] : [])];
+  const middlewares = [...(hasSecurity ? [security] : []), ...(gated ? gate : [strip]), ...(retried ? [retry] : [])];
   return publicRoute({ metadata, hosts, entryPoints, service, middlewares });
 }
 
@@ -78,8 +78,39 @@ export function routeRetry(route: WorkloadRoute): KubeObject | undefined {
 }
 
 /** The names of all Middlewares that a route can have, depending on its settings. */
-export function middlewareNames(route: string): { retry: string; security: string; gate: readonly [string, string] } {
-  return { retry: `${route}-retry`, security: `${route}-security`, gate: [`${route}-gate-strip`, `${route}-gate`] };
+export interface MiddlewareNames {
+  retry: string;
+  security: string;
+  gate: readonly [string, string];
+  strip: string;
+}
+
+export function middlewareNames(route: string): MiddlewareNames {
+  return {
+    retry: `${route}-retry`,
+    security: `${route}-security`,
+    gate: [`${route}-gate-strip`, `${route}-gate`],
+    strip: `${route}-strip`,
+  };
+}
+
+/** A Middleware that removes request headers. */
+function removal(metadata: ObjectMeta, headers: readonly string[]): KubeObject {
+  // An empty value removes the header.
+  return middleware(metadata, {
+    headers: { customRequestHeaders: Object.fromEntries(headers.map((header) => [header, ''])) },
+  });
+}
+
+/**
+ * The Middleware of a route without a gate: removes the headers that only the checker sets, which the workload may
+ * believe, and a key, which may open another workload. Traefik removes headers by name, not by pattern, and so only the
+ * spellings that servers confuse. Undefined for a route with a gate, whose checker replaces these headers. Pure.
+ */
+export function routeStrip(route: WorkloadRoute): KubeObject | undefined {
+  if (route.gated) return undefined;
+  const { strip } = middlewareNames(route.metadata.name);
+  return removal(metadataNamed(route, strip), spellingsOf([...consumerHeaders, keyHeader]));
 }
 
 /**
@@ -91,10 +122,7 @@ export function gateMiddlewares(route: WorkloadRoute): KubeObject[] {
   const [strip, gate] = middlewareNames(route.metadata.name).gate;
   const removed = [...consumerHeaders, ...limitHeaders, ...forwardedHeaders, tunnelHeader];
   return [
-    middleware(metadataNamed(route, strip), {
-      // An empty value removes the header.
-      headers: { customRequestHeaders: Object.fromEntries(removed.map((header) => [header, ''])) },
-    }),
+    removal(metadataNamed(route, strip), removed),
     middleware(metadataNamed(route, gate), {
       forwardAuth: {
         address: `http://svc-authz.${systemNamespace}.svc/authorize?app=${route.id}`,

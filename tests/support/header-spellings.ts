@@ -1,5 +1,5 @@
 /** Every character other than a letter or digit that HTTP allows in a header's name (RFC 9110 §5.6.2). */
-const separators = "!#$%&'*+-.^_`|~".split('');
+export const separators = "!#$%&'*+-.^_`|~".split('');
 const names = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'X-API-Key', 'RateLimit-Policy'];
 
 /** The forged value in {@link forgeries}. */

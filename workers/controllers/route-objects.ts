@@ -4,6 +4,7 @@ import {
   middlewareNames,
   routeRetry,
   routeSecurity,
+  routeStrip,
   type WorkloadRoute,
 } from '../../infra/manifests/workload-route.ts';
 import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
@@ -17,7 +18,7 @@ type Owner = Stored<KubeObject> | undefined;
 
 /** Creates the Middlewares before the route: a route with a missing Middleware serves nothing. */
 export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
-  for (const middleware of [routeRetry(route), routeSecurity(route)]) {
+  for (const middleware of [routeRetry(route), routeSecurity(route), routeStrip(route)]) {
     if (middleware) await ensureChild(kube, owner, middleware, { cached: true });
   }
   if (route.gated) for (const middleware of gateMiddlewares(route)) await ensureChild(kube, owner, middleware);
@@ -38,7 +39,11 @@ export async function ensureRoute(
   const neverGated = gate.phase === 'off' && !gate.demanded;
   const changed = (await ensureChild(kube, owner, ingressRoute(route), { cached: neverGated })) !== 'unchanged';
   const names = middlewareNames(route.metadata.name);
-  const unused = [...(gate.dismantle ? names.gate : []), ...(changed || routeSecurity(route) ? [] : [names.security])];
+  const unused = [
+    ...(gate.dismantle ? names.gate : []),
+    ...(changed || routeSecurity(route) ? [] : [names.security]),
+    ...(changed || !route.gated ? [] : [names.strip]),
+  ];
   for (const name of unused) {
     // A Middleware that is not in the cache yet causes another reconcile.
     if (kube.cache && !kube.cache.get(kinds.Middleware, name, route.metadata.namespace)) continue;
@@ -49,10 +54,10 @@ export async function ensureRoute(
 
 /** All objects that a route of this name may have, in the order of deletion: the route first. */
 export function routeRefs(ref: { name: string; namespace?: string }): ObjectRef[] {
-  const { gate, security, retry } = middlewareNames(ref.name);
+  const { gate, security, strip, retry } = middlewareNames(ref.name);
   return [
     refTo(kinds.IngressRoute, ref, ref.name),
-    ...[...gate, security, retry].map((middleware) => refTo(kinds.Middleware, ref, middleware)),
+    ...[...gate, security, strip, retry].map((middleware) => refTo(kinds.Middleware, ref, middleware)),
   ];
 }
 

@@ -33,18 +33,25 @@ export function layerOf({ metadata, spec }: Middleware, { upstream, log }: Layer
 
 /** The Middleware `headers`: sets fields of the request, then of the answer. An empty value removes the field. */
 function headerLayer({ customRequestHeaders, customResponseHeaders }: HeadersSpec): Layer {
+  const [ofRequest, ofAnswer] = [changes(customRequestHeaders), changes(customResponseHeaders)];
   return (next) => async (request) => {
-    change(request.headers, customRequestHeaders);
+    change(request.headers, ofRequest);
     const answer = await next(request);
-    change(answer.headers, customResponseHeaders);
+    change(answer.headers, ofAnswer);
     return answer;
   };
 }
 
-function change(headers: Headers, values: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(values)) {
-    if (value === '') headers.delete(canonicalName(name));
-    else headers.set(canonicalName(name), [value]);
+type Changes = readonly (readonly [name: string, value: string])[];
+
+function changes(values: Readonly<Record<string, string>>): Changes {
+  return Object.entries(values).map(([name, value]) => [canonicalName(name), value]);
+}
+
+function change(headers: Headers, changes: Changes): void {
+  for (const [name, value] of changes) {
+    if (value === '') headers.delete(name);
+    else headers.set(name, [value]);
   }
 }
 

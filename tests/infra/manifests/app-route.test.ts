@@ -6,6 +6,7 @@ import {
   middlewareNames,
   routeRetry,
   routeSecurity,
+  routeStrip,
 } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
@@ -32,7 +33,10 @@ t.test('the route, without and with a gate', async (t) => {
   const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
   t.same(ingressRoute(appRoute(input)), {
     ...route,
-    spec: { entryPoints: ['websecure'], routes: [{ ...rule, middlewares: [{ name: 'api-retry' }] }] },
+    spec: {
+      entryPoints: ['websecure'],
+      routes: [{ ...rule, middlewares: [{ name: 'api-strip' }, { name: 'api-retry' }] }],
+    },
   });
   t.same(ingressRoute(appRoute({ ...input, gated: true })), {
     ...route,
@@ -80,6 +84,31 @@ t.test('the gate removes reserved headers, then calls the checker for this app',
     },
   ]);
 });
+
+t.test(
+  'a route without a gate removes keys and the headers of the gate, in the spellings that servers confuse',
+  async (t) => {
+    const { metadata: stripMetadata, spec } = routeStrip(appRoute(input)) ?? {};
+    t.same(stripMetadata, { ...metadata, name: 'api-strip' });
+    const removed = Object.entries(
+      (spec as { headers: { customRequestHeaders: object } }).headers.customRequestHeaders,
+    );
+    t.ok(removed.every(([, value]) => value === ''));
+    const names = removed.map(([name]) => name);
+    t.equal(new Set(names).size, 27 + 27 + 9);
+    for (const name of [
+      'X-Svc-Key-Prefix',
+      'X_Svc_Key_Name',
+      'X.Svc.Key.Name',
+      'X-Svc_Key.Prefix',
+      'X-API-Key',
+      'X_API-Key',
+    ]) {
+      t.ok(names.includes(name), name);
+    }
+    t.equal(routeStrip(appRoute({ ...input, gated: true })), undefined, 'the checker replaces them');
+  },
+);
 
 t.test('all hosts share one rule, and so the same protection', async (t) => {
   const hosts = ['api--shop-prod.apps.test', 'example.com', 'www.example.com'];
@@ -133,8 +162,9 @@ t.test('middlewareNames lists every Middleware of an app', async (t) => {
   const objects = [
     routeSecurity(appRoute({ ...input, security: { headers: true } })),
     ...gateMiddlewares(appRoute(input)),
+    routeStrip(appRoute(input)),
     routeRetry(appRoute(input)),
   ];
-  const { security, gate, retry } = middlewareNames('api');
-  t.same([security, ...gate, retry].sort(), objects.map((object) => String(object?.metadata.name)).sort());
+  const { security, gate, strip, retry } = middlewareNames('api');
+  t.same([security, ...gate, strip, retry].sort(), objects.map((object) => String(object?.metadata.name)).sort());
 });

@@ -123,6 +123,7 @@ t.test('the route is in the namespace of the interceptors and names its function
           match: 'Host(`fn-hello--home.apps.test`)',
           priority: 2,
           services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
+          middlewares: [{ name: `fn-${id}-strip` }],
         },
       ],
     },

@@ -145,12 +145,13 @@ t.test('with a gate every host is checked, and a new host requires a new proof',
 t.test('security headers exist before the route refers to them, and are deleted after it no longer does', async (t) => {
   const { kube, change, pass, order } = await routed(t, {});
   const named = () => kube.all(kinds.Middleware).map(({ metadata: { name } }) => name);
-  t.same([ruleOf(kube).middlewares, named()], [['api-retry'], ['api-retry']], 'an app that does not set them');
+  t.same(ruleOf(kube).middlewares, ['api-strip', 'api-retry'], 'an app that does not set them');
+  t.same(named(), ['api-retry', 'api-strip']);
   order.length = 0;
   await change({ security: { headers: true } });
   await pass();
   t.same(order, ['project gated=false', 'create Middleware api-security', 'replace IngressRoute api']);
-  t.same(ruleOf(kube).middlewares, ['api-security', 'api-retry']);
+  t.same(ruleOf(kube).middlewares, ['api-security', 'api-strip', 'api-retry']);
   const sent = () =>
     kube.all<HeadersMiddleware>(kinds.Middleware).find(({ metadata: { name } }) => name === 'api-security')?.spec
       .headers.customResponseHeaders ?? {};
@@ -168,11 +169,11 @@ t.test('security headers exist before the route refers to them, and are deleted 
   t.same(order, ['project gated=false', 'replace IngressRoute api']);
   await pass();
   t.same(order.slice(2), ['project gated=false', 'delete Middleware api-security']);
-  t.same(named(), ['api-retry']);
+  t.same(named(), ['api-retry', 'api-strip']);
 
   await change({ security: { csp: ['a.example.com; script-src *'] } });
   await t.rejects(pass(), { code: 'invalid_value' });
-  t.same(ruleOf(kube).middlewares, ['api-retry']);
+  t.same(ruleOf(kube).middlewares, ['api-strip', 'api-retry']);
 });
 
 t.test('deleting an app releases every host, also reserved ones, and leaves no Middleware', async (t) => {

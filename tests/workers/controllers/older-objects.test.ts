@@ -26,6 +26,9 @@ const additions: Readonly<Record<string, Additions>> = {
     writes: [
       'create Middleware shop-prod/api-retry',
       'create Middleware shop-prod/site-retry',
+      'create Middleware shop-prod/site-strip',
+      'create Middleware svc-system/fn-019a0000-0000-7000-8000-000000000030-strip',
+      'create Middleware svc-system/fn-019a0000-0000-7000-8000-000000000031-strip',
       'create NetworkPolicy shop-prod/svc-environment-functions',
       'create NetworkPolicy shop-prod/svc-environment-services',
       'create NetworkPolicy shop-test/svc-environment-functions',

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { functionRoute } from '../../../../infra/manifests/function.ts';
-import { ingressRoute } from '../../../../infra/manifests/workload-route.ts';
+import { ingressRoute, routeStrip } from '../../../../infra/manifests/workload-route.ts';
 import { consoleRoute } from '../../../../infra/manifests/platform/network.ts';
 import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
@@ -46,14 +46,11 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
   const world = await createWorld(t);
   await world.serve('svc-interceptor', systemNamespace, echo);
   const host = 'fn-hello--test.apps.localhost';
-  await world.put(
-    ingressRoute(
-      functionRoute(
-        { id: appId, name: 'hello', namespace },
-        { hosts: [host], entryPoints: ['web'], scheme: 'http', gated: false },
-      ),
-    ),
+  const route = functionRoute(
+    { id: appId, name: 'hello', namespace },
+    { hosts: [host], entryPoints: ['web'], scheme: 'http', gated: false },
   );
+  for (const object of [routeStrip(route), ingressRoute(route)]) if (object) await world.put(object);
   t.equal((await world.ask({ host })).status, 200);
   await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
   const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;

@@ -16,6 +16,7 @@ import {
   ingressRoute,
   routeRetry,
   routeSecurity,
+  routeStrip,
 } from '../../../../infra/manifests/workload-route.ts';
 import type { KubeObject, Stored } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
@@ -55,7 +56,12 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
     ...input,
   };
   const route = appRoute(app);
-  const middlewares = [routeRetry(route), routeSecurity(route), ...(app.gated ? gateMiddlewares(route) : [])];
+  const middlewares = [
+    routeRetry(route),
+    routeSecurity(route),
+    routeStrip(route),
+    ...(app.gated ? gateMiddlewares(route) : []),
+  ];
   return [ingressRoute(route), ...middlewares.filter((object) => object !== undefined)];
 }
 
