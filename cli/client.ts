@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { page, problemBody } from '../runtime/contracts/api/common.ts';
 import type { Clock } from '../runtime/domain/clock.ts';
 import { connectionFault, type Connections } from './connection.ts';
-import { exitCodes, Failure } from './failure.ts';
+import { exitCodes, Failure, usageFailure } from './failure.ts';
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
@@ -49,8 +49,14 @@ const silenceMs = 45_000;
 /** Statuses that an ingress returns while the API behind it is being replaced. */
 const retryable = new Set([502, 503, 504]);
 
-/** A name as one segment of a path. */
+/**
+ * A name as one segment of a path. `new URL` folds dots: the path of the app ".." would be that of its project.
+ * @throws Failure for a name that cannot be a segment
+ */
 export function segment(name: string): string {
+  if (name === '' || name === '.' || name === '..') {
+    throw usageFailure(`"${name}" is not a name.`, 'show the names with the list command');
+  }
   return encodeURIComponent(name);
 }
 

@@ -1,5 +1,6 @@
 import type { LogLineView } from '../runtime/contracts/api/logs.ts';
 import { anyRunView, runLogs, type AnyRunView } from '../runtime/contracts/api/runs.ts';
+import { segment } from './client.ts';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';
 import { checkFollowOutput, followLogs } from './log-lines.ts';
@@ -39,7 +40,7 @@ export async function waitForRun(
   scope: Scope,
   { collection, name, run, logs }: { collection: Collection; name: string; run: string; logs: string },
 ): Promise<AnyRunView> {
-  const path = scope.path(collection, name, `runs/${encodeURIComponent(run)}`);
+  const path = scope.path(collection, name, `runs/${segment(run)}`);
   const ended = await waitFor(
     context,
     flags,

@@ -5,6 +5,7 @@ import {
   deliveryView,
   type DeliveryView,
 } from '../../runtime/contracts/api/notifications.ts';
+import { segment } from '../client.ts';
 import { command } from '../command.ts';
 import { projectFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
@@ -46,7 +47,7 @@ async function waitForAttempt(
   { notification, id }: { notification: string; id: string },
   previousAttempts: number,
 ): Promise<DeliveryView> {
-  const path = scope.path('notifications', notification, `deliveries/${id}`);
+  const path = scope.path('notifications', notification, `deliveries/${segment(id)}`);
   const attempted = await waitFor(
     context,
     flags,
@@ -97,7 +98,7 @@ export const redeliverCommand = command({
   async run({ context, args, flags }) {
     const scope = resolveProject(context, flags);
     const { notification, delivery: id } = args;
-    const path = scope.path('notifications', notification, `deliveries/${encodeURIComponent(id)}`);
+    const path = scope.path('notifications', notification, `deliveries/${segment(id)}`);
     const { attempts } = await scope.api.call('GET', path, deliveryDetail);
     const accepted = await scope.api.call('POST', `${path}/redeliver`, deliveryAccepted);
     if (flags.wait) {
@@ -117,7 +118,7 @@ export const deliveriesCommand = command({
     const scope = resolveProject(context, flags);
     const now = context.clock.now();
     if (args.delivery !== undefined) {
-      const path = scope.path('notifications', args.notification, `deliveries/${encodeURIComponent(args.delivery)}`);
+      const path = scope.path('notifications', args.notification, `deliveries/${segment(args.delivery)}`);
       const delivery = await scope.api.call('GET', path, deliveryDetail);
       const attempts = table(delivery.history, [
         { title: 'WHEN', value: ({ at }) => ago(at, now) },

@@ -2,6 +2,7 @@ import type { Pod } from '../contracts/pod.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import { textTail, type TextTail } from '../domain/text-tail.ts';
 import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
+import { objectPath } from '../kube/resource-paths.ts';
 
 /** Selects a container of some pods. */
 export interface LogSource {
@@ -83,5 +84,5 @@ async function lastBytes(chunks: AsyncIterable<Uint8Array>, count: number): Prom
 
 /** The path of a container's log in the API. */
 export function logPath(namespace: string, pod: string, query: URLSearchParams): string {
-  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log?${query.toString()}`;
+  return `${objectPath(kinds.Pod, pod, namespace)}/log?${query.toString()}`;
 }

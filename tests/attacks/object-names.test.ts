@@ -3,6 +3,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { tokenCredentials } from '../../runtime/kube/credentials.ts';
 import { isKubeError } from '../../runtime/kube/kube-client.ts';
+import { world } from '../cli/world.ts';
 import { collectionPath, objectPath } from '../../runtime/kube/resource-paths.ts';
 
 /**
@@ -43,4 +44,22 @@ t.test('reading or deleting such an object finds nothing, and asks nobody', asyn
     t.ok(isKubeError(patched, 404), `patch ${name}`);
   }
   t.same(asked, []);
+});
+
+t.test('the command line sends nothing for a name that would address what is above it', async (t) => {
+  const { run, seen } = await world(t);
+  for (const name of ['', '.', '..']) {
+    for (const args of [
+      ['app', 'delete', name, '--yes', '--project', 'shop'],
+      ['app', 'show', 'api', '--project', name],
+      ['project', 'delete', name, '--yes'],
+      ['user', 'delete', name, '--yes'],
+      ['notification', 'redeliver', 'ops', name, '--project', 'shop'],
+      ['app', 'secret', 'unset', 'api', name, '--project', 'shop'],
+    ]) {
+      const { code, stderr } = await run(args);
+      t.equal(code, 2, `${args.join(' ')}: ${stderr}`);
+    }
+  }
+  t.same(seen, []);
 });
