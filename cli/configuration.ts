@@ -10,6 +10,8 @@ const configuration = z.object({
   /** The session's token. It is sent only to `api`. */
   token: z.string().optional(),
   email: z.string().optional(),
+  /** Proof that this device signed in to `api` as `email` before; logging out keeps it. */
+  device: z.string().optional(),
   project: z.string().optional(),
   environment: z.string().optional(),
 });

@@ -52,6 +52,7 @@ import { ensureFirstAdmin } from './sessions/first-admin.ts';
 import { createScheduleRoutes } from './schedules/handler.ts';
 import { createServiceRoutes } from './services/handler.ts';
 import { createSessionRoutes } from './sessions/handler.ts';
+import { createDevices } from './sessions/devices.ts';
 import { createLoginLimit } from './sessions/login-limit.ts';
 import { createPasswords, type Passwords } from './sessions/password.ts';
 import { createUsageRoutes } from './usage/handler.ts';
@@ -177,7 +178,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     },
   };
   return [
-    ...createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }),
+    ...createSessionRoutes({ pool, clock, passwords, loginLimit, devices: createDevices({ keyRing, clock }), baseUrl }),
     ...createUserRoutes({ pool, clock, passwords, loginLimit }),
     ...createProjectRoutes({
       kube,

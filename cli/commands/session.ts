@@ -31,14 +31,18 @@ export const loginCommand = command({
     }
     const email = flags.email ?? (await ask(context, `Email address at ${api}`, 'use --email'));
     const password = await passwordOf(context, flags);
+    const moved = context.configuration.api !== api;
+    const { device } = context.configuration;
     const { token, ...session } = await context
       .api(flags, { anonymous: true })
-      .call('POST', '/session', sessionCreated, { body: { email, password } });
-    const moved = context.configuration.api !== api;
+      .call('POST', '/session', sessionCreated, {
+        body: { email, password, ...(!moved && device !== undefined && { device }) },
+      });
     context.remember({
       api,
       token,
       email: session.email,
+      device: session.device,
       // The default project belongs to the previous platform.
       ...(moved && { project: undefined, environment: undefined }),
     });

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate } from '../../runtime/http/route.ts';
 import { findSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
+import { cookiesOf } from './cookies.ts';
 
 const tokenPattern = /^svcs_[a-z0-9]{40}$/;
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
@@ -49,17 +50,12 @@ function bearerOf(headers: Headers): string | undefined {
 
 /** @throws Problem `unauthenticated` for two cookies of the name: another host of the domain may have set one of them */
 function cookieOf(headers: Headers, name: string): string | undefined {
-  const value = headers['cookie'];
-  if (typeof value !== 'string') return undefined;
-  const pairs = value.split(';').map((pair) => pair.trim());
-  const [found, second] = pairs.filter((pair) => pair.startsWith(`${name}=`));
-  if (second !== undefined) {
-    throw new Problem(
-      'unauthenticated',
-      `The browser sent two cookies named ${name}. Delete the cookies of this site, and sign in again.`,
-    );
-  }
-  return found?.slice(name.length + 1);
+  const [value, second] = cookiesOf(headers, name);
+  if (second === undefined) return value;
+  throw new Problem(
+    'unauthenticated',
+    `The browser sent two cookies named ${name}. Delete the cookies of this site, and sign in again.`,
+  );
 }
 
 /**

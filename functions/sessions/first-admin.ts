@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Pool } from 'pg';
 import { newId } from '../../runtime/domain/ids.ts';
-import { passwordMin } from '../../runtime/domain/password.ts';
+import { checkPassword } from '../../runtime/domain/password.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
 import { createFirstAdmin, hasAdmin } from '../../runtime/records/users.ts';
 import type { Passwords } from './password.ts';
 
@@ -17,7 +18,7 @@ export interface FirstAdminOptions {
 
 /**
  * Creates the installation's first admin if there is none. Safe in several replicas at once.
- * @throws Error when the file contains fewer than 12 characters
+ * @throws Error when the file's password is too short or easy to guess
  */
 export async function ensureFirstAdmin({
   pool,
@@ -32,8 +33,12 @@ export async function ensureFirstAdmin({
     return;
   }
   const password = (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '');
-  if (password.length < passwordMin)
-    throw new Error('the first admin’s password file contains fewer than 12 characters');
+  try {
+    checkPassword(password, { email });
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new Error(`the first admin’s password file: ${error.message}`, { cause: error });
+  }
   const created = await createFirstAdmin(pool, { id: newId(), email, passwordHash: await passwords.hash(password) });
   if (created) log.info({ email }, 'first admin created');
 }

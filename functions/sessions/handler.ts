@@ -1,14 +1,23 @@
 import type { Pool } from 'pg';
-import { sessionCookieName, sessionCreate, sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
+import type { z } from 'zod';
+import {
+  deviceCookieName,
+  sessionCookieName,
+  sessionCreate,
+  sessionCreated,
+  sessionView,
+} from '../../runtime/contracts/api/sessions.ts';
 import { generateSessionToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
-import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { Problem, tooManyAttempts } from '../../runtime/domain/problem.ts';
+import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/http/route.ts';
 import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { normaliseEmail } from '../../runtime/domain/email.ts';
 import { findUserByEmail } from '../../runtime/records/users.ts';
-import type { LoginLimit } from './login-limit.ts';
+import { cookiesOf, createCookieWriter } from './cookies.ts';
+import { deviceLifetimeMs, type Devices } from './devices.ts';
+import type { Guesser, LoginLimit } from './login-limit.ts';
 import type { Passwords } from './password.ts';
 
 /** Lifetime of a session. */
@@ -19,21 +28,32 @@ export interface SessionRoutesOptions {
   clock: Clock;
   passwords: Passwords;
   loginLimit: LoginLimit;
+  devices: Devices;
   /** The public address of the management API; https makes the cookie `Secure`. */
   baseUrl: string;
 }
 
+type SignIn = Pick<
+  RouteRequest<unknown, unknown, z.output<typeof sessionCreate>>,
+  'body' | 'headers' | 'clientAddress'
+>;
+
 /** `/session`: sign in, show the signed-in user, sign out. */
-export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }: SessionRoutesOptions): Route[] {
-  const cookie = (value: string, maxAgeSeconds: number) =>
-    [
-      `${sessionCookieName(baseUrl)}=${value}`,
-      `Max-Age=${maxAgeSeconds}`,
-      'Path=/',
-      'HttpOnly',
-      'SameSite=Strict',
-      ...(baseUrl.startsWith('https:') ? ['Secure'] : []),
-    ].join('; ');
+export function createSessionRoutes({
+  pool,
+  clock,
+  passwords,
+  loginLimit,
+  devices,
+  baseUrl,
+}: SessionRoutesOptions): Route[] {
+  const cookie = createCookieWriter(baseUrl);
+  const names = { session: sessionCookieName(baseUrl), device: deviceCookieName(baseUrl) };
+  const guesserOf = (account: string, { body, headers, clientAddress }: SignIn): Guesser => {
+    const [inCookie, second] = cookiesOf(headers, names.device);
+    const own = devices.idOf(account, body.device ?? (second === undefined ? inCookie : undefined));
+    return own === undefined ? { client: clientAddress } : { own };
+  };
 
   return [
     route({
@@ -45,18 +65,19 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       body: sessionCreate,
       bodyLimit: 8 * 1024,
       replies: { 201: sessionCreated },
-      async handle({ body, clientAddress, log }) {
+      async handle(request) {
+        const { body, clientAddress, log } = request;
         const account = normaliseEmail(body.email);
-        const wait = await loginLimit.take(account, clientAddress);
+        const guesser = guesserOf(account, request);
+        const own = 'own' in guesser ? guesser.own : undefined;
+        const wait = await loginLimit.take(account, guesser);
         if (wait > 0) {
           log.warn({ clientAddress }, 'login refused: too many attempts');
-          throw new Problem('too_many_requests', `Too many attempts. Try again in ${Math.ceil(wait / 60)} minutes.`, {
-            details: { retryAfterSeconds: wait },
-          });
+          throw tooManyAttempts(wait);
         }
         const now = clock.now();
         const user = await findUserByEmail(pool, account);
-        const proven = await passwords.verify(body.password, user?.passwordHash);
+        const proven = await passwords.verify(body.password, user?.passwordHash, { first: own !== undefined });
         const token = generateSessionToken();
         const expiresAt = new Date(now.getTime() + lifetimeMs);
         const id = newId();
@@ -78,13 +99,20 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
           log.warn({ clientAddress }, 'login failed');
           throw new Problem('invalid_credentials', 'The email address or the password is wrong.');
         }
-        await loginLimit.clear(account, clientAddress);
+        await loginLimit.clear(account, guesser);
+        const device = devices.issue(account, own);
         log.info({ email: user.email, sessionId: id }, 'login');
         return {
           status: 201,
-          headers: { 'Set-Cookie': cookie(token, lifetimeMs / 1000) },
+          headers: {
+            'Set-Cookie': [
+              cookie(names.session, token, lifetimeMs / 1000),
+              cookie(names.device, device, deviceLifetimeMs / 1000),
+            ],
+          },
           body: {
             token,
+            device,
             email: user.email,
             expiresAt: expiresAt.toISOString(),
             ...(user.oneTimeUntil && { passwordChangeRequired: true }),
@@ -114,7 +142,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       replies: { 204: null },
       async handle(request) {
         await deleteSession(pool, sessionOf(request).sessionId);
-        return { status: 204, headers: { 'Set-Cookie': cookie('', 0) } };
+        return { status: 204, headers: { 'Set-Cookie': cookie(names.session, '', 0) } };
       },
     }),
   ];

@@ -17,9 +17,10 @@ export interface Passwords {
   hash(password: string): Promise<string>;
   /**
    * Whether a password matches a hash. Without a hash it returns false after the same work, so that the duration does not
-   * show which accounts exist. @throws Problem `too_many_requests`
+   * show which accounts exist. @param options.first whether it goes before all that wait; for users whose device is known
+   * @throws Problem `too_many_requests`
    */
-  verify(password: string, stored: string | undefined): Promise<boolean>;
+  verify(password: string, stored: string | undefined, options?: { first?: boolean }): Promise<boolean>;
 }
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
@@ -35,14 +36,14 @@ export function createPasswords(): Passwords {
   const waiting: (() => void)[] = [];
   const decoy = format(randomBytes(16), randomBytes(digestBytes));
 
-  const limited = async <T>(work: () => Promise<T>): Promise<T> => {
+  const limited = async <T>(work: () => Promise<T>, { first = false } = {}): Promise<T> => {
     if (running >= maxRunning) {
-      if (waiting.length >= maxWaiting) {
+      if (waiting.length >= (first ? 2 * maxWaiting : maxWaiting)) {
         throw new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
           details: { retryAfterSeconds: 1 },
         });
       }
-      await new Promise<void>((resolve) => waiting.push(resolve));
+      await new Promise<void>((resolve) => (first ? waiting.unshift(resolve) : waiting.push(resolve)));
     } else {
       running += 1;
     }
@@ -63,7 +64,7 @@ export function createPasswords(): Passwords {
         const options = { N: 2 ** logCost, r: blockSize, p: parallelism, maxmem: 2 ** 26 };
         return format(salt, await derive(password.normalize('NFKC'), salt, digestBytes, options));
       }),
-    verify: (password, stored) =>
+    verify: (password, stored, options) =>
       limited(async () => {
         const [, ln, r, p, salt = '', digest = ''] = phc.exec(stored ?? decoy) ?? [];
         if (ln === undefined) throw new Error('a stored password hash is not in the expected format');
@@ -71,6 +72,6 @@ export function createPasswords(): Passwords {
         const options = { N: 2 ** Number(ln), r: Number(r), p: Number(p), maxmem: 2 ** 28 };
         const actual = await derive(password.normalize('NFKC'), Buffer.from(salt, 'base64'), expected.length, options);
         return timingSafeEqual(actual, expected) && stored !== undefined;
-      }),
+      }, options),
   };
 }

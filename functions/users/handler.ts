@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkEmail } from '../../runtime/domain/email.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { checkPassword, generatePassword } from '../../runtime/domain/password.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
+import { Problem, tooManyAttempts } from '../../runtime/domain/problem.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import {
@@ -40,8 +40,8 @@ export interface UserDependencies {
   };
   /** Also limits password changes, so that a stolen session cannot be used to guess the password. */
   loginLimit: {
-    take(account: string, client: string): Promise<number>;
-    clear(account: string, client: string): Promise<void>;
+    take(account: string, guesser: { own: string }): Promise<number>;
+    clear(account: string, guesser: { own: string }): Promise<void>;
   };
 }
 
@@ -73,8 +73,8 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
     return user;
   };
   /** A chosen password, or a generated one-time password, which the response shows. */
-  const newPassword = (requestedPassword: string | undefined) => {
-    const password = requestedPassword === undefined ? generatePassword() : checkPassword(requestedPassword);
+  const newPassword = (requestedPassword: string | undefined, email: string) => {
+    const password = requestedPassword === undefined ? generatePassword() : checkPassword(requestedPassword, { email });
     const oneTimeUntil = requestedPassword === undefined ? new Date(clock.now().getTime() + oneTimeMs) : null;
     return {
       password,
@@ -95,7 +95,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       async handle(request) {
         const { role, password: requestedPassword } = request.body;
         const email = checkEmail(request.body.email);
-        const { password, oneTimeUntil, oneTimeFields } = newPassword(requestedPassword);
+        const { password, oneTimeUntil, oneTimeFields } = newPassword(requestedPassword, email);
         const passwordHash = await passwords.hash(password);
         const user = await insertUser(pool, { id: newId(), email, passwordHash, role, oneTimeUntil });
         if (!user) throw new Problem('already_exists', `There is already a user "${email}".`);
@@ -125,18 +125,15 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       async handle(request) {
         const { body, log, clientAddress } = request;
         const { userId, sessionId, email } = sessionOf(request);
-        checkPassword(body.newPassword, 'newPassword');
+        checkPassword(body.newPassword, { email, field: 'newPassword' });
         if (body.newPassword === body.currentPassword) {
           throw new Problem('invalid_value', 'The new password is the same as the current one. Choose another.', {
             details: { field: 'newPassword' },
           });
         }
-        const wait = await loginLimit.take(email, clientAddress);
-        if (wait > 0) {
-          throw new Problem('too_many_requests', `Too many attempts. Try again in ${Math.ceil(wait / 60)} minutes.`, {
-            details: { retryAfterSeconds: wait },
-          });
-        }
+        const guesser = { own: sessionId };
+        const wait = await loginLimit.take(email, guesser);
+        if (wait > 0) throw tooManyAttempts(wait);
         const user = await findUserById(pool, userId);
         const proven = await passwords.verify(body.currentPassword, user?.passwordHash);
         if (!user || !proven) {
@@ -151,7 +148,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
         });
         if (!changed)
           throw new Problem('conflict', 'Another request changed the password at the same time. Try again.');
-        await loginLimit.clear(email, clientAddress);
+        await loginLimit.clear(email, guesser);
         return { status: 204, audit: auditOf(user) };
       },
     }),
@@ -195,7 +192,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       audit: 'user.password.reset',
       async handle(request) {
         const user = await find(request.params.user);
-        const { password, oneTimeUntil, oneTimeFields } = newPassword(request.body.password);
+        const { password, oneTimeUntil, oneTimeFields } = newPassword(request.body.password, user.email);
         const reset = await setPassword(pool, user.id, await passwords.hash(password), { oneTimeUntil });
         if (!reset) throw noUser(request.params.user);
         return { status: 200, body: { ...toView({ ...user, oneTimeUntil }), ...oneTimeFields }, audit: auditOf(user) };

@@ -33,6 +33,17 @@ export function isPrivateNetwork(network: string): boolean {
   return privateNetworks.some((outer) => networkContains(outer, network));
 }
 
+/** Whether an address is one for private use, loopback or link-local, which is no address of a client on the internet. */
+export function isInternalAddress(address: string): boolean {
+  const parsed = parseNetwork(address);
+  if ('fault' in parsed) return false;
+  return [...privateNetworks, ...loopbackNetworks, ...linkLocalNetworks].some((whole) =>
+    networkContains(whole, parsed.network),
+  );
+}
+
+const linkLocalNetworks = ['169.254.0.0/16', 'fe80::/10'];
+
 /** Loopback networks. */
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 

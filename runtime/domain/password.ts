@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto';
+import { guessableLength } from './password-strength.ts';
 import { Problem } from './problem.ts';
 
 /** Minimum length of a password, in characters. */
-export const passwordMin = 12;
+const passwordMin = 12;
 /** Maximum length, which bounds the time for hashing. */
 export const passwordMax = 1024;
 
@@ -14,10 +15,26 @@ export function generatePassword(): string {
   return Array.from({ length: 4 }, group).join('-');
 }
 
-/** Checks a new password's length; the message never contains it. @throws Problem `invalid_value` */
-export function checkPassword(password: string, field = 'password'): string {
-  if (password.length >= passwordMin && password.length <= passwordMax) return password;
-  throw new Problem('invalid_value', `A password must have ${passwordMin} to ${passwordMax} characters.`, {
-    details: { field },
-  });
+/** Minimum of {@link guessableLength}: a random password of 12 characters has more. */
+const guessableMin = 7;
+
+/**
+ * Checks a new password's length, and that it does not consist of what is guessed first; messages never contain it.
+ * @param options.field the field of the request @param options.email the user's address, which a guesser knows
+ * @throws Problem `invalid_value`
+ */
+export function checkPassword(
+  password: string,
+  { email, field = 'password' }: { email: string; field?: string },
+): string {
+  const refusal = (message: string) => new Problem('invalid_value', message, { details: { field } });
+  if (password.length < passwordMin || password.length > passwordMax) {
+    throw refusal(`A password must have ${passwordMin} to ${passwordMax} characters.`);
+  }
+  if (guessableLength(password, [email, ...email.split(/[@.+_-]/)]) < guessableMin) {
+    throw refusal(
+      'This password is easy to guess: it consists of common words, names, years, repetitions or neighbouring keys. Choose another, such as four words that have nothing to do with each other.',
+    );
+  }
+  return password;
 }

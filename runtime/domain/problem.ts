@@ -50,6 +50,13 @@ export const problemStatus = {
 /** A stable code of {@link problemStatus}. */
 export type ProblemCode = keyof typeof problemStatus;
 
+/** 429 for a password that may be tried again later. */
+export function tooManyAttempts(waitSeconds: number): Problem {
+  return new Problem('too_many_requests', `Too many attempts. Try again in ${waitSeconds} seconds.`, {
+    details: { retryAfterSeconds: waitSeconds },
+  });
+}
+
 /**
  * An error that the caller caused or can act on. `message` is public: it says what to do and contains no secret. Details
  * for operators only go into `cause`.

@@ -89,7 +89,7 @@ export interface RouteReply {
   status: number;
   /** JSON, or text or a stream (`Readable`) with its content type in `headers`; absent for 204. */
   body?: unknown;
-  headers?: Record<string, string>;
+  headers?: Record<string, string | string[]>;
   /** Further fields of the audit entry; false writes no entry, because nothing changed. */
   audit?: Readonly<Record<string, unknown>> | false | undefined;
 }

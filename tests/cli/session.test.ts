@@ -25,6 +25,22 @@ t.test('login sends the password once, stores the token readable by its owner on
   t.equal(statSync(configuration).mode & 0o777, 0o600);
 });
 
+t.test('login keeps what proves the device, and sends it to the same platform again', async (t) => {
+  const answer = { status: 201, body: { ...session, device: 'device-1' } };
+  const cli = await world(t, { 'POST /api/v1/session': answer, 'DELETE /api/v1/session': { status: 204 } });
+  const other = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
+  const login = ['login', '--email', 'admin@svc.local', '--password-stdin'];
+  const run = (args: string[]) => cli.run(args, { env: signedOut, stdin: 'pass word' });
+  await run(login);
+  t.equal((await run(['logout'])).code, 0);
+  t.match(JSON.parse(readFileSync(cli.configuration, 'utf8')), { device: 'device-1', token: undefined });
+  t.equal((await run(login)).code, 0);
+  t.match(cli.seen.at(-1)?.body, { device: 'device-1' });
+  t.equal((await run([...login, '--api', other.api])).code, 0);
+  t.notHas(other.seen.at(-1)?.body, 'device', 'another platform does not get it');
+  t.notHas(JSON.parse(readFileSync(cli.configuration, 'utf8')), 'device');
+});
+
 t.test('a password may be read from a file; both sources at once are refused', async (t) => {
   const { run, seen } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
   const file = join(t.testdir({ password: 'from file\r\n' }), 'password');

@@ -6,6 +6,7 @@ import { createKeyRoutes } from '../../functions/keys/handler.ts';
 import { createPlanRoutes } from '../../functions/plans/handler.ts';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
 import { ensureFirstAdmin } from '../../functions/sessions/first-admin.ts';
+import { createDevices } from '../../functions/sessions/devices.ts';
 import { createSessionRoutes } from '../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../functions/sessions/password.ts';
@@ -60,7 +61,14 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     registry,
     authenticate: createAuthenticate({ pool, clock, baseUrl }),
     routes: [
-      ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit({ pool, clock }), baseUrl }),
+      ...createSessionRoutes({
+        pool,
+        clock,
+        passwords,
+        loginLimit: createLoginLimit({ pool, clock }),
+        devices: createDevices({ keyRing, clock }),
+        baseUrl,
+      }),
       ...createAppRoutes({ kube, pool, clock, baseUrl }),
       ...createWebhookRoutes(webhooks),
       ...createHistoryRoutes({ kube, pool, verifyToken: webhooks.verify, baseUrl }),

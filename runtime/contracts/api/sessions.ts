@@ -3,11 +3,18 @@ import { platformRoles } from '../../domain/roles.ts';
 import { timestamp } from './common.ts';
 
 /** `POST /api/v1/session` */
-export const sessionCreate = z.strictObject({ email: z.string().max(320), password: z.string().min(1).max(1024) });
+export const sessionCreate = z.strictObject({
+  email: z.string().max(320),
+  password: z.string().min(1).max(1024),
+  /** The `device` of an earlier sign-in: guesses of others do not slow down this one. */
+  device: z.string().max(500).optional(),
+});
 
 /** 201: the bearer token is only returned here. */
 export const sessionCreated = z.object({
   token: z.string(),
+  /** To send with the next sign-in of this user on this device. */
+  device: z.string().optional(),
   email: z.string(),
   expiresAt: timestamp,
   passwordChangeRequired: z.boolean().optional(),
@@ -27,5 +34,14 @@ export const sessionView = z.object({
  * @param baseUrl the API's public address
  */
 export function sessionCookieName(baseUrl: string): string {
-  return baseUrl.startsWith('https:') ? '__Host-svc_session' : 'svc_session';
+  return hostCookieName(baseUrl, 'svc_session');
+}
+
+/** The name of the cookie with the device token, which outlives sessions. Pure. */
+export function deviceCookieName(baseUrl: string): string {
+  return hostCookieName(baseUrl, 'svc_device');
+}
+
+function hostCookieName(baseUrl: string, name: string): string {
+  return baseUrl.startsWith('https:') ? `__Host-${name}` : name;
 }

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import t from 'tap';
 import { createAuthenticate } from '../../../functions/sessions/authenticate.ts';
+import { createDevices } from '../../../functions/sessions/devices.ts';
 import { createSessionRoutes } from '../../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../../functions/sessions/password.ts';
@@ -8,6 +9,7 @@ import { createUserRoutes } from '../../../functions/users/handler.ts';
 import { updateUser } from '../../../runtime/records/users.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
+import { testKeyRing } from '../../support/key-ring.ts';
 import { recordingLog } from '../../support/log.ts';
 import { signedIn } from '../../support/people.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -27,7 +29,14 @@ async function service(t: { teardown(end: () => unknown): void }) {
     log: recorded.log,
     authenticate: createAuthenticate({ pool, clock, baseUrl }),
     routes: [
-      ...createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }),
+      ...createSessionRoutes({
+        pool,
+        clock,
+        passwords,
+        loginLimit,
+        devices: createDevices({ keyRing: testKeyRing(), clock }),
+        baseUrl,
+      }),
       ...createUserRoutes({ pool, clock, passwords, loginLimit }),
     ],
   });
@@ -149,6 +158,7 @@ t.test('changing the password ends the other sessions, and cannot be used for gu
     statuses.push((await one('PUT', `${path}/me/password`, body)).status);
   }
   t.same([...new Set(statuses)], [422, 429]);
+  t.equal((await call('POST', path, { email: 'new@svc.local', password: 'password1234' })).status, 422);
   await pool.query('DELETE FROM login_attempts');
   t.equal((await one('PUT', `${path}/me/password`, { currentPassword: password, newPassword })).status, 204);
   t.equal((await one('GET', '/api/v1/session')).status, 200);

@@ -1,14 +1,53 @@
+import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { checkPassword, generatePassword } from '../../../runtime/domain/password.ts';
 
+const email = 'dana.scully@example.com';
+const refused = { code: 'invalid_value', details: { field: 'newPassword' } };
+
 t.test('a password has 12 to 1024 characters', async (t) => {
-  for (const length of [12, 1024]) t.equal(checkPassword('x'.repeat(length)).length, length);
-  for (const length of [0, 11, 1025]) {
-    t.throws(() => checkPassword('x'.repeat(length), 'newPassword'), {
-      code: 'invalid_value',
-      details: { field: 'newPassword' },
-    });
+  const text = randomBytes(512).toString('hex');
+  for (const length of [12, 1024]) t.equal(checkPassword(text.slice(0, length), { email }).length, length);
+  for (const password of ['', text.slice(0, 11), `${text}x`]) {
+    t.throws(() => checkPassword(password, { email, field: 'newPassword' }), { ...refused, message: /12 to 1024/ });
   }
+});
+
+t.test('what is guessed first is no password', async (t) => {
+  const guessed = [
+    'aaaaaaaaaaaa',
+    'abcabcabcabc',
+    'x'.repeat(1024),
+    'password1234',
+    'P@ssw0rd2024!',
+    'passwordpassword',
+    'Summer2024!!',
+    '123456789012',
+    '210987654321',
+    'qwertyuiop12',
+    'POIUYTREWQ!!',
+    '1q2w3e4r5t6y',
+    'iloveyou1234',
+    'admin-password-1',
+    'dana.scully@example.com',
+    'DanaScully2026',
+    'k9#mmmmmmmmmmmmm',
+  ];
+  for (const password of guessed) {
+    const check = () => checkPassword(password, { email, field: 'newPassword' });
+    t.throws(check, { ...refused, message: /easy to guess/ }, password);
+  }
+  for (const password of [
+    'correct horse battery',
+    'my dog eats grass',
+    'kX9#vq2!LmZ7',
+    'zażółć gęślą jaźń',
+    '密码是一个很长的秘密句子吧',
+  ]) {
+    t.equal(checkPassword(password, { email }), password);
+  }
+  const random = Array.from({ length: 200 }, () => randomBytes(12).toString('base64url'));
+  for (const password of random) t.equal(checkPassword(password, { email }), password);
 });
 
 t.test('a generated password has four groups of five unambiguous characters and is different each time', async (t) => {
