@@ -8,7 +8,7 @@ const reference =
  * reference without one changes. @throws Problem `invalid_value`
  */
 export function checkImage(image: string, field = 'image'): string {
-  if (image.length > 512 || !reference.test(image) || !/[:@][^/]*$/.test(image)) {
+  if (image.length > 512 || !reference.test(image) || !/[:@]/.test(image.slice(image.lastIndexOf('/') + 1))) {
     throw new Problem(
       'invalid_value',
       `"${image.slice(0, 100)}" is not a full image reference; include registry, name and tag, such as registry.example.com/shop/api:1.4.2.`,

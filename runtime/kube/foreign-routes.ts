@@ -6,7 +6,7 @@ import { isKubeError, type KubeClient } from './kube-client.ts';
 /** Objects that the platform did not create; claims protect the hosts of its own. */
 const foreign = { labelSelector: `${managedByLabel}!=${managedByValue}` };
 /** `Host(...)` in a rule of Traefik, and each quoted name in it. */
-const hostTerm = /\bHost\(([^)]*)\)/gi;
+const hostTerm = /\bHost\(([^()]*)\)/gi;
 const quoted = /[`"]([^`"]*)[`"]/g;
 
 /**
