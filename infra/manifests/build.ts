@@ -76,8 +76,11 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
           containers: [pushContainer(settings.image, env)],
           volumes: [
             { name: 'workspace', emptyDir: { sizeLimit: '10Gi' } },
-            // One for each step, so that none finds what another left.
-            ...Object.values(buildSteps).map((step) => ({ name: `tmp-${step}`, emptyDir: { sizeLimit: '1Gi' } })),
+            // One for each step, so that none finds what another left; the push unpacks the image.
+            ...Object.values(buildSteps).map((step) => ({
+              name: `tmp-${step}`,
+              emptyDir: { sizeLimit: step === 'push' ? '10Gi' : '1Gi' },
+            })),
             secretVolume('credentials', name),
             secretVolume('registry-push', registrySecrets.push),
             secretVolume('registry-base', registrySecrets.base),

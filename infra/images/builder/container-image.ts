@@ -72,8 +72,11 @@ export async function pushContainerImage({ workspace, target, plainHttp }: Build
     const [policy, digest] = [join(folder, 'policy.json'), join(folder, 'digest')];
     writeFileSync(policy, JSON.stringify(pushPolicy));
     const options = ['--quiet', '--digestfile', digest, `--dest-tls-verify=${!plainHttp}`];
-    await run('skopeo', ['--policy', policy, 'copy', ...options, `oci-archive:${archive}`, `docker://${target}`], {
-      env: { HOME: folder, XDG_RUNTIME_DIR: folder, TMPDIR: folder, REGISTRY_AUTH_FILE: registryCredentials() },
+    const copy = ['copy', ...options, `oci-archive:${archive}`, `docker://${target}`];
+    // skopeo unpacks the archive below /var/tmp unless told otherwise, whatever TMPDIR says.
+    await run('skopeo', ['--policy', policy, '--tmpdir', folder, ...copy], {
+      env: { HOME: folder, XDG_RUNTIME_DIR: folder, REGISTRY_AUTH_FILE: registryCredentials() },
+      name: 'skopeo copy',
     });
     return readFileSync(digest, 'utf8').trim();
   } finally {
