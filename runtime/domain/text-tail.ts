@@ -5,6 +5,11 @@ export interface TextTail {
   truncated: boolean;
 }
 
+/** A program's output as PostgreSQL can store it: without zero characters, which its texts cannot have. Pure. */
+export function withoutNul(text: string): string {
+  return text.replaceAll('\0', '');
+}
+
 /** The last `maxBytes` of a text, starting at a line; if the last line alone is longer, its last bytes. Pure. */
 export function textTail(bytes: Buffer, maxBytes: number): TextTail {
   let start = bytes.length - maxBytes;

@@ -2,6 +2,7 @@ import type { ClientBase, Pool, PoolClient } from 'pg';
 import { transaction, type Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
+import { withoutNul } from '../domain/text-tail.ts';
 import { Problem } from '../domain/problem.ts';
 import { lockAppRow } from './app-lock.ts';
 import { acceptDeployment } from './acceptance.ts';
@@ -172,6 +173,6 @@ async function rollBackTo(
 }
 
 function firstLine(reason: string): string {
-  const [line = ''] = reason.split('\n');
+  const [line = ''] = withoutNul(reason).split('\n');
   return line.length > quoteMax ? `${line.slice(0, quoteMax)}…` : line;
 }

@@ -1,14 +1,13 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
-import { textTail, type TextTail } from '../domain/text-tail.ts';
+import { textTail, withoutNul, type TextTail } from '../domain/text-tail.ts';
 
 /** Maximum bytes stored of a build's log: the last ones. */
 export const buildLogMaxBytes = 1024 * 1024;
 
 /** The end of a log, shortened to what is stored. Pure. */
 export function boundedLog(text: string): TextTail {
-  // PostgreSQL does not accept zero characters.
-  return textTail(Buffer.from(text.replaceAll('\0', '')), buildLogMaxBytes);
+  return textTail(Buffer.from(withoutNul(text)), buildLogMaxBytes);
 }
 
 /**

@@ -1,11 +1,12 @@
 import type { Database } from '../db/pool.ts';
 import type { DeploymentState } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
+import { withoutNul } from '../domain/text-tail.ts';
 
 /** The end of an accepted deployment. */
 export interface DeploymentEnd {
   state: 'succeeded' | 'failed' | 'superseded' | 'cancelled';
-  /** Why, for people; absent for a success, which keeps the reason that the deployment was created for. */
+  /** Why, for people, with what a program printed; absent for a success, which keeps the reason that the deployment was created for. */
   reason?: string;
   /** The digest of the image that its pods run, if it was not known before. */
   digest?: string;
@@ -27,7 +28,7 @@ export async function endIfActive(
     // Prepared, because planning it takes longer than running it.
     name: 'end-deployment',
     text: 'SELECT end_deployments(ARRAY[$1::uuid], $2, $3, $4, $5) AS ended',
-    values: [id, from ?? null, state, reason ?? null, digest ?? null],
+    values: [id, from ?? null, state, reason === undefined ? null : withoutNul(reason), digest ?? null],
   });
   return rows[0]?.ended.length === 1;
 }

@@ -1,6 +1,7 @@
 import type { FailedDelivery, Lease, LeasedEvent } from '../contracts/event-exchange.ts';
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
+import { withoutNul } from '../domain/text-tail.ts';
 
 /** Maximum failed deliveries of an event, after which it becomes a dead letter. */
 const deliveriesMax = 12;
@@ -173,7 +174,6 @@ function isRefusal(status: number | undefined): boolean {
 }
 
 function messageOf({ status, message }: FailedDelivery): string {
-  // PostgreSQL does not accept zero characters.
-  const text = message.replaceAll('\0', '');
+  const text = withoutNul(message);
   return status === undefined ? text : `The function answered ${status}${text === '' ? '.' : `: ${text}`}`;
 }

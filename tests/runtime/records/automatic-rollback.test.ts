@@ -49,6 +49,18 @@ async function world(t: Test) {
   return { pool, workloadId, accept, start, succeed, newest, work };
 }
 
+t.test('a failure that quotes a program’s zero characters ends the deployment', async (t) => {
+  const { pool, start, succeed, newest, workloadId } = await world(t);
+  await succeed('one');
+  const failing = await start('two');
+  const reason = 'It crashes: \0HOME=/\0PATH=/bin\nlast \0 line';
+  const end = await failDeployment(pool, failing, reason, { applied: true, autoRollback: true });
+  t.match(end, { ended: true, rollback: { revision: 3, to: 1 } });
+  t.match(await newest(), { reason: 'Automatic: revision 2 failed: It crashes: HOME=/PATH=/bin' });
+  const [, failed] = await listDeployments(pool, workloadId, { limit: 2 });
+  t.match(failed, { state: 'failed', reason: 'It crashes: HOME=/PATH=/bin\nlast  line' });
+});
+
 t.test('a failure rolls the app back to its last good revision, once', async (t) => {
   const { pool, start, succeed, newest, work } = await world(t);
   await succeed('one');
