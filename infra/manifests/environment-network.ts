@@ -17,6 +17,7 @@ import {
 } from '../../runtime/domain/labels.ts';
 import type { WorkloadKind } from '../../runtime/domain/names.ts';
 import { networkContains } from '../../runtime/domain/network.ts';
+import { specialNetworks } from '../../runtime/domain/special-addresses.ts';
 import { environmentObjectName } from './environment.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ */
@@ -26,16 +27,6 @@ const dnsPorts: V1NetworkPolicyPort[] = [
   { protocol: 'UDP', port: 53 },
   { protocol: 'TCP', port: 53 },
 ];
-
-/**
- * Addresses outside the internet: private networks, which hold nodes, pods, Services and the platform's stores, and
- * link-local ones, where clouds serve the credentials of their machines.
- * https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry
- */
-const notInternet = {
-  v4: ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
-  v6: ['::1/128', 'fc00::/7', 'fe80::/10'],
-};
 
 /** The address of the cluster's DNS cache on each node, if it has one. https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/ */
 const nodeDns = '169.254.20.10/32';
@@ -197,15 +188,20 @@ function registryRule(address: string | undefined): V1NetworkPolicyEgressRule[] 
   return family === 0 ? [] : [{ to: [{ ipBlock: { cidr: `${host}/${family === 4 ? 32 : 128}` } }], ports }];
 }
 
-/** The internet without the addresses of the Kubernetes API. */
+/**
+ * The internet without the addresses of the Kubernetes API: not private networks, which hold nodes, pods, Services and the
+ * platform's stores, and not where clouds serve the credentials of their machines.
+ */
 function internet(apiServers: readonly string[]): V1NetworkPolicyPeer[] {
   const [v6, v4] = [
     apiServers.filter((address) => address.includes(':')),
     apiServers.filter((address) => !address.includes(':')),
   ];
   return [
-    { ipBlock: { cidr: '0.0.0.0/0', except: [...notInternet.v4, ...v4.map((address) => `${address}/32`)].sort() } },
-    { ipBlock: { cidr: '::/0', except: [...notInternet.v6, ...v6.map((address) => `${address}/128`)].sort() } },
+    {
+      ipBlock: { cidr: '0.0.0.0/0', except: [...specialNetworks.ipv4, ...v4.map((address) => `${address}/32`)].sort() },
+    },
+    { ipBlock: { cidr: '::/0', except: [...specialNetworks.ipv6, ...v6.map((address) => `${address}/128`)].sort() } },
   ];
 }
 

@@ -34,7 +34,7 @@ const disguised: End = {
 const system = (app: string): End => ({ namespace: namespace('svc-system'), labels: { app } });
 const traefik: End = { namespace: namespace('kube-system'), labels: { 'app.kubernetes.io/name': 'traefik' } };
 const dns: End = { namespace: namespace('kube-system'), labels: { 'k8s-app': 'kube-dns' } };
-const apiServers = ['203.0.113.7', '2001:db8::7'];
+const apiServers = ['1.2.3.4', '2606:4700::7'];
 
 const flows: [what: string, from: End, to: End, port: number, passes: boolean][] = [
   ['the ingress reaches an app', traefik, neighbour, 8080, true],
@@ -66,12 +66,15 @@ const flows: [what: string, from: End, to: End, port: number, passes: boolean][]
   ['and reaches nothing else of the platform', serviceOf('files'), system('console-api'), 8080, false],
   ['nor any other process of it', serviceOf('files'), system('svc-workers'), 8082, false],
   ['an app does not get at events', neighbour, system('console-api'), 8082, false],
-  ['the internet is reached', hello, { address: '198.51.100.20' }, 443, true],
-  ['the internet is reached over IPv6', hello, { address: '2001:db8:ffff::1' }, 443, true],
+  ['the internet is reached', hello, { address: '93.184.216.34' }, 443, true],
+  ['the internet is reached over IPv6', hello, { address: '2606:4700::1111' }, 443, true],
   ['the Kubernetes API is not reached by its Service', hello, { address: '10.43.0.1' }, 443, false],
-  ['the Kubernetes API is not reached at its public address', hello, { address: '203.0.113.7' }, 6443, false],
-  ['the Kubernetes API is not reached at its public IPv6 address', hello, { address: '2001:db8::7' }, 6443, false],
+  ['the Kubernetes API is not reached at its public address', hello, { address: '1.2.3.4' }, 6443, false],
+  ['the Kubernetes API is not reached at its public IPv6 address', hello, { address: '2606:4700::7' }, 6443, false],
   ['the credentials of a cloud’s machine are not reached', hello, { address: '169.254.169.254' }, 80, false],
+  ['nor at Azure’s public address', hello, { address: '168.63.129.16' }, 80, false],
+  ['nor through NAT64', hello, { address: '64:ff9b::a9fe:a9fe' }, 80, false],
+  ['the internet is reached through NAT64', hello, { address: '64:ff9b::808:808' }, 443, true],
   ['the node’s own DNS cache is reached', hello, { address: '169.254.20.10' }, 53, true],
   ['nodes and private networks are not reached', hello, { address: '192.168.1.10' }, 10_250, false],
   ['nor over IPv6', hello, { address: 'fd00::1' }, 10_250, false],
@@ -115,10 +118,10 @@ t.test(
         apiServers: servers,
         allowPrivateNetworks,
       });
-    const servers = ['10.20.0.1', '10.20.0.2', 'fd00:1::1', '203.0.113.7'];
+    const servers = ['10.20.0.1', '10.20.0.2', 'fd00:1::1', '1.2.3.4'];
     const policy = policyFor(['10.20.0.0/16', 'fd00:1::/32', '192.168.7.7/32'], servers);
     const reaches = (address: string) => passes([policy], { from: hello, to: { address }, port: 5432 });
-    for (const address of ['10.20.3.4', 'fd00:1::7', '192.168.7.7', '198.51.100.20']) t.ok(reaches(address), address);
+    for (const address of ['10.20.3.4', 'fd00:1::7', '192.168.7.7', '93.184.216.34']) t.ok(reaches(address), address);
     for (const address of [...servers, '10.21.0.1', 'fd00:2::1', '192.168.7.8', '169.254.169.254']) {
       t.notOk(reaches(address), address);
     }

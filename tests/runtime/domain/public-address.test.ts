@@ -5,7 +5,17 @@ import { mayBeSentTo } from '../../../runtime/domain/public-address.ts';
 const matchNone = createAddressMatcher([]);
 
 t.test('only public addresses are allowed', async (t) => {
-  const open = ['1.1.1.1', '8.8.8.8', '100.63.0.1', '172.32.0.1', '192.0.3.1', '198.20.0.1', '223.255.255.255'];
+  const open = [
+    '1.1.1.1',
+    '168.63.129.15',
+    '168.63.129.17',
+    '8.8.8.8',
+    '100.63.0.1',
+    '172.32.0.1',
+    '192.0.3.1',
+    '198.20.0.1',
+    '223.255.255.255',
+  ];
   for (const address of [...open, '2606:4700::1111', '2a00:1450::1', '::ffff:1.1.1.1', '64:ff9b::101:101']) {
     t.equal(mayBeSentTo(address, matchNone), true, address);
   }
@@ -16,6 +26,11 @@ t.test('only public addresses are allowed', async (t) => {
     '127.0.0.1',
     '127.255.0.1',
     '169.254.169.254',
+    '168.63.129.16',
+    '::ffff:168.63.129.16',
+    '64:ff9b::a83f:8110',
+    '100.100.100.200',
+    'fd20:ce::254',
     '172.16.0.1',
     '172.31.9.9',
     '192.168.1.1',
