@@ -2,22 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { FunctionEvents } from '../contracts/resources/function.ts';
 import { transaction, type Database } from '../db/pool.ts';
+import { eventBytesMax, type SourceEvent } from '../domain/events.ts';
 import type { Id } from '../domain/ids.ts';
 import { finishWork, expediteWork, renewWork } from './work.ts';
-
-/** An event in a source, which is delivered to the function once. */
-export interface SourceEvent {
-  /** The source's id of the event, the same each time it is read; at most {@link eventIdBytesMax} bytes. */
-  id: string;
-  /** A JSON text, delivered unchanged; undefined when it is larger than {@link eventBytesMax} bytes. */
-  payload: string | undefined;
-}
-
-/** Ids are indexed, and PostgreSQL limits the size of index entries. */
-export const eventIdBytesMax = 2_000;
-
-/** Maximum size of an event: {@link undoneMax} of them have to fit into memory and the database. */
-export const eventBytesMax = 1024 * 1024;
 
 /** Maximum stored events of one function that are not done; the others stay in the source. */
 export const undoneMax = 1_000;

@@ -1,5 +1,4 @@
 import { lookup as systemLookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { defaultPorts, type ServiceResource } from '../contracts/resources/service.ts';
 import { createAddressMatcher } from '../domain/address.ts';
@@ -49,9 +48,4 @@ export async function serviceAddress(
   throw new BlockedHostError(
     `${host} is in a private network that workloads may not use. A platform admin can allow it: svc platform config set --allow-private-network`,
   );
-}
-
-/** The TLS server name for a connection to the IP address of a host; none for an IP address. Pure. */
-export function tlsName(host: string): { servername?: string } {
-  return isIP(host) === 0 ? { servername: host } : {};
 }

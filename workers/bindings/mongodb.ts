@@ -1,5 +1,5 @@
 import type { Document, MongoClient } from 'mongodb';
-import { tlsName } from '../../runtime/services/address.ts';
+import { tlsName } from '../../runtime/services/tls-name.ts';
 import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /** https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */

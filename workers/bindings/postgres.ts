@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { shortened } from '../../runtime/contracts/resources/bound-database.ts';
-import { tlsName } from '../../runtime/services/address.ts';
+import { tlsName } from '../../runtime/services/tls-name.ts';
 import { limitAnswers } from '../../runtime/services/answer-limit.ts';
 import { createPostgresClient } from '../../runtime/services/postgres-connection.ts';
 import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';

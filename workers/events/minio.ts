@@ -7,7 +7,8 @@ import {
   type ListedObject,
   type ObjectStoreTarget,
 } from '../../runtime/services/object-store.ts';
-import { originOf, type SourceEvent } from '../../runtime/records/function-events.ts';
+import type { SourceEvent } from '../../runtime/domain/events.ts';
+import { originOf } from '../../runtime/records/function-events.ts';
 import { forgetObjects, knownObjects, recordObjects, type ObjectChange } from './inventory.ts';
 import { readNotices, recordNotices, type ComparedNotice } from './bucket-notices.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';

@@ -2,7 +2,7 @@ import { createConnection, type Connection, type FieldPacket, type RowDataPacket
 import { AnswerTooLargeError, limitAnswers } from '../../runtime/services/answer-limit.ts';
 import { mysqlStream, streamOfMysql } from '../../runtime/services/mysql-connection.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
-import { eventBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
+import { eventBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { markAll } from './mark-all.ts';
 import { toPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';

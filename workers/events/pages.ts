@@ -1,4 +1,4 @@
-import type { SourceEvent } from '../../runtime/records/function-events.ts';
+import type { SourceEvent } from '../../runtime/domain/events.ts';
 
 /** Maximum events in a page. */
 const pageEvents = 250;

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { eventIdBytesMax } from '../../runtime/domain/events.ts';
 import {
   beginPoll,
   deadBytesMax,
   deadMax,
   endPoll,
-  eventIdBytesMax,
   listDelivered,
   recallUnmarked,
   recordMarked,

@@ -1,9 +1,9 @@
 import pg from 'pg';
-import { tlsName } from '../../runtime/services/address.ts';
+import { tlsName } from '../../runtime/services/tls-name.ts';
 import { AnswerTooLargeError, limitAnswers, type AnswerLimit } from '../../runtime/services/answer-limit.ts';
 import { createPostgresClient } from '../../runtime/services/postgres-connection.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
-import { eventBytesMax, eventIdBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
+import { eventBytesMax, eventIdBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { markAll } from './mark-all.ts';
 import { createBatchSize, toPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';

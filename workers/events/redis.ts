@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
 import { AnswerTooLargeError, limitAnswers, type AnswerLimit } from '../../runtime/services/answer-limit.ts';
 import { connectRedis } from '../../runtime/services/redis-connection.ts';
-import { tlsName } from '../../runtime/services/address.ts';
-import { eventBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
+import { tlsName } from '../../runtime/services/tls-name.ts';
+import { eventBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { createBatchSize, pageBytes } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 

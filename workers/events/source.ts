@@ -1,7 +1,7 @@
 import type { FunctionEvents } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import type { BoundCredentials } from '../../runtime/workloads/function-bindings.ts';
-import type { SourceEvent } from '../../runtime/records/function-events.ts';
+import type { SourceEvent } from '../../runtime/domain/events.ts';
 
 /**
  * One data source of one function, open for one pass of a worker. A call that is refused or takes too long rejects; the

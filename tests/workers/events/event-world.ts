@@ -11,7 +11,8 @@ import { bindingData, bindingSecretName, type BoundCredentials } from '../../../
 import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import { countEvents } from '../../../runtime/records/dead-letters.ts';
 import { leaseEvents, recordDelivered } from '../../../runtime/records/event-deliveries.ts';
-import { findEventSource, projectEventSource, type SourceEvent } from '../../../runtime/records/function-events.ts';
+import type { SourceEvent } from '../../../runtime/domain/events.ts';
+import { findEventSource, projectEventSource } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createEventsProcessor, type EventsDependencies } from '../../../workers/events/process.ts';
 import type { OpenSource } from '../../../workers/events/source.ts';
