@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { createDispatcher } from '../runtime/bus/dispatcher.ts';
 import { createJobQueue } from '../runtime/bus/job-queue.ts';
 import { createBusMetrics } from '../runtime/bus/metrics.ts';
@@ -13,6 +14,7 @@ import { systemClock } from '../runtime/domain/clock.ts';
 import type { Id } from '../runtime/domain/ids.ts';
 import { buildNamespace } from '../runtime/domain/labels.ts';
 import { parseKeyRing } from '../runtime/domain/sealed.ts';
+import { createClientPool } from '../runtime/process/client-pool.ts';
 import { createAdminServer } from '../runtime/process/admin-server.ts';
 import { loadWorkersConfig } from '../runtime/process/config.ts';
 import { createFailpoints } from '../runtime/process/failpoint.ts';
@@ -30,10 +32,8 @@ import { isBuildCompletion } from './builds/completion.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { watchEvents } from './events/metrics.ts';
 import { createMinioSource } from './events/minio.ts';
-import { createMysqlSource } from './events/mysql.ts';
-import { createPostgresSource } from './events/postgres.ts';
 import { createEventsProcessor } from './events/process.ts';
-import { createRedisSource } from './events/redis.ts';
+import { createRemoteListing, createRemoteSource } from './events/remote-source.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
@@ -42,6 +42,8 @@ import { isReleaseCompletion } from './rollouts/completion.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
 
 const name = 'svc-workers';
+/** Each takes 15 to 40 MB, and at most 160 MiB while it reads a hostile server. */
+const readersMax = 4;
 const config = loadWorkersConfig(process.env);
 const log = createLogger(name, config.log);
 
@@ -68,6 +70,10 @@ await runProcess({
 
     const keyRing = parseKeyRing(await readFile(config.encryptionKeysFile, 'utf8'));
     const failpoint = createFailpoints(config.failpoints.dir);
+    const program = fileURLToPath(import.meta.resolve('./clients/main.ts'));
+    const readers = createClientPool({ program, max: readersMax, env: config.outgoing, log });
+    lifecycle.add({ name: 'readers of event sources', stop: () => readers.stop() });
+    const remoteSource = createRemoteSource(readers);
     const processors: Processors = {
       builds: createBuildProcessor({ pool, kube, saveLog: createLogSaver({ pool, kube }) }),
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
@@ -80,10 +86,10 @@ await runProcess({
         clock,
         failpoint,
         sources: {
-          postgres: createPostgresSource(),
-          mysql: createMysqlSource(),
-          redis: createRedisSource(),
-          minio: createMinioSource({ pool }),
+          postgres: remoteSource,
+          mysql: remoteSource,
+          redis: remoteSource,
+          minio: createMinioSource({ pool, list: createRemoteListing(readers) }),
         },
       }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),

@@ -12,3 +12,9 @@ export function createPostgresClient(config: Omit<pg.ClientConfig, 'stream'>, li
   client.on('error', () => undefined);
   return client;
 }
+
+/** Closes a connection without waiting for the server, which need not close its side. */
+export function closePostgresClient(client: pg.Client): void {
+  client.end().catch(() => undefined);
+  client.connection.stream.destroy();
+}

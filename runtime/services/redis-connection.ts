@@ -26,7 +26,14 @@ export async function connectRedis(options: Settings, limit: AnswerLimit = limit
     await redis.connect();
     return redis;
   } catch (error) {
-    redis.disconnect();
+    closeRedis(redis);
     throw reason ?? error;
   }
+}
+
+/** Closes a connection without waiting for the server, which need not close its side. */
+export function closeRedis(redis: Redis): void {
+  redis.disconnect();
+  // There is none before the first connection.
+  (redis as { stream?: Redis['stream'] }).stream?.destroy();
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { connectRedis } from '../../runtime/services/redis-connection.ts';
+import { closeRedis, connectRedis } from '../../runtime/services/redis-connection.ts';
 import { BindingError, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function openRedis({ address, port, credentials }: ServerTarget): P
     },
 
     close() {
-      redis.disconnect();
+      closeRedis(redis);
       return Promise.resolve();
     },
   };

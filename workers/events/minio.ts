@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import {
-  listObjects,
-  ObjectStoreError,
-  openObjectStore,
-  type ListedObject,
-  type ObjectStoreTarget,
-} from '../../runtime/services/object-store.ts';
+import type { ListedObject } from '../../runtime/services/object-store.ts';
 import type { SourceEvent } from '../../runtime/domain/events.ts';
 import { originOf } from '../../runtime/records/function-events.ts';
+import { listBucket, type BucketTarget, type ListBucket } from './bucket-listing.ts';
 import { forgetObjects, knownObjects, recordObjects, type ObjectChange } from './inventory.ts';
 import { readNotices, recordNotices, type ComparedNotice } from './bucket-notices.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
@@ -22,12 +17,22 @@ const pageChanges = 250;
  * objects that were created and removed meanwhile, and all uploads of a key but the last. At the first reading all objects
  * are new.
  * @param pageKeys objects in a page of the listing, default 1,000
+ * @param list default: lists in this process
  */
-export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: number }): OpenSource {
+export function createMinioSource({
+  pool,
+  pageKeys,
+  list = listBucket,
+}: {
+  pool: Pool;
+  pageKeys?: number;
+  list?: ListBucket;
+}): OpenSource {
   return async (request) => {
     const { workloadId } = request;
     const origin = originOf(request.settings);
-    const { bucket, ...target } = targetOf(request);
+    const target: BucketTarget = { ...targetOf(request), ...(pageKeys !== undefined && { pageKeys }) };
+    const { bucket } = target;
     const pending = new Map<string, ObjectChange>();
     /** The current page while notifications are read; undefined during the listing. */
     let notices: ComparedNotice[] | undefined;
@@ -43,22 +48,17 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
     }
 
     async function* readListing(signal: AbortSignal): AsyncGenerator<SourceEvent[]> {
-      const store = await openObjectStore(target, signal);
-      try {
-        const listing = flatten(listObjects(store, bucket, { ...(pageKeys !== undefined && { pageKeys }) }));
-        let page: SourceEvent[] = [];
-        for await (const change of compare(listing, knownObjects(pool, workloadId, origin))) {
-          const event = toEvent(bucket, change);
-          pending.set(event.id, change);
-          page.push(event);
-          if (page.length < pageChanges) continue;
-          yield page;
-          page = [];
-        }
-        if (page.length > 0) yield page;
-      } finally {
-        store.close();
+      let page: SourceEvent[] = [];
+      const listing = flatten(list(target, signal));
+      for await (const change of compare(listing, knownObjects(pool, workloadId, origin))) {
+        const event = toEvent(bucket, change);
+        pending.set(event.id, change);
+        page.push(event);
+        if (page.length < pageChanges) continue;
+        yield page;
+        page = [];
       }
+      if (page.length > 0) yield page;
     }
 
     return {
@@ -89,20 +89,16 @@ function noticesOfEvents(notices: readonly ComparedNotice[], count: number): Com
   return notices.slice(0, next < 0 ? notices.length : next);
 }
 
-function targetOf({ settings, credentials, address }: SourceRequest): ObjectStoreTarget & { bucket: string } {
+function targetOf({ namespace, settings, credentials, address }: SourceRequest): BucketTarget {
   const { host, port, tls, accessKey, secretKey, region } = credentials;
   const bucket = settings.bucket ?? credentials.bucket;
   if (bucket === undefined) throw new SourceError('Neither the function nor the service names a bucket.');
   if (accessKey === undefined || secretKey === undefined) throw new SourceError('The service has no access key.');
-  return { host, port, tls, address, accessKey, secretKey, bucket, ...(region !== undefined && { region }) };
+  return { namespace, host, port, tls, address, accessKey, secretKey, bucket, ...(region !== undefined && { region }) };
 }
 
 async function* flatten(pages: AsyncGenerator<ListedObject[]>): AsyncGenerator<ListedObject> {
-  try {
-    for await (const page of pages) yield* page;
-  } catch (error) {
-    throw toSourceError(error);
-  }
+  for await (const page of pages) yield* page;
 }
 
 /** The differences between two sequences that are sorted by the bytes of their keys. */
@@ -142,14 +138,4 @@ function toEvent(bucket: string, { event, object }: ObjectChange): SourceEvent {
     .digest('base64url');
   const payload = event === 'created' ? { event, bucket, key, size, etag, modified } : { event, bucket, key };
   return { id: `${event}-${digest}`, payload: JSON.stringify(payload) };
-}
-
-function toSourceError(error: unknown): SourceError {
-  if (error instanceof SourceError) return error;
-  if (error instanceof ObjectStoreError) {
-    return new SourceError(`The object store refused the request: ${error.message} (${error.code}).`);
-  }
-  const { message, code, name } = error as Error & { code?: string };
-  if (name === 'AbortError' || name === 'TimeoutError') return new SourceError('Reading the source took too long.');
-  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
 }

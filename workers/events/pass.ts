@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { eventIdBytesMax } from '../../runtime/domain/events.ts';
+import { eventIdBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import {
   beginPoll,
   deadBytesMax,
@@ -135,7 +135,7 @@ async function readOnce(
   let { room } = poll;
   let more = false;
   for await (const page of source.read(limit)) {
-    checkIds(page);
+    checkEvents(page);
     const accepted = await addEvents(pool, poll, page, room);
     if (!accepted) return overtaken;
     failpoint('events.taken');
@@ -155,8 +155,13 @@ function tooManyDead(name: string): string {
   return `Reading is paused: the limit of ${limit} is reached. Redrive or purge dead letters: svc function dead-letters list ${name}`;
 }
 
-function checkIds(page: readonly { id: string }[]): void {
-  const event = page.find(({ id }) => Buffer.byteLength(id) > eventIdBytesMax);
-  if (!event) return;
-  throw new SourceError(`The id "${event.id.slice(0, 40)}…" is longer than ${eventIdBytesMax} bytes.`);
+/** @throws SourceError for what PostgreSQL cannot store */
+function checkEvents(page: readonly SourceEvent[]): void {
+  for (const { id, payload } of page) {
+    if (Buffer.byteLength(id) > eventIdBytesMax) {
+      throw new SourceError(`The id "${id.slice(0, 40)}…" is longer than ${eventIdBytesMax} bytes.`);
+    }
+    if (!id.includes('\0') && payload?.includes('\0') !== true) continue;
+    throw new SourceError(`The event with the id "${id.slice(0, 40).replaceAll('\0', '')}" contains a NUL character.`);
+  }
 }

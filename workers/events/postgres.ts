@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { tlsName } from '../../runtime/services/tls-name.ts';
 import { AnswerTooLargeError, limitAnswers, type AnswerLimit } from '../../runtime/services/answer-limit.ts';
-import { createPostgresClient } from '../../runtime/services/postgres-connection.ts';
+import { closePostgresClient, createPostgresClient } from '../../runtime/services/postgres-connection.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import { eventBytesMax, eventIdBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { markAll } from './mark-all.ts';
@@ -90,7 +90,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
           refusal: (error) => (error instanceof StatementError ? error.message : undefined),
         });
       },
-      close: () => client.end().catch(() => undefined),
+      close: () => Promise.resolve(closePostgresClient(client)),
     };
   };
 }
@@ -125,7 +125,7 @@ async function connect(
   try {
     await client.connect();
   } catch (error) {
-    await client.end().catch(() => undefined);
+    closePostgresClient(client);
     throw toSourceError(limit.error ?? error, connectMs);
   }
   return client;

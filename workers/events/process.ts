@@ -7,6 +7,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { LookupAll } from '../../runtime/services/address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { NoClientError } from '../../runtime/process/client-pool.ts';
 import { findEventSource, recordPass, type EventSourceState } from '../../runtime/records/function-events.ts';
 import { findBindingStatus, readSourceCredentials } from './source-credentials.ts';
 import { SourceError, type OpenSource } from './source.ts';
@@ -45,11 +46,11 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
   const { intervalMs = defaultIntervalMs, lookup } = dependencies;
 
   const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
-    const { workloadId, settings } = state;
+    const { workloadId, namespace, settings } = state;
     const open = sources[settings.type];
     if (!open) throw new SourceError(`This installation does not read event sources of type ${settings.type}.`);
     const credentials = await readSourceCredentials(kube, resource, settings.source, lookup);
-    const source = await open({ workloadId, settings, ...credentials });
+    const source = await open({ workloadId, namespace, settings, ...credentials });
     try {
       return await runPass({ ...dependencies, intervalMs }, source, state, signal);
     } finally {
@@ -76,6 +77,7 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
       // Leaves a slow source idle for half as long as the pass took.
       return again(Math.max(intervalMs, result.problem === undefined ? 0 : soonMs, (clock.monotonic() - started) / 2));
     } catch (error) {
+      if (error instanceof NoClientError) return again(soonMs);
       if (!(error instanceof SourceError)) throw error;
       await recordPass(pool, recordId, error.message.slice(0, 500));
       log.debug({ namespace, function: name, reason: error.message }, 'event source failed');

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
 import { AnswerTooLargeError, limitAnswers, type AnswerLimit } from '../../runtime/services/answer-limit.ts';
-import { connectRedis } from '../../runtime/services/redis-connection.ts';
+import { closeRedis, connectRedis } from '../../runtime/services/redis-connection.ts';
 import { tlsName } from '../../runtime/services/tls-name.ts';
 import { eventBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { createBatchSize, pageBytes } from './pages.ts';
@@ -30,7 +30,7 @@ export function createRedisSource(): OpenSource {
     let { redis, limit } = await connect(request);
     /** After an answer that was too large. */
     const reconnect = async () => {
-      redis.disconnect();
+      closeRedis(redis);
       ({ redis, limit } = await connect(request));
     };
     const rethrow = (error: unknown) => {
@@ -165,7 +165,7 @@ export function createRedisSource(): OpenSource {
       markDone: () => Promise.resolve(new Map()),
       consumed: true,
       close: () => {
-        redis.disconnect();
+        closeRedis(redis);
         return Promise.resolve();
       },
     };

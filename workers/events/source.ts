@@ -40,14 +40,16 @@ export class SourceError extends Error {
   override name = 'SourceError';
 
   constructor(message: string, options?: ErrorOptions) {
-    super(message.slice(0, messageLengthMax), options);
+    // PostgreSQL stores no NUL characters.
+    super(message.replaceAll('\0', '').slice(0, messageLengthMax), options);
   }
 }
 
 /** What is needed to open a source. */
 export interface SourceRequest {
-  /** The function's id. */
+  /** The function's id and namespace. */
   workloadId: Id;
+  namespace: string;
   settings: FunctionEvents;
   /** Of the function's own user. */
   credentials: BoundCredentials;

@@ -84,7 +84,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       serves: false,
       secrets: ['database', 'redis', 'encryptionKeys'],
       env: { ...database, ...redis, ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys') },
-      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      // Also for its client processes (decision 0037) and the git that polls sources, which have limits of their own.
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: '1536Mi' },
       probes,
       ...(settings.failpoints && { failpoints: failpointsDirectory }),
     },

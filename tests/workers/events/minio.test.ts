@@ -1,5 +1,7 @@
 import t, { type Test } from 'tap';
 import { listObjects, openObjectStore } from '../../../runtime/services/object-store.ts';
+import { createRemoteListing } from '../../../workers/events/remote-source.ts';
+import { testClients } from '../../support/clients.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
 import { storeClient } from '../../support/store-client.ts';
 import { storeServer } from '../../support/store-server.ts';
@@ -10,6 +12,7 @@ const target = { host: server.host, port: server.port, tls: false, accessKey: 's
 const store = await openObjectStore(target);
 t.teardown(() => store.close());
 const client = storeClient(target);
+const list = createRemoteListing(testClients(t));
 
 let buckets = 0;
 
@@ -20,7 +23,7 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   const credentials = { type: 'minio' as const, ...target };
   // A page of the listing is small, so that there are several.
   const sources: EventWorldOptions['sources'] = {
-    minio: (request) => createMinioSource({ pool: base.pool, pageKeys: 3 })(request),
+    minio: (request) => createMinioSource({ pool: base.pool, pageKeys: 3, list })(request),
   };
   const base = await eventWorld(t, { sources, settings, credentials, ...options });
   const put = (key: string, body = key) => client.putObject(bucket, key, body);

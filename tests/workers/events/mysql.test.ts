@@ -3,6 +3,8 @@ import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
 import { createMysqlSource } from '../../../workers/events/mysql.ts';
+import { createRemoteSource } from '../../../workers/events/remote-source.ts';
+import { testClients } from '../../support/clients.ts';
 import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { eventWorld, recordPages, type EventWorldOptions } from './event-world.ts';
@@ -10,6 +12,7 @@ import { eventWorld, recordPages, type EventWorldOptions } from './event-world.t
 const server = await storeServer(t, 'mysql');
 const reach = { host: server.host, port: server.port };
 const password = 'battery-staple';
+const remote = createRemoteSource(testClients(t));
 
 const orders: FunctionEvents = {
   type: 'mysql',
@@ -39,7 +42,7 @@ async function world(
   await admin.query('CREATE TABLE secrets (id bigint)');
   await admin.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.orders TO ${database}`);
   const credentials = { type: 'mysql' as const, ...reach, tls: false, username: database, password, database };
-  const sources = { mysql: createMysqlSource(times) };
+  const sources = { mysql: times ? createMysqlSource(times) : remote };
   const base = await eventWorld(t, { sources, settings, credentials, ...options });
   const insert = (from: number, to = from) =>
     admin.query(
@@ -90,7 +93,7 @@ t.test('a long table is read as room allows, and all of it in the end', async (t
 });
 
 t.test('large rows are read in small pages, and a row that is too large becomes a dead letter', async (t) => {
-  const { open, pages } = recordPages(createMysqlSource());
+  const { open, pages } = recordPages(remote);
   const { insert, turn, admin, count } = await world(t, orders, { sources: { mysql: open } });
   await admin.query('ALTER TABLE orders MODIFY what longtext');
   await insert(1, 300);

@@ -6,10 +6,14 @@ import { purgeDead } from '../../../runtime/records/dead-letters.ts';
 import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
 import { createPostgresSource } from '../../../workers/events/postgres.ts';
+import { createRemoteSource } from '../../../workers/events/remote-source.ts';
+import { testClients } from '../../support/clients.ts';
 import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { testDatabase, query as runOn } from '../../support/postgres.ts';
 import { testServers } from '../../support/servers.ts';
 import { eventWorld, recordPages, showPages, type EventWorldOptions } from './event-world.ts';
+
+const remote = createRemoteSource(testClients(t));
 
 const orders: FunctionEvents = {
   type: 'postgres',
@@ -43,7 +47,7 @@ async function world(
     password,
     database,
   };
-  const sources = { postgres: createPostgresSource(times) };
+  const sources = { postgres: times ? createPostgresSource(times) : remote };
   const base = await eventWorld(t, { sources, settings, credentials, ...options });
   const insert = (from: number, to = from) =>
     source.query(`INSERT INTO orders SELECT n, 'order ' || n FROM generate_series($1::bigint, $2) n`, [from, to]);
@@ -109,7 +113,7 @@ t.test('at most a thousand events are kept at a time; the others stay in the sou
 t.test(
   'large rows are read in small pages, and a row that is too large becomes a dead letter without its content',
   async (t) => {
-    const { open, pages } = recordPages(createPostgresSource());
+    const { open, pages } = recordPages(remote);
     const { insert, source, turn, deliver, counts, pool } = await world(t, orders, { sources: { postgres: open } });
     await insert(1, 300);
     await source.query(`INSERT INTO orders SELECT n, repeat('x', 900000) FROM generate_series(301, 312) n`);
@@ -260,7 +264,7 @@ t.test(
 
 t.test('a turn that was replaced by a newer one stores nothing', async (t) => {
   const { insert, turn, overtake, counts } = await world(t, orders, {
-    sources: { postgres: showPages(createPostgresSource(), () => overtake()) },
+    sources: { postgres: showPages(remote, () => overtake()) },
   });
   await insert(1);
   await turn();

@@ -8,9 +8,13 @@ import { purgeDead } from '../../../runtime/records/dead-letters.ts';
 import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import type { SourceEvent } from '../../../runtime/domain/events.ts';
 import { beginPoll, addEvents } from '../../../runtime/records/function-events.ts';
+import { createRemoteSource } from '../../../workers/events/remote-source.ts';
+import { testClients } from '../../support/clients.ts';
 import { createRedisSource, listsOf } from '../../../workers/events/redis.ts';
 import { killServer, startRedis, testServers } from '../../support/servers.ts';
 import { eventWorld, recordPages, showPages, type EventWorldOptions } from './event-world.ts';
+
+const remote = createRemoteSource(testClients(t));
 
 async function world(
   t: Test,
@@ -21,7 +25,7 @@ async function world(
   t.teardown(() => redis.disconnect());
   const settings = { type: 'redis' as const, source: 'cache', list };
   const credentials = { type: 'redis' as const, host: '127.0.0.1', port, tls: false };
-  const base = await eventWorld(t, { sources: { redis: createRedisSource() }, settings, credentials, ...options });
+  const base = await eventWorld(t, { sources: { redis: remote }, settings, credentials, ...options });
   const lists = listsOf(list, base.id);
   const lengths = async () => ({ list: await redis.llen(list), processing: await redis.llen(lists.processing) });
   return { ...base, redis, list, lists, lengths, credentials };
@@ -80,7 +84,13 @@ t.test('nothing is lost or duplicated when the reader is killed between storing 
   const poll = current && (await beginPoll(pool, current));
   if (!poll) throw new Error('a source');
   const { settings } = current;
-  const source = await createRedisSource()({ workloadId: id, settings, credentials, address: '127.0.0.1' });
+  const source = await createRedisSource()({
+    workloadId: id,
+    namespace: 'shop-prod',
+    settings,
+    credentials,
+    address: '127.0.0.1',
+  });
   const reading = source.read(new AbortController().signal)[Symbol.asyncIterator]();
   const page = (await reading.next()).value as readonly SourceEvent[];
   t.equal((await addEvents(pool, poll, page, poll.room))?.added, page.length);
@@ -97,7 +107,7 @@ t.test('items that a reader does not store return to their list, in order', asyn
   let [overtaken, failing] = [true, false];
   const { redis, list, turn, deliver, lengths, overtake } = await world(t, {
     sources: {
-      redis: showPages(createRedisSource(), async () => {
+      redis: showPages(remote, async () => {
         if (overtaken) await overtake();
       }),
     },
@@ -185,7 +195,7 @@ t.test('an item that is too large to be read is moved to the separate list unrea
 });
 
 t.test('small items are read in large pages, large ones in small pages', async (t) => {
-  const { open, pages } = recordPages(createRedisSource());
+  const { open, pages } = recordPages(remote);
   const { redis, list, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
   const items = Array.from({ length: 500 }, (_, n) =>
     n < 400 || n > 440 ? String(n) : `"${n}${'x'.repeat(900_000)}"`,
@@ -210,7 +220,7 @@ t.test('small items are read in large pages, large ones in small pages', async (
 });
 
 t.test('a moved item that is too large for the reader is read with fewer others each time', async (t) => {
-  const { open, pages } = recordPages(createRedisSource());
+  const { open, pages } = recordPages(remote);
   const { redis, lists, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
   await redis.rpush(lists.processing, ...Array.from({ length: 40 }, (_, n) => String(n)));
   await turn();

@@ -1,0 +1,41 @@
+import {
+  listObjects,
+  ObjectStoreError,
+  openObjectStore,
+  type ListedObject,
+  type ObjectStoreTarget,
+} from '../../runtime/services/object-store.ts';
+import { SourceError } from './source.ts';
+
+/** A bucket and how to list it. */
+export interface BucketTarget extends ObjectStoreTarget {
+  /** Of the function that reads it. */
+  namespace: string;
+  bucket: string;
+  /** Objects in a page of the listing, default 1,000. */
+  pageKeys?: number;
+}
+
+/** The objects of a bucket in the order of their keys' bytes, a page at a time. Throws {@link SourceError}. */
+export type ListBucket = (target: BucketTarget, signal: AbortSignal) => AsyncGenerator<ListedObject[]>;
+
+export const listBucket: ListBucket = async function* ({ bucket, pageKeys, ...target }, signal) {
+  const store = await openObjectStore(target, signal);
+  try {
+    yield* listObjects(store, bucket, pageKeys === undefined ? {} : { pageKeys });
+  } catch (error) {
+    throw toSourceError(error);
+  } finally {
+    store.close();
+  }
+};
+
+function toSourceError(error: unknown): SourceError {
+  if (error instanceof SourceError) return error;
+  if (error instanceof ObjectStoreError) {
+    return new SourceError(`The object store refused the request: ${error.message} (${error.code}).`);
+  }
+  const { message, code, name } = error as Error & { code?: string };
+  if (name === 'AbortError' || name === 'TimeoutError') return new SourceError('Reading the source took too long.');
+  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
+}
