@@ -10,7 +10,7 @@ const formType = 'application/x-www-form-urlencoded';
  */
 export function readWebhookBody(rawBody: Buffer, contentType: string | undefined): unknown {
   if (rawBody.length === 0) return {};
-  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === formType) {
     const payload = new URLSearchParams(rawBody.toString('utf8')).get('payload');
     if (payload !== null) return jsonOf(Buffer.from(payload));

@@ -114,13 +114,17 @@ t.test('a wait queries the database once, and again when a notification may have
   const ends = createDeploymentWaiter({ pool: counting, clock });
   const never = new AbortController().signal;
   const waits = ends.wait(body.id, { workloadId, ms: 60_000, signal: never });
-  while (clock.sleepers() === 0) await new Promise(setImmediate);
+  const asleep = async () => {
+    while (clock.sleepers() === 0) await new Promise(setImmediate);
+  };
+  await asleep();
   t.equal(looks, 1);
   ends.notified(newId());
   await new Promise(setImmediate);
   await clock.advance(14_999);
   t.equal(looks, 1, 'another deployment’s end');
   await clock.advance(1);
+  await asleep();
   t.equal(looks, 2, 'every 15 s');
   await endDeployment(pool, body.id, 'failed', 'No.');
   ends.notified(undefined);
@@ -230,7 +234,7 @@ t.test('409: an image while a git source is configured changes nothing; a commit
 });
 
 t.test('the log has every authenticated request, with secrets masked, and no other', async (t) => {
-  const { pool, token, send, call, deliveries } = await hookedApp(t, { gitBranch: 'develop' });
+  const { pool, token, send, call, deliveries, parts } = await hookedApp(t, { gitBranch: 'develop' });
   await send({ 'x-svc-token': 'wrong' }, { image });
   t.same(await deliveries(), []);
   await send({ 'x-svc-token': token }, '{');
@@ -246,6 +250,7 @@ t.test('the log has every authenticated request, with secrets masked, and no oth
     { sender: 'svc', verdict: 'refused', status: 400, code: 'invalid_json', reason: /64 nested levels/ },
     { sender: 'svc', verdict: 'refused', status: 400, code: 'invalid_json' },
   ]);
+  t.match(await parts.registry.metrics(), 'webhook_requests_total{sender="svc",verdict="refused"} 2');
   const one = (await call('GET', `/deliveries/${items[1].id}`)).body;
   t.same(JSON.parse(one.body), { commit: '4f1c2aa', more: { password: '[masked]', list: ['[masked]', 'plain'] } });
   await send(

@@ -181,13 +181,18 @@ t.test('refs, deleted refs and authors', async (t) => {
   for (const ref of ['refs/heads/', 'refs/tags/v1', 'main', '']) t.same(refOf(ref), { otherRef: ref });
   for (const none of [null, undefined, '0', '0'.repeat(40)]) t.equal(isNoCommit(none), true, `${none}`);
   for (const some of ['', '01', hash]) t.equal(isNoCommit(some), false, some);
-  t.same(['Ann <a@b.test> ', 'Ann', '<a@b.test>', '', undefined].map(nameOf), [
-    'Ann',
-    'Ann',
-    '<a@b.test>',
-    '',
-    undefined,
-  ]);
+  for (const [author, name] of [
+    ['Ann <a@b.test> ', 'Ann'],
+    ['Ann', 'Ann'],
+    ['a <b> <c>', 'a <b>'],
+    ['a><b>', 'a>'],
+    ['a <b>>', 'a <b>>'],
+    ['<a@b.test>', '<a@b.test>'],
+    ['', ''],
+    [undefined, undefined],
+  ] as const) {
+    t.equal(nameOf(author), name, author ?? 'none');
+  }
 });
 
 t.test('every text of an event is shortened and cleaned', async (t) => {

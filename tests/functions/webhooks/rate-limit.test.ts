@@ -7,7 +7,9 @@ t.test('the rate in numbers', async (t) => {
   const limit = createRateLimit({ clock, rate: { perSecond: 2, burst: 4 } });
   const take = (count: number) => Array.from({ length: count }, () => limit.take('a'));
   t.same(take(6), [0, 0, 0, 0, 1, 1]);
-  await clock.advance(500);
+  await clock.advance(499.5);
+  t.same(take(1), [1], 'half a millisecond too early');
+  await clock.advance(0.5);
   t.same(take(2), [0, 1]);
   await clock.advance(60_000);
   t.same(take(5), [0, 0, 0, 0, 1]);
