@@ -27,6 +27,7 @@ import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
 import { expediteWork, nudgeRollouts } from '../runtime/records/work.ts';
 import { createBindingProcessor } from './bindings/process.ts';
+import { createRemoteServers } from './bindings/remote-server.ts';
 import { createLogSaver } from './builds/log.ts';
 import { isBuildCompletion } from './builds/completion.ts';
 import { createBuildProcessor } from './builds/process.ts';
@@ -42,8 +43,10 @@ import { isReleaseCompletion } from './rollouts/completion.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
 
 const name = 'svc-workers';
-/** Each takes 15 to 40 MB, and at most 160 MiB while it reads a hostile server. */
+/** Each takes 15 to 40 MB, and at most 192 MiB while it reads a hostile server. */
 const readersMax = 4;
+/** Apart from the readers, so that neither waits for the other. */
+const bindersMax = 2;
 const config = loadWorkersConfig(process.env);
 const log = createLogger(name, config.log);
 
@@ -73,13 +76,15 @@ await runProcess({
     const program = fileURLToPath(import.meta.resolve('./clients/main.ts'));
     const readers = createClientPool({ program, max: readersMax, env: config.outgoing, log });
     lifecycle.add({ name: 'readers of event sources', stop: () => readers.stop() });
+    const binders = createClientPool({ program, max: bindersMax, env: config.outgoing, log });
+    lifecycle.add({ name: 'clients of bindings', stop: () => binders.stop() });
     const remoteSource = createRemoteSource(readers);
     const processors: Processors = {
       builds: createBuildProcessor({ pool, kube, saveLog: createLogSaver({ pool, kube }) }),
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
       notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
       polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
-      bindings: createBindingProcessor({ pool, kube, clock }),
+      bindings: createBindingProcessor({ pool, kube, clock, open: createRemoteServers(binders) }),
       events: createEventsProcessor({
         pool,
         kube,

@@ -14,7 +14,7 @@ export interface ClientPoolOptions {
   /** The environment of this process, of which the processes get what they need to find and verify servers. */
   env: Readonly<Record<string, string | undefined>>;
   log: Logger;
-  /** Maximum memory of a process, without the files that it maps, in bytes. Default 160 MiB. */
+  /** Maximum memory of a process, without the files that it maps, in bytes. Default 192 MiB. */
   memoryMaxBytes?: number;
   /** Time-out of one lease, after which its process is killed, in ms. Default 50 s. */
   leaseMs?: number;
@@ -25,7 +25,7 @@ export interface ClientPoolOptions {
 }
 
 /** One process, for one tenant's server. */
-export interface ClientLease {
+interface ClientLease {
   /**
    * @param signal kills the process
    * @throws CallError for what the program threw, ClientEndedError when the process ended before it answered
@@ -45,7 +45,7 @@ export interface ClientPool {
   stop(): Promise<void>;
 }
 
-const defaultMemoryMaxBytes = 160 * 1024 * 1024;
+const defaultMemoryMaxBytes = 192 * 1024 * 1024;
 /** The attempts of the queues that use clients take at most 60 s, waiting included. */
 const defaultLeaseMs = 50_000;
 const defaultWaitMs = 8_000;

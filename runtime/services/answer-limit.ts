@@ -1,10 +1,10 @@
 import type { Duplex } from 'node:stream';
 
 /**
- * Maximum size of one answer of a tenant's server: a batch of sixteen events of a megabyte each, twice, because a server
- * may write a character with more bytes than the client reads.
+ * Maximum size of one answer of a tenant's server: a batch of sixteen events of a megabyte each, and half as much again
+ * for what surrounds them. A client process has room for several, because what was read is not freed at once.
  */
-const answerBytesMax = 32 * 1024 * 1024;
+const answerBytesMax = 24 * 1024 * 1024;
 
 /** A tenant's server sent more than was asked for. */
 export class AnswerTooLargeError extends Error {

@@ -9,6 +9,7 @@ import { createRemoteSource } from '../../workers/events/remote-source.ts';
 import { testClients } from '../support/clients.ts';
 import { isSuperLinear } from '../support/growth.ts';
 import { testServers } from '../support/servers.ts';
+import { bindingWorld, runningAt } from '../workers/bindings/binding-world.ts';
 import { eventWorld } from '../workers/events/event-world.ts';
 
 /** Whoever may register a service or an event source chooses the servers that the shared workers talk to. */
@@ -69,6 +70,10 @@ const message = (type: string, body: Buffer, length = body.length + 4) => {
 };
 const signedIn = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
 
+/** Parts of one packet of a MySQL server, without end. */
+const hugePackets = (socket: Socket) =>
+  flood(socket, Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0]), Buffer.alloc(2 ** 24 - 1)]));
+
 /** What hostile servers send: at once, or in answer to the first request after signing in. */
 const floods: readonly { type: keyof typeof sourceAt; name: string; attack: (socket: Socket) => void }[] = [
   {
@@ -95,11 +100,7 @@ const floods: readonly { type: keyof typeof sourceAt; name: string; attack: (soc
       });
     },
   },
-  {
-    type: 'mysql',
-    name: 'a packet without end',
-    attack: (socket) => flood(socket, Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0]), Buffer.alloc(2 ** 24 - 1)])),
-  },
+  { type: 'mysql', name: 'a packet without end', attack: hugePackets },
   {
     type: 'redis',
     name: 'a reply without end',
@@ -152,7 +153,7 @@ for (const { type, name, attack } of floods) {
     const before = process.memoryUsage.rss();
     await turn();
     t.ok(process.memoryUsage.rss() - before < 50 * 1024 ** 2, 'this process keeps its memory');
-    t.match(await state(), { failures: 1, error: /the server sent more than 32 MiB in one answer/ });
+    t.match(await state(), { failures: 1, error: /the server sent more than 24 MiB in one answer/ });
   });
 }
 
@@ -174,7 +175,7 @@ t.test('what ends a client ends only its source’s turn', async (t) => {
       // The client makes an array for each: twelve bytes are 240 MB.
       type: 'redis' as const,
       attack: (socket: Socket) => void socket.once('data', () => socket.write('*30000000\r\n'.repeat(20))),
-      error: 'Reading stopped: the server sent more than fits into 160 MiB of memory.',
+      error: 'Reading stopped: the server sent more than fits into 192 MiB of memory.',
     },
     {
       // A row with -1 fields.
@@ -191,5 +192,27 @@ t.test('what ends a client ends only its source’s turn', async (t) => {
     await attempt;
     t.match(await bad.state(), { failures: 1, error });
     t.equal((await good.state())?.error, null);
+  }
+});
+
+t.test('an external server that breaks its client fails only its own binding', async (t) => {
+  const broken = answeringWith(message('D', Buffer.from([0xff, 0xff])));
+  const floods = { postgres: broken, mysql: hugePackets };
+  const { addService, addFunction, work } = await bindingWorld(t);
+  for (const [type, attack] of Object.entries(floods)) {
+    const port = await tcpServer(t, attack);
+    const external = { host: '127.0.0.1', port, tls: false };
+    await addService(
+      type,
+      { type: type as keyof typeof floods, external },
+      { status: runningAt(external), credentials: { username: 'svc', password: 'x' } },
+    );
+    const api = await addFunction(`of-${type}`);
+    await api.bind({ service: type, version: 1 });
+    await work();
+    t.match(await api.status(type), {
+      phase: 'failed',
+      message: /the server sent (something that cannot be read|more than 24 MiB)/,
+    });
   }
 });

@@ -11,6 +11,7 @@ import {
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { passwordField, usernameField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { NoClientError } from '../../runtime/process/client-pool.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import {
   bindingData,
@@ -30,12 +31,15 @@ import {
 } from '../../runtime/records/function-bindings.ts';
 import { removeDropped, reportBinding } from './report.ts';
 import { BindingError } from './server.ts';
+import type { OpenServer } from './open-server.ts';
 import { createProvisioner, type Plan } from './provision.ts';
 
 export interface BindingsDependencies {
   pool: Pool;
   kube: Pick<KubeClient, 'get' | 'create' | 'replace' | 'replaceStatus'>;
   clock: Pick<Clock, 'now'>;
+  /** How a server is opened; default: in this process. */
+  open?: OpenServer;
   /** Default: random. */
   makePassword?: () => string;
 }
@@ -145,8 +149,13 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
     const binding = resource?.spec.bindings?.find(({ service }) => service === record.service);
     const { namespace, name, service } = record;
     log.debug({ namespace, function: name, service, bound: binding !== undefined }, 'binding');
-    if (resource && binding && binding.dropDatabase !== true) return bind(record, resource, binding);
-    return unbind(record, resource, binding);
+    try {
+      if (resource && binding && binding.dropDatabase !== true) return await bind(record, resource, binding);
+      return await unbind(record, resource, binding);
+    } catch (error) {
+      if (error instanceof NoClientError) return again(soonMs);
+      throw error;
+    }
   };
 }
 

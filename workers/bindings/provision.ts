@@ -24,31 +24,27 @@ import {
   recordPlanned,
   type BindingRecord,
 } from '../../runtime/records/function-bindings.ts';
-import { openMongodb } from './mongodb.ts';
-import { openMysql } from './mysql.ts';
-import { openMinio } from './minio.ts';
-import { openPostgres, roleName } from './postgres.ts';
-import { openRedis } from './redis.ts';
-import { BindingError, type BoundServer, type Databases, type ServerTarget } from './server.ts';
+import { boundTypes, openServer, type BoundType, type OpenServer } from './open-server.ts';
+import { roleName } from './postgres.ts';
+import { BindingError, type BoundServer, type Databases } from './server.ts';
 
-interface ServerType {
-  open: (target: ServerTarget) => Promise<BoundServer>;
-  /** What bindings create in an external server: users and databases, only databases, or nothing. */
-  external?: 'users' | 'databases';
-}
-
-/** The services in which bindings create something of their own. All bindings share the rest of a service. */
-const servers: Readonly<Partial<Record<ServiceType, ServerType>>> = {
-  postgres: { open: openPostgres, external: 'users' },
-  mysql: { open: openMysql, external: 'users' },
-  mongodb: { open: openMongodb, external: 'users' },
-  redis: { open: openRedis },
-  minio: { open: openMinio, external: 'databases' },
+/** What bindings create in an external server: users and databases, only databases, or nothing. */
+const createdInExternal: Readonly<Partial<Record<BoundType, 'users' | 'databases'>>> = {
+  postgres: 'users',
+  mysql: 'users',
+  mongodb: 'users',
+  minio: 'databases',
 };
 
-function createdIn({ type, external }: ServiceSpec): 'users' | 'databases' | undefined {
-  const server = servers[type];
-  return external ? server?.external : server && 'users';
+/** The type of a service in which bindings create something. All bindings share the rest of a service. */
+function boundType({ type, external }: ServiceSpec): BoundType | undefined {
+  const bound = boundTypes.find((each) => each === type);
+  return bound && external && !createdInExternal[bound] ? undefined : bound;
+}
+
+function createdIn(spec: ServiceSpec): 'users' | 'databases' | undefined {
+  const type = boundType(spec);
+  return spec.external ? type && createdInExternal[type] : type && 'users';
 }
 
 /** The word for a database in messages to users. */
@@ -77,11 +73,13 @@ export interface Plan {
 interface Dependencies {
   pool: Pool;
   kube: Pick<KubeClient, 'get'>;
+  /** Default: connects in this process. */
+  open?: OpenServer;
 }
 
 /** Plans, creates and removes what bindings need in their services. */
 export function createProvisioner(dependencies: Dependencies) {
-  const { pool, kube } = dependencies;
+  const { pool } = dependencies;
   return {
     /** Creates nothing. */
     async plan(
@@ -90,7 +88,7 @@ export function createProvisioner(dependencies: Dependencies) {
       binding: FunctionBinding,
       service: Stored<ServiceResource>,
     ): Promise<Plan> {
-      const admin = (await readCredentials(kube, service)) ?? {};
+      const admin = (await readCredentials(dependencies.kube, service)) ?? {};
       return planBinding(record, service, { spec, binding, admin });
     },
 
@@ -104,7 +102,7 @@ export function createProvisioner(dependencies: Dependencies) {
       plan: Plan,
       password: string,
     ): Promise<boolean> {
-      const enabled = await withServer(kube, service, (server) =>
+      const enabled = await withServer(dependencies, service, (server) =>
         applyPlan(pool, record, service, { server, plan, password }),
       );
       return enabled ?? true;
@@ -121,7 +119,7 @@ export function createProvisioner(dependencies: Dependencies) {
       // An earlier binding may have created the database although this one created nothing yet.
       const database =
         (isProvisioned && record.database) || dropped?.database || defaultDatabase(service.spec.type, record);
-      await withServer(kube, service, async (server) => {
+      await withServer(dependencies, service, async (server) => {
         if (isProvisioned) {
           await deleteUser(record, server);
           await updateBucketEvents(pool, server, { id: record.id, serviceId }, undefined);
@@ -166,19 +164,20 @@ function planBinding(
 
 /** Opens the server of a service for some work; undefined where bindings create nothing in it. @throws BindingError */
 async function withServer<T>(
-  kube: Dependencies['kube'],
+  { kube, open = openServer }: Dependencies,
   service: Stored<ServiceResource>,
   work: (server: BoundServer) => Promise<T>,
 ): Promise<T | undefined> {
-  const { type, external } = service.spec;
-  const open = servers[type]?.open;
-  if (!open || !createdIn(service.spec)) return undefined;
+  const { external } = service.spec;
+  const type = boundType(service.spec);
+  if (!type) return undefined;
   const { host, port } = serviceEndpoint(service);
   const credentials = (await readCredentials(kube, service)) ?? {};
   const address = await serviceAddress(kube, service).catch((error: unknown) => {
     throw error instanceof BlockedHostError ? new BindingError(error.message) : error;
   });
-  const server = await open({ host, address, port, tls: external?.tls ?? false, managed: !external, credentials });
+  const target = { host, address, port, tls: external?.tls ?? false, managed: !external, credentials };
+  const server = await open(type, target, service.metadata.namespace ?? '');
   try {
     return await work(server);
   } finally {

@@ -14,7 +14,7 @@ export interface ServerTarget {
 }
 
 /** A user that a binding creates, and its access. */
-interface Account {
+export interface Account {
   username: string;
   password: string;
   /** Empty on a server without databases. */

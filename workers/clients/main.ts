@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { serveCalls } from '../../runtime/process/client-calls.ts';
+import { serveServers } from '../bindings/served-servers.ts';
 import { serveSources } from '../events/served-sources.ts';
 
 /**
@@ -14,4 +15,4 @@ try {
 } catch {
   // Not every system has it; the pool watches the memory all the same.
 }
-serveCalls(socket, serveSources());
+serveCalls(socket, { ...serveSources(), ...serveServers() });

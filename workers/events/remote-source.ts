@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { SourceEvent } from '../../runtime/domain/events.ts';
-import { CallError, ClientEndedError } from '../../runtime/process/client-process.ts';
-import type { ClientLease, ClientPool } from '../../runtime/process/client-pool.ts';
+import { openClient, type Client, type ClientErrors } from '../../runtime/process/client-lease.ts';
+import type { ClientPool } from '../../runtime/process/client-pool.ts';
 import type { ListBucket } from './bucket-listing.ts';
 import { SourceError, type OpenSource } from './source.ts';
 
@@ -12,39 +12,57 @@ const objectPage = z
   .array(z.object({ key: z.string(), etag: z.string(), modified: z.string(), size: z.number() }))
   .nullable();
 
-/** How long a source may take to close its connection. */
-const closeMs = 2_000;
+const errors: ClientErrors = {
+  refusal: 'SourceError',
+  refused: (message) => new SourceError(message),
+  ended: (reason) => new SourceError(`Reading stopped: ${reason}.`),
+};
+
+/** A call of a reading, which the signal ends. */
+async function readOnce<Result>(
+  client: Client,
+  method: string,
+  result: z.ZodType<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  try {
+    return await client.call(method, {}, result, signal);
+  } catch (error) {
+    throw signal.aborted ? new SourceError('Reading the source took too long.') : error;
+  }
+}
 
 /** Sources that client processes read (decision 0037), so that a hostile server ends one of those at most. */
 export function createRemoteSource(clients: ClientPool): OpenSource {
   return async (request) => {
-    const calls = await leaseCalls(clients, request.namespace);
-    const { consumed } = await calls.first('openSource', request, opened);
+    const first = { method: 'openSource', parameters: request, result: opened };
+    const { client, result } = await openClient(clients, request.namespace, errors, first);
+    const { consumed } = result;
     return {
       async *read(signal) {
-        await calls.call('read', {}, z.unknown(), signal);
+        await client.call('read', {}, z.unknown());
         let running = true;
         try {
           for (;;) {
             running = false;
-            const page = await calls.call('nextPage', {}, eventPage, signal);
+            const page = await readOnce(client, 'nextPage', eventPage, signal);
             if (!page) return;
             running = true;
             yield page.map(({ id, payload }): SourceEvent => ({ id, payload }));
           }
         } finally {
           // A reader that stops early leaves the rest to the next reading.
-          if (running) await calls.call('stopReading', {}, z.unknown()).catch(() => undefined);
+          if (running) await client.call('stopReading', {}, z.unknown()).catch(() => undefined);
         }
       },
       async confirm(events) {
-        await calls.call('confirm', { count: events.length }, z.unknown());
+        await client.call('confirm', { count: events.length }, z.unknown());
       },
       async markDone(ids) {
-        return new Map(await calls.call('markDone', { ids }, failures));
+        return new Map(await client.call('markDone', { ids }, failures));
       },
       ...(consumed && { consumed }),
-      close: () => calls.close('closeSource'),
+      close: () => client.close('closeSource'),
     };
   };
 }
@@ -52,62 +70,16 @@ export function createRemoteSource(clients: ClientPool): OpenSource {
 /** Listings that client processes read. */
 export function createRemoteListing(clients: ClientPool): ListBucket {
   return async function* (target, signal) {
-    const calls = await leaseCalls(clients, target.namespace);
-    await calls.first('openListing', target, z.unknown());
+    const first = { method: 'openListing', parameters: target, result: z.unknown() };
+    const { client } = await openClient(clients, target.namespace, errors, first);
     try {
       for (;;) {
-        const page = await calls.call('nextObjects', {}, objectPage, signal);
+        const page = await readOnce(client, 'nextObjects', objectPage, signal);
         if (!page) return;
         yield page;
       }
     } finally {
-      await calls.close('closeListing');
+      await client.close('closeListing');
     }
   };
-}
-
-/** Calls of one lease; a process in which something unexpected happened is not used again. */
-async function leaseCalls(clients: ClientPool, owner: string) {
-  const lease: ClientLease = await clients.lease(owner);
-  let failed = false;
-  const call = async <Result>(method: string, parameters: object, result: z.ZodType<Result>, signal?: AbortSignal) => {
-    try {
-      return result.parse(await lease.call(method, parameters, signal));
-    } catch (error) {
-      failed ||= !isRefusal(error);
-      throw toSourceError(error, signal);
-    }
-  };
-  return {
-    call,
-    /** The first call of a lease, which is returned where the call fails. */
-    first: async <Result>(method: string, parameters: object, result: z.ZodType<Result>): Promise<Result> => {
-      try {
-        return await call(method, parameters, result);
-      } catch (error) {
-        lease.release(!failed);
-        throw error;
-      }
-    },
-    close: async (method: string): Promise<void> => {
-      if (!failed) await call(method, {}, z.unknown(), AbortSignal.timeout(closeMs)).catch(() => undefined);
-      lease.release(!failed);
-    },
-  };
-}
-
-/** Whether a source reported why it cannot be read. */
-function isRefusal(error: unknown): error is CallError {
-  return error instanceof CallError && error.name === 'SourceError';
-}
-
-function toSourceError(error: unknown, signal: AbortSignal | undefined): unknown {
-  if (signal?.aborted) return new SourceError('Reading the source took too long.');
-  if (error instanceof ClientEndedError) return new SourceError(`Reading stopped: ${error.message}.`);
-  if (isRefusal(error)) return new SourceError(error.message);
-  // What a client or this schema does not expect is the server's doing, too.
-  if (error instanceof CallError || error instanceof z.ZodError) {
-    return new SourceError('Reading stopped: the server sent something that cannot be read.');
-  }
-  return error;
 }

@@ -22,6 +22,8 @@ import { projectBindings } from '../../../runtime/records/function-bindings.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createBindingProcessor } from '../../../workers/bindings/process.ts';
 import { handOverBindings, type BindingRecords } from '../../../workers/controllers/function-bindings.ts';
+import { createRemoteServers } from '../../../workers/bindings/remote-server.ts';
+import { testClients } from '../../support/clients.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -50,7 +52,7 @@ export async function bindingWorld(t: Test) {
   };
   kube.seed(settings);
   const records: BindingRecords = { projectBindings: (id, bindings) => projectBindings(pool, id, bindings) };
-  const process = createBindingProcessor({ pool, kube, clock: systemClock });
+  const process = createBindingProcessor({ pool, kube, clock: systemClock, open: createRemoteServers(testClients(t)) });
 
   const addFunction = async (name: string) => {
     const id = newId();
