@@ -33,11 +33,13 @@ export const storeServers = {
       'PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"; exec pg_isready -q -h 127.0.0.1 -p "${PORT:-5432}" -U svc -d svc',
     memory: { request: '128Mi', limit: '1Gi' },
   },
+  // Three quarters of its limit are for data: the rest is for buffers and for the copy that rewrites the append-only file.
   redis: {
     port: 6379,
     passwordFile: 'REDIS_PASSWORD_FILE',
     dataPath: '/var/lib/svc/redis',
     scratch: ['/tmp'],
+    env: { REDIS_MAXMEMORY: String(384 * 1024 * 1024) },
     answers: 'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli -p "${PORT:-6379}" ping | grep -q PONG',
     memory: { request: '64Mi', limit: '512Mi' },
   },

@@ -1,5 +1,6 @@
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Volume, VolumeMount } from '../contracts/resources/volume.ts';
+import { checkMountPath } from '../domain/container-paths.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { checkClaims } from '../kube/volume-claims.ts';
@@ -11,10 +12,8 @@ export async function checkMounts(
   mounts: readonly VolumeMount[],
 ): Promise<void> {
   const paths = new Set<string>();
-  for (const { name, path } of mounts) {
-    if (!/^\/[^:]+$/.test(path) || path.split('/').includes('..')) {
-      throw refusal(`"${path}" is not a valid mount path. Use an absolute path, such as /data.`);
-    }
+  for (const { name, path: sent } of mounts) {
+    const path = checkMountPath(sent);
     if (paths.has(path)) throw refusal(`Two volumes have the mount path ${path}. Choose another path for one of them.`);
     paths.add(path);
     const volume = await kube.get<Volume>(kinds.Volume, name, namespace);

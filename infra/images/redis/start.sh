@@ -2,6 +2,7 @@
 # Writes the configuration to a file, so that the password is in no argument list, then runs the server.
 #   REDIS_PASSWORD_FILE  the password of the default user
 #   REDIS_DATA           the folder of the append-only file and the users (default /var/lib/svc/redis, on a volume)
+#   REDIS_MAXMEMORY      the maximum memory of data, in bytes (default: no maximum); beyond it, writes are refused
 #   PORT                 the port (default 6379), at LISTEN_ADDRESS (default: all addresses)
 # The configuration is in TMPDIR or /run, or in /tmp if that folder is not writable.
 set -eu
@@ -40,6 +41,7 @@ dir $REDIS_DATA
 appendonly yes
 appendfsync everysec
 save ""
+maxmemory ${REDIS_MAXMEMORY:-0}
 maxmemory-policy noeviction
 aclfile $users
 CONF

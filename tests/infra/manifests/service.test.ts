@@ -9,7 +9,7 @@ t.test('each server has its password in a file and its data on a claim', (t) => 
   for (const [type, port, variable, key, ready, variables = []] of [
     ['postgres', 5432, 'POSTGRES_PASSWORD_FILE', 'password', { exec: {} }],
     ['mysql', 3306, 'MARIADB_PASSWORD_FILE', 'password', { exec: {} }],
-    ['redis', 6379, 'REDIS_PASSWORD_FILE', 'password', { exec: {} }],
+    ['redis', 6379, 'REDIS_PASSWORD_FILE', 'password', { exec: {} }, [{ name: 'REDIS_MAXMEMORY', value: '402653184' }]],
     [
       'minio',
       9000,

@@ -267,7 +267,10 @@ t.test('PostgreSQL keeps its data on a claimed volume and writes nowhere else', 
         containers: [
           {
             image: 'registry.example.com/svc/redis:1',
-            env: [{ name: 'REDIS_PASSWORD_FILE', value: '/var/run/svc/redis/password' }],
+            env: [
+              { name: 'REDIS_MAXMEMORY', value: '402653184' },
+              { name: 'REDIS_PASSWORD_FILE', value: '/var/run/svc/redis/password' },
+            ],
           },
         ],
       },
