@@ -9,6 +9,7 @@ const { project, flags, namespace } = await testProject(t, platform);
 /** The only test with hosts outside the apps domain. */
 const domain = `${uniqueName('hosts-')}.example.test`;
 await platform.ok(['platform', 'config', 'set', '--host-domain', `${domain}=${project}`]);
+t.teardown(() => platform.ok(['platform', 'config', 'set', '--no-host-domains', '--host-proofs', 'on']));
 const { port } = new URL(platform.info.ingress);
 const urlOf = (host: string) => `http://${host}:${port}`;
 const create = async (app: string, ...more: string[]) => {

@@ -46,9 +46,7 @@ async function generations(): Promise<string> {
 }
 
 t.test('running svc install again changes nothing', async (t) => {
-  const before = await versions();
   const generation = await generations();
-  t.ok(before.size > 20);
   const config = await platform.kubectl('get', 'platformconfigs.platform.svc', 'platform', '-o', 'json');
   const deployments = await platform.kubectl('-n', 'svc-system', 'get', 'deploy,statefulset', '-o', 'json');
   const { spec } = JSON.parse(config.stdout) as {
@@ -64,8 +62,7 @@ t.test('running svc install again changes nothing', async (t) => {
     return image ?? t.fail(`no ${name}`).toString();
   };
   const port = new URL(platform.info.api).port;
-  const secondInstall = await run(process.execPath, [
-    'cli/svc.js',
+  const flags = [
     'install',
     '--kubeconfig',
     platform.info.kubeconfig,
@@ -93,8 +90,16 @@ t.test('running svc install again changes nothing', async (t) => {
     '--failpoints',
     // The address of the cluster's ingress.
     ...(platform.info.target === 'local' ? ['--ingress-address', platform.info.ingress] : []),
-  ]);
-  t.equal(secondInstall.code, 0, secondInstall.stderr);
+  ];
+  const install = async () => {
+    const { code, stderr } = await run(process.execPath, ['cli/svc.js', ...flags]);
+    t.equal(code, 0, stderr);
+  };
+  // Takes the settings that other tests changed with `svc platform config set` into its record of what it applied.
+  await install();
+  const before = await versions();
+  t.ok(before.size > 20);
+  await install();
   t.same(await versions(), before);
   t.equal(await generations(), generation);
 });
