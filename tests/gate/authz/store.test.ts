@@ -4,8 +4,9 @@ import type { GateSession, ViewPosition } from '../../../gate/authz/gate-store.t
 import { createPostgresStore } from '../../../gate/authz/store.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { calendarDay } from '../../../runtime/domain/period.ts';
+import { deleteKey } from '../../../runtime/records/keys.ts';
 import { testDatabase } from '../../support/postgres.ts';
-import { insertGateRecords } from './gate-records.ts';
+import { insertGateRecords, usageRows } from './gate-records.ts';
 
 const incarnation = newId();
 const question = { incarnation, calendar: calendarDay(Date.parse('2026-03-04T12:00:00Z')) };
@@ -136,4 +137,37 @@ t.test('changes come with the usage of the keys that they concern', async (t) =>
   t.same(await read(), { ...nothing, plans: 1, keys: 1, others: [0, 7] }, 'new usage');
   await pool.query('UPDATE plans SET quota_limit = NULL, quota_period = NULL');
   t.same(await read(), { ...nothing, plans: 1, keys: 1 }, 'without a quota');
+});
+
+t.test('writing again counts nothing twice, and a deleted key is skipped', async (t) => {
+  const { pool, session } = await rig(t);
+  const records = await insertGateRecords(pool);
+  const [kept, gone] = [await records.key(), await records.key()];
+  await deleteKey(pool, gone.id);
+  const columns = (allowed: number) => ({
+    keyIds: [gone.id, kept.id, kept.id],
+    days: ['2026-03-01', '2026-03-01', '2026-03-02'],
+    allowed: [9, allowed, 1],
+    rateDenied: [0, 2, 0],
+    quotaDenied: [0, 0, 3],
+  });
+  t.equal(await session.flush(incarnation, 1, columns(5)), false, 'the process life is not recorded');
+  await session.register(incarnation, 'a');
+  t.equal(await session.flush(incarnation, 1, columns(5)), true);
+  t.equal(await session.flush(incarnation, 1, columns(5)), true);
+  t.equal(await session.flush(incarnation, 2, columns(3)), true, 'a late batch does not lower the counts');
+  const counts = [
+    { day: '2026-03-01', allowed: 5, rate: 2, quota: 0 },
+    { day: '2026-03-02', allowed: 1, rate: 0, quota: 3 },
+  ];
+  t.match(await usageRows(pool, kept.id), counts);
+  t.same(await usageRows(pool, gone.id), []);
+  t.equal(await session.close(incarnation), 2, 'the last batch');
+  t.equal(await session.close(incarnation), 2);
+  t.equal(await session.flush(incarnation, 3, columns(7)), false, 'closed');
+  t.match(await usageRows(pool, kept.id), counts);
+  const { rows } = await pool.query(
+    `SELECT version::integer, (SELECT count(*)::integer FROM usage_marks) AS marks FROM usage_head`,
+  );
+  t.same(rows, [{ version: 3, marks: 3 }], 'a refused batch uses no version');
 });
