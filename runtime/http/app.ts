@@ -7,7 +7,7 @@ import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/add
 import { newId } from '../domain/ids.ts';
 import { Problem, type ProblemCode } from '../domain/problem.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
-import { parseJson, parseShape, readBody, withoutNul } from './body.ts';
+import { parseJson, parseShape, readBody, refuseNul } from './body.ts';
 import { problemBodyOf, problemOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
 import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
@@ -217,7 +217,7 @@ async function handle(
   };
   if (res.closed) end();
   else res.once('close', end);
-  const [params, query] = [withoutNul({ ...context['params'] }, 'params'), withoutNul({ ...context.query }, 'query')];
+  const [params, query] = [refuseNul({ ...context['params'] }, 'params'), refuseNul({ ...context.query }, 'query')];
   const request: RouteRequest<unknown, unknown, unknown> = {
     ...caller,
     params: route.params ? parseShape(route.params, params, 'params') : {},

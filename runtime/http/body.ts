@@ -130,7 +130,7 @@ function nulProblem(place: 'params' | 'query' | 'body'): Problem {
 }
 
 /** The fields of a path or a query, as they are. @throws Problem `invalid_request` for a NUL character */
-export function withoutNul<Fields extends NodeJS.Dict<string | string[]>>(
+export function refuseNul<Fields extends NodeJS.Dict<string | string[]>>(
   fields: Fields,
   place: 'params' | 'query',
 ): Fields {
