@@ -3,6 +3,7 @@ import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { buildNamespace, managedLabels } from '../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { basicCredentials } from '../images/builder/registry-credentials.ts';
 import { registrySecrets } from '../manifests/build.ts';
 
 const key = '.dockerconfigjson';
@@ -30,7 +31,5 @@ export async function readUploadCredentials(
 ): Promise<string | undefined> {
   const secret = await kube.get<KubeObject & { data?: Record<string, string> }>(kinds.Secret, name, namespace);
   const file = Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
-  if (file === '') return undefined;
-  const { auths = {} } = JSON.parse(file) as { auths?: Record<string, { auth?: string }> };
-  return auths[address]?.auth;
+  return file === '' ? undefined : basicCredentials(file, address);
 }

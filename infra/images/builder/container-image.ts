@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { createBuildahOutput } from './buildah-output.ts';
 import { BuildFailure } from './failure.ts';
 import { entrypointOf, planOf, type Plan } from './plan.ts';
+import { credentialsFile } from './registry-credentials.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
 
@@ -37,7 +38,7 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
     TMPDIR: join(workspace, 'tmp'),
     STORAGE_DRIVER: 'vfs',
     BUILDAH_ISOLATION: 'chroot',
-    REGISTRY_AUTH_FILE: registryCredentials(),
+    REGISTRY_AUTH_FILE: credentialsFile(),
   };
   mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
   const tls = `--tls-verify=${!plainHttp}`;
@@ -48,12 +49,6 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
     env,
     listener: createBuildahOutput(),
   });
-}
-
-/** Where this step's registry credentials are; undefined without any, because buildah and skopeo refuse a missing file. */
-function registryCredentials(): string | undefined {
-  const file = process.env['REGISTRY_AUTH_FILE'];
-  return file !== undefined && existsSync(file) ? file : undefined;
 }
 
 /** An archive is pushed as it is; images of registries play no part here. https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md */
@@ -75,7 +70,7 @@ export async function pushContainerImage({ workspace, target, plainHttp }: Build
     const copy = ['copy', ...options, `oci-archive:${archive}`, `docker://${target}`];
     // skopeo unpacks the archive below /var/tmp unless told otherwise, whatever TMPDIR says.
     await run('skopeo', ['--policy', policy, '--tmpdir', folder, ...copy], {
-      env: { HOME: folder, XDG_RUNTIME_DIR: folder, REGISTRY_AUTH_FILE: registryCredentials() },
+      env: { HOME: folder, XDG_RUNTIME_DIR: folder, REGISTRY_AUTH_FILE: credentialsFile() },
       name: 'skopeo copy',
     });
     return readFileSync(digest, 'utf8').trim();

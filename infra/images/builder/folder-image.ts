@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { BuildFailure } from './failure.ts';
 import { entrypointOf, planOf } from './plan.ts';
+import { basicCredentials, credentialsFile } from './registry-credentials.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
 
@@ -74,11 +75,9 @@ async function send(
   return (JSON.parse(answer.body) as { digest: string }).digest;
 }
 
-/** The credentials for a registry, from the step's file in Docker's format. https://distribution.github.io/distribution/spec/auth/ */
-function authorization(host: string): { authorization?: string } {
-  const file = process.env['REGISTRY_AUTH_FILE'];
-  if (file === undefined || !existsSync(file)) return {};
-  const { auths = {} } = JSON.parse(readFileSync(file, 'utf8')) as { auths?: Record<string, { auth?: string }> };
-  const basic = auths[host]?.auth;
-  return basic === undefined ? {} : { authorization: `Basic ${basic}` };
+/** This step's credentials for a registry, as a header. */
+function authorization(registry: string): { authorization?: string } {
+  const file = credentialsFile();
+  const credentials = file && basicCredentials(readFileSync(file, 'utf8'), registry);
+  return credentials ? { authorization: `Basic ${credentials}` } : {};
 }
