@@ -22,7 +22,7 @@ export function readFrames(stream: Readable, take: (message: unknown) => void): 
   stream.on('data', (part: Buffer) => {
     parts.push(part);
     bytes += part.length;
-    // Joined only once a message is complete, so that a large one costs no more than its size.
+    // Wait for the whole message: joining the parts each time would copy a large one many times.
     if (bytes < needed) return;
     let rest = Buffer.concat(parts);
     try {

@@ -8,8 +8,8 @@ import { readSettings } from '../../infra/images/builder/settings.ts';
 import { buildJob } from '../../infra/manifests/build.ts';
 
 /**
- * Whoever may deploy may run any code in a build, and a program escapes from the chroot of a RUN step. So the container
- * that runs it holds no secret of the installation, and leaves nothing that another container trusts.
+ * A user who can deploy can run any code in a build, and a program can escape from the chroot of a RUN step. So the
+ * container that runs this code has no secret of the installation, and other containers do not trust what it leaves.
  */
 const job = buildJob(
   {

@@ -12,7 +12,7 @@ import { testServers } from '../support/servers.ts';
 import { bindingWorld, runningAt } from '../workers/bindings/binding-world.ts';
 import { eventWorld } from '../workers/events/event-world.ts';
 
-/** Whoever may register a service or an event source chooses the servers that the shared workers talk to. */
+/** A user who registers a service or an event source chooses a server that the shared workers connect to. */
 async function httpServer(t: Test, handler: RequestListener): Promise<number> {
   const server = createServer(handler).listen(0, '127.0.0.1');
   await once(server, 'listening');

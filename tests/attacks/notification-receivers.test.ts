@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { createAddressMatcher } from '../../runtime/domain/address.ts';
 import { send } from '../../workers/notifications/send.ts';
 
-/** Whoever may add a notification chooses where the platform connects to: nothing private may be reached by it. */
+/** A user who adds a notification chooses where the platform connects to. It must not reach a private address. */
 const root = join(import.meta.dirname, '../..');
 
 /** A server of another tenant, on loopback. */
