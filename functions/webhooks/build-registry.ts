@@ -3,12 +3,12 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
 
-/** How long a read is used: webhooks arrive in hundreds per second, and the registry changes about never. In ms. */
+/** How long a read is used: webhooks arrive in hundreds per second, and the registry almost never changes. In ms. */
 const freshMs = 5_000;
 
 /**
  * Returns a function that reads where builds push images, at most every few seconds. While the API server does not
- * answer, webhooks are accepted by the last answer, and without one unjudged: the rollout judges every image again.
+ * answer, the last answer is used; without any, webhooks are accepted unchecked, because the rollout checks every image again.
  */
 export function createBuildsReader({
   kube,

@@ -6,14 +6,14 @@ import type { DecisionLog } from './decision-log.ts';
 import { limitField } from './limit-fields.ts';
 import type { GateMetrics } from './metrics.ts';
 import { policyField } from './plan.ts';
-import type { Judge, Verdict } from './verdict.ts';
+import type { RequestCheck, Verdict } from './verdict.ts';
 
 /** The path of the forwardAuth URL, which ends with the app's id. */
 export const authorizePath = '/authorize';
 const appQuery = `${authorizePath}?app=`;
 
 export interface AuthorizeDependencies {
-  judge: Judge;
+  check: RequestCheck;
   clock: Clock;
   decisions: DecisionLog;
   metrics: GateMetrics;
@@ -130,11 +130,11 @@ function answer(response: ServerResponse, verdict: Verdict): void {
  * `X-Svc-Key-*` headers of this response; it returns any other response to the client. An internal error denies.
  */
 export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
-  const { judge, clock, decisions, metrics, log } = dependencies;
+  const { check, clock, decisions, metrics, log } = dependencies;
 
-  const judgeRequest = (request: IncomingMessage): Verdict => {
+  const checkRequest = (request: IncomingMessage): Verdict => {
     const { url = '', headers } = request;
-    return judge(
+    return check(
       {
         appId: url.startsWith(appQuery) ? url.slice(appQuery.length) : undefined,
         // Repeated headers are joined with a comma, which no key contains.
@@ -150,7 +150,7 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     let verdict: Verdict;
     try {
-      verdict = judgeRequest(request);
+      verdict = checkRequest(request);
       answer(response, verdict);
     } catch (error) {
       log.error({ err: error }, 'authorize failed');

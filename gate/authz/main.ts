@@ -17,7 +17,7 @@ import { createAuthzServer } from './server.ts';
 import { createPostgresStore } from './store.ts';
 import { createUsage } from './usage.ts';
 import { createUsageWriter } from './usage-writer.ts';
-import { createJudge } from './verdict.ts';
+import { createRequestCheck } from './verdict.ts';
 import { createGateView } from './view.ts';
 import { createWatchdog } from './watchdog.ts';
 
@@ -83,8 +83,8 @@ await runProcess({
     feed.start();
     lifecycle.add({ name: 'feed', stop: () => feed.stop() });
 
-    const judge = createJudge({ view, usage, trustedProxies });
-    const authorize = createAuthorizeHandler({ judge, clock, decisions, metrics, log });
+    const check = createRequestCheck({ view, usage, trustedProxies });
+    const authorize = createAuthorizeHandler({ check, clock, decisions, metrics, log });
     const server = createAuthzServer({ port: config.http.port, authorize, registry, ready, clock, drainMs });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });

@@ -52,7 +52,7 @@ interface Moment {
   wall: number;
 }
 
-export interface JudgeDependencies {
+export interface RequestCheckDependencies {
   view: GateView;
   usage: Usage;
   /** Proxies that are trusted to report the previous hop. */
@@ -60,7 +60,7 @@ export interface JudgeDependencies {
 }
 
 /** Decides on one request, and counts it. */
-export type Judge = (request: GateRequest, moment: Moment) => Verdict;
+export type RequestCheck = (request: GateRequest, moment: Moment) => Verdict;
 
 /** Replaces a missing allow-list in denials, so that they take the same time. */
 const someAddresses = createAddressMatcher(['192.0.2.0/24', '2001:db8::/32']);
@@ -70,7 +70,7 @@ const someAddresses = createAddressMatcher(['192.0.2.0/24', '2001:db8::/32']);
  * (docs/reference/gate.md#verdicts). Only allowed requests take a token and count against the quota. A denied key takes
  * the same work for every fault, so that the response time does not reveal the fault.
  */
-export function createJudge({ view, usage, trustedProxies }: JudgeDependencies): Judge {
+export function createRequestCheck({ view, usage, trustedProxies }: RequestCheckDependencies): RequestCheck {
   const denyKey = (app: GateApp, fault: KeyFault, handle: string | undefined): Verdict => {
     return { decision: 'deny_key', app, fault, handle };
   };

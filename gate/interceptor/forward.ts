@@ -40,10 +40,10 @@ export function isRepeatable(request: IncomingMessage): boolean {
 /**
  * Sends the request to the pod and streams the response back. It buffers only up to the streams' high-water marks,
  * applies back-pressure in both directions, and aborts the request to the pod when the client disconnects.
- * @param settled called once at the end of the attempt; unless the outcome says otherwise, a response was sent
+ * @param onOutcome called once at the end of the attempt; unless the outcome says otherwise, a response was sent
  */
-export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outcome) => void): void {
-  const { request, response, endpoint, requestId, timeoutMs, mark, closing } = taken;
+export function forward(pool: PodPool, attempt: Exchange, onOutcome: (outcome: Outcome) => void): void {
+  const { request, response, endpoint, requestId, timeoutMs, mark, closing } = attempt;
   const connection = pool.take(endpoint);
   let body: RequestBody | undefined;
   let answering = false;
@@ -55,7 +55,7 @@ export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outco
     // The response was sent and the request body still arrives; node:http no longer reports that the client
     // disconnects.
     else if (!request.complete) request.socket.once('close', abort);
-    settled(answering ? 'answered' : 'gone');
+    onOutcome(answering ? 'answered' : 'gone');
   };
   response.on('close', onClose);
 
@@ -91,7 +91,7 @@ export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outco
       body?.drop();
       if (failure !== undefined) {
         response.off('close', onClose);
-        settled(failure);
+        onOutcome(failure);
       }
       // The response has started, so that only closing the connection can report the failure to the client.
       else if (!answered) response.destroy();

@@ -37,7 +37,7 @@ export function writeRawHead(
  * Forwards an upgrade such as a WebSocket. After the pod's 101, the two connections are joined until either ends. Any
  * other response of the pod is relayed and the connection closed, because its framing is no longer checked.
  */
-export function forwardUpgrade(exchange: UpgradeExchange, settled: (outcome: UpgradeOutcome) => void): void {
+export function forwardUpgrade(exchange: UpgradeExchange, onOutcome: (outcome: UpgradeOutcome) => void): void {
   const { request, socket, head, endpoint, requestId, timeoutMs, mark } = exchange;
   const headers = forwardHeaders(request, requestId);
   headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
@@ -54,7 +54,7 @@ export function forwardUpgrade(exchange: UpgradeExchange, settled: (outcome: Upg
   let answering = false;
   const settle = (outcome: UpgradeOutcome) => {
     socket.off('close', onClose);
-    settled(outcome);
+    onOutcome(outcome);
   };
   const onClose = () => {
     upstream.destroy();

@@ -3,7 +3,7 @@ import { createAddressMatcher } from './address.ts';
 import { parseNetwork } from './network.ts';
 
 /**
- * IPv4 networks that are not part of the public internet, in one list for everything that judges addresses.
+ * IPv4 networks that are not part of the public internet, in one list for every check of addresses.
  * https://www.iana.org/assignments/iana-ipv4-special-registry
  */
 const ipv4 = [

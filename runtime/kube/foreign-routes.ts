@@ -10,7 +10,7 @@ const hostTerm = /\bHost\(([^()]*)\)/gi;
 const quoted = /[`"]([^`"]*)[`"]/g;
 
 /**
- * Whether an IngressRoute or Ingress of somebody else in the cluster serves a host. Where the cluster has no such kind, or
+ * Whether an IngressRoute or Ingress that the platform did not create serves a host. Where the cluster has no such kind, or
  * does not let the platform list it, there is nothing to find.
  */
 export async function isServedElsewhere(kube: Pick<KubeClient, 'list'>, host: string): Promise<boolean> {

@@ -182,7 +182,7 @@ async function lockMember(
   );
   const admins = rows.filter((row) => row.role === 'admin' && row.enabled);
   if (role !== 'admin' && admins.length === 1 && admins[0]?.userId === userId) {
-    throw new Problem('last_admin', 'This is the project’s last admin; make somebody else an admin of it first.');
+    throw new Problem('last_admin', 'This is the project’s last admin; give another member the admin role first.');
   }
   return rows.find((row) => row.userId === userId)?.role;
 }

@@ -171,7 +171,7 @@ async function lockUser(client: PoolClient, id: Id, keepsAdmin: boolean): Promis
   );
   const admins = rows.filter((user) => user.role === 'admin' && user.disabledAt === null);
   if (!keepsAdmin && admins.length === 1 && admins[0]?.id === id) {
-    throw new Problem('last_admin', 'This is the platform’s last admin; make somebody else an admin first.');
+    throw new Problem('last_admin', 'This is the platform’s last admin; give another user the admin role first.');
   }
   return rows.find((user) => user.id === id);
 }

@@ -116,12 +116,12 @@ t.test('a NUL byte in any parameter is refused with a code', async (t) => {
     for (const poisoned of [...inPath, ...inQuery]) {
       const path = pathOf(operation, ({ name }) => (name === poisoned ? 'a\0b' : name === 'project' ? project : 'api'));
       const query = inQuery.includes(poisoned) ? `environment=prod&${poisoned}=a%00b` : 'environment=prod';
-      const deviation = await judge(operation, `${path}?${query}`, operation.body && '{}');
+      const deviation = await check(operation, `${path}?${query}`, operation.body && '{}');
       if (deviation !== undefined) deviations.push(deviation);
     }
     for (const name of Object.keys(operation.body?.properties ?? {})) {
       const path = pathOf(operation, (parameter) => (parameter.name === 'project' ? project : 'api'));
-      const deviation = await judge(operation, `${path}?environment=prod`, JSON.stringify({ [name]: 'a\0b' }));
+      const deviation = await check(operation, `${path}?environment=prod`, JSON.stringify({ [name]: 'a\0b' }));
       if (deviation !== undefined) deviations.push(deviation);
     }
   }
@@ -140,11 +140,11 @@ async function send(operation: Operation, random: Random): Promise<string | unde
     .map(({ name, schema }) => `${encodeURIComponent(name)}=${segmentEncoded(valueFor(schema, random))}`);
   if (!query.some((each) => each.startsWith('environment='))) query.push('environment=prod');
   const body = operation.body && JSON.stringify(valueFor(operation.body, random) ?? {});
-  return judge(operation, `${path}?${query.join('&')}`, body);
+  return check(operation, `${path}?${query.join('&')}`, body);
 }
 
 /** Sends a request as the admin. @returns what is wrong with the answer; undefined if nothing is */
-async function judge({ method, statuses }: Operation, path: string, body?: string): Promise<string | undefined> {
+async function check({ method, statuses }: Operation, path: string, body?: string): Promise<string | undefined> {
   const answer = await platform.request(`${platform.info.api}${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) },

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,11 @@ const [target] = positionals;
 if (target === undefined) {
   process.stderr.write('usage: npm run mutate -- <folder or file> [--sample N] [--jobs N]\n');
   process.exitCode = 2;
-} else await mutate(target.replace(/\/$/, ''));
+} else {
+  // Tests run in process groups of their own, which `exit` ends.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  await mutate(target.replace(/\/$/, ''));
+}
 
 async function mutate(target: string): Promise<void> {
   const graph = readImportGraph(root);
@@ -64,6 +68,8 @@ async function mutate(target: string): Promise<void> {
     const profiles = createProfiles(say);
     const work = async () => {
       const copy = copyOfCheckout();
+      const remove = () => rmSync(copy, { recursive: true, force: true });
+      process.once('exit', remove);
       try {
         for (const mutant of queue) {
           const end = await tryMutant(mutant, copy, testsOf(graph, mutant.file), profiles);
@@ -73,7 +79,8 @@ async function mutate(target: string): Promise<void> {
           else say(`${end}: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${keyOf(mutant)}`);
         }
       } finally {
-        rmSync(copy, { recursive: true, force: true });
+        remove();
+        process.off('exit', remove);
       }
     };
     await Promise.all(Array.from({ length: Number(values.jobs) }, work));
@@ -215,21 +222,37 @@ async function compiles({ file, text }: Mutant, copy: string): Promise<boolean> 
 }
 
 /** Whether a test file passes; one that takes too long does not: a mutant may loop forever. */
-function passes(
+async function passes(
   test: string,
   copy: string,
   { limitMs, env = {} }: { limitMs: number; env?: NodeJS.ProcessEnv },
 ): Promise<boolean> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(copy, test)], {
-      cwd: copy,
-      // Only `limitMs` ends a test, however busy the machine is. A fast test mostly compiles what it imports.
-      env: { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: '0', NODE_COMPILE_CACHE: join(copy, '.cache'), ...env },
-      stdio: 'ignore',
-      timeout: limitMs,
-      killSignal: 'SIGKILL',
-    });
-    child.once('error', () => resolve(false));
-    child.once('close', (code) => resolve(code === 0));
+  const child = spawn(process.execPath, [join(copy, test)], {
+    cwd: copy,
+    // Only `limitMs` ends a test, however busy the machine is. A fast test mostly compiles what it imports.
+    env: { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: '0', NODE_COMPILE_CACHE: join(copy, '.cache'), ...env },
+    stdio: 'ignore',
+    detached: true,
   });
+  const end = () => endGroup(child);
+  const timer = setTimeout(end, limitMs);
+  process.once('exit', end);
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    return code === 0;
+  } finally {
+    clearTimeout(timer);
+    process.off('exit', end);
+    end();
+  }
+}
+
+/** Kills a process and what it started: a test that fails early leaves its own processes behind. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }

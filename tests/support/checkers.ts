@@ -40,14 +40,14 @@ export const checkerReplicas = 2;
  */
 export async function judgements(platform: Platform, app: string, key: string): Promise<number[]> {
   const headers = { 'X-API-Key': key, 'X-Forwarded-For': '127.0.0.1', 'X-Forwarded-Method': 'GET' };
-  const judge = async ({ ip, port }: CheckerPod) => {
+  const check = async ({ ip, port }: CheckerPod) => {
     const address = `http://${ip}:${port}`;
     const answer = await requestThroughIngress(address, `${address}/authorize?app=${app}`, { headers }).catch(() => ({
       status: 0,
     }));
     return answer.status;
   };
-  return Promise.all((await podsOf(platform)).filter(stays).map(podOf).map(judge));
+  return Promise.all((await podsOf(platform)).filter(stays).map(podOf).map(check));
 }
 
 /** Resolves when every checker lets the key through to the app with this id. */

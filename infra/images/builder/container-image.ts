@@ -51,7 +51,7 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
   });
 }
 
-/** An archive is pushed as it is; images of registries play no part here. https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md */
+/** Accepts any archive: this program reads no image from a registry. https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md */
 const pushPolicy = {
   default: [{ type: 'reject' }],
   transports: { 'oci-archive': { '': [{ type: 'insecureAcceptAnything' }] } },

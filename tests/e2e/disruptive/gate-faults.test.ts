@@ -32,7 +32,7 @@ const ask = async (sent?: string): Promise<Answer> => {
   return answer;
 };
 /** Each checker's verdict on the key. */
-const judge = async (sent: string): Promise<number[]> => {
+const check = async (sent: string): Promise<number[]> => {
   const statuses = await judgements(platform, id, sent);
   served.set(sent, (served.get(sent) ?? 0) + statuses.filter((status) => status === 200).length);
   return statuses;
@@ -42,7 +42,7 @@ const judge = async (sent: string): Promise<number[]> => {
 async function serving(sent = key): Promise<void> {
   await checkers.ready(checkerReplicas);
   await eventually(
-    () => judge(sent),
+    () => check(sent),
     (statuses) => statuses.every((status) => status === 200),
   );
   await eventually(
@@ -279,7 +279,7 @@ t.test('7: checkers cut off from the store deny with 503 by 90 s, and allow no k
   t.match(stale.json()['message'], 'svc-authz');
 
   await wait(Math.max(0, cutAt + freshMs - performance.now()));
-  t.same(await judge(key), [503, 503], 'every checker denies');
+  t.same(await check(key), [503, 503], 'every checker denies');
   t.same(
     livesOf(await checkers.ready(checkerReplicas)),
     livesOf(before),
@@ -305,7 +305,7 @@ t.test('7: checkers cut off from the store deny with 503 by 90 s, and allow no k
   );
   const denials = answers.filter(({ status }) => status === 503);
   t.ok(denials.every((answer) => codeOf(answer) === 'gate_unavailable'));
-  t.same(await judge(revoked), [401, 401]);
+  t.same(await check(revoked), [401, 401]);
 });
 
 t.test(
@@ -339,7 +339,7 @@ t.test(
     t.equal(stale.status, 503);
     t.equal(codeOf(stale), 'gate_unavailable');
     t.equal(stale.headers['retry-after'], '10');
-    t.same(await judge(key), [503, 503], 'every checker denies');
+    t.same(await check(key), [503, 503], 'every checker denies');
     await requests.seen(({ sentAt }) => sentAt > killedBy);
     const closedUntil = performance.now();
 

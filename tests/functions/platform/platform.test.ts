@@ -42,7 +42,7 @@ async function setUp(test: Parameters<typeof testApi>[0]) {
     stored,
     write: (spec: object) => kube.mergePatch({ ...platformConfigObject, name: 'platform' }, { spec }),
     /** Does what the controllers do once they see the settings. */
-    judge: async () => {
+    runController: async () => {
       const object: Stored<PlatformConfig> | undefined = stored();
       await definition.reconcile({ name: 'platform', object, signal: new AbortController().signal, log: silentLog });
     },
@@ -68,12 +68,12 @@ t.test('status: version, settings, and working components; 503 before the instal
 });
 
 t.test('config: the active settings with their defaults, and the result of the last change', async (t) => {
-  const { kube, api, write, judge } = await setUp(t);
+  const { kube, api, write, runController } = await setUp(t);
   const read = async () => (await api.call('GET', path)).body as object;
   t.match(await api.call('GET', path), { status: 503, body: { code: 'unavailable' } });
   kube.seed(platformConfigObject);
   t.match(await read(), { status: 'pending', profile: 'small' });
-  await judge();
+  await runController();
   t.same(await read(), {
     appsDomain: 'apps.test',
     cluster: 'c1',
@@ -93,17 +93,17 @@ t.test('config: the active settings with their defaults, and the result of the l
     status: 'accepted',
   });
   await write({ profile: 'large', trustedProxies: ['x'] });
-  await judge();
+  await runController();
   t.match(await read(), { profile: 'small', trustedProxies: [], status: 'refused', message: /trustedProxies\.0/ });
 });
 
 t.test('a change sets the named settings, null restores the default, and nothing else changes', async (t) => {
-  const { kube, api, stored, judge, entries } = await setUp(t);
+  const { kube, api, stored, runController, entries } = await setUp(t);
   kube.seed(platformConfigObject);
   const change = async (body: object) => {
     const answer = await api.call('PATCH', path, { body });
     t.equal(answer.status, 200, answer.text);
-    await judge();
+    await runController();
     return answer.body as object;
   };
   const trustedProxies = ['192.0.2.1', '10.0.0.0/8'];
@@ -125,7 +125,7 @@ t.test('a change sets the named settings, null restores the default, and nothing
 });
 
 t.test('images of services, package registries and builds are set by their parts', async (t) => {
-  const { kube, api, stored, judge } = await setUp(t);
+  const { kube, api, stored, runController } = await setUp(t);
   kube.seed(platformConfigObject);
   const change = (body: object) => api.call('PATCH', path, { body });
   t.match(await change({ builds: { atOnce: 4 } }), { status: 422, body: { message: /svc install --image-builder/ } });
@@ -140,7 +140,7 @@ t.test('images of services, package registries and builds are set by their parts
     }),
     { status: 200 },
   );
-  await judge();
+  await runController();
   t.match((await api.call('GET', path)).body, {
     serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' },
     packageRegistries: { npm },
@@ -178,9 +178,9 @@ t.test('images of services, package registries and builds are set by their parts
 });
 
 t.test('422 names every bad setting, and nothing is written', async (t) => {
-  const { kube, api, stored, judge } = await setUp(t);
+  const { kube, api, stored, runController } = await setUp(t);
   kube.seed(platformConfigObject);
-  await judge();
+  await runController();
   const before = stored();
   const answer = await api.call('PATCH', path, {
     body: {
@@ -210,11 +210,11 @@ t.test('422 names every bad setting, and nothing is written', async (t) => {
 });
 
 t.test('a change replaces an edit that was refused, and builds on one that is not checked yet', async (t) => {
-  const { kube, api, stored, write, judge } = await setUp(t);
+  const { kube, api, stored, write, runController } = await setUp(t);
   kube.seed(platformConfigObject);
-  await judge();
+  await runController();
   await write({ profile: 'large', trustedProxies: ['x'] });
-  await judge();
+  await runController();
   t.match(await api.call('PATCH', path, { body: { defaultLimits: { pods: 7 } } }), { status: 200 });
   t.same(stored()?.spec, { ...settings, defaultLimits: { pods: 7 } });
   await write({ profile: 'large' });

@@ -25,7 +25,7 @@ function next(position: ViewPosition, history: 'feed' | 'usage'): ViewPosition {
  */
 function rig(t: Test) {
   const clock = fakeClock(new Date('2026-03-02T12:00:00Z'));
-  const { view, usage, judge } = bench();
+  const { view, usage, check } = bench();
   const trouble = recordingLog();
   const calls: { at: number; call: string }[] = [];
   const outcomes: string[] = [];
@@ -114,7 +114,7 @@ function rig(t: Test) {
         .filter(({ call }) => call.startsWith(wanted))
         .map(({ at }) => at),
     entries: () => trouble.entries.map(({ level, msg, failures }) => ({ level, msg, failures })),
-    decision: () => judge(request(), { monotonic: clock.monotonic(), wall: clock.now().getTime() }).decision,
+    decision: () => check(request(), { monotonic: clock.monotonic(), wall: clock.now().getTime() }).decision,
     count(id: Id, times: number) {
       const counted = { id, counts: undefined };
       for (let turn = 0; turn < times; turn++) usage.countAllowed(counted, usage.calendar(clock.now().getTime()));

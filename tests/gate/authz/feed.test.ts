@@ -22,7 +22,7 @@ interface RigOptions {
 /** A feed on a stopped clock: it polls on a notification or when the test says so. */
 function rig(t: Test, { url, deaf = false }: RigOptions) {
   const clock = fakeClock();
-  const { view, usage, judge } = bench();
+  const { view, usage, check } = bench();
   const outcomes: PollOutcome[] = [];
   let wake: (() => void) | undefined;
   const store = createPostgresStore({ connectionString: url, application_name: 'feed' });
@@ -72,7 +72,7 @@ function rig(t: Test, { url, deaf = false }: RigOptions) {
     },
     decision(appId: string, apiKey: string) {
       const moment = { monotonic: clock.monotonic(), wall: clock.now().getTime() };
-      return judge(request({ appId, apiKey }), moment).decision;
+      return check(request({ appId, apiKey }), moment).decision;
     },
   };
 }

@@ -25,13 +25,13 @@ interface Answer {
 async function rig(t: Test, { before }: { before?: (response: ServerResponse) => void } = {}) {
   const clock = fakeClock();
   const rows = bench({ trustedProxies: ['10.0.0.0/8'] });
-  const { view, usage, judge } = rows;
+  const { view, usage, check } = rows;
   const registry = new Registry();
   const metrics = createGateMetrics(registry, view, clock);
   const lines: string[] = [];
   const trouble = recordingLog();
   const decisions = createDecisionLog('svc-authz', { write: (line) => lines.push(line) > 0 }, clock);
-  const handle = createAuthorizeHandler({ judge, clock, decisions, metrics, log: trouble.log });
+  const handle = createAuthorizeHandler({ check, clock, decisions, metrics, log: trouble.log });
   const authorize: typeof handle = (request, response) => {
     before?.(response);
     handle(request, response);

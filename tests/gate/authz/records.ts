@@ -1,6 +1,6 @@
 import type { Changes, KeyRow, OthersRow, PlanRow, ViewPosition } from '../../../gate/authz/gate-store.ts';
 import { createUsage } from '../../../gate/authz/usage.ts';
-import { createJudge, type GateRequest, type Verdict } from '../../../gate/authz/verdict.ts';
+import { createRequestCheck, type GateRequest, type Verdict } from '../../../gate/authz/verdict.ts';
 import { createGateView } from '../../../gate/authz/view.ts';
 import { createAddressMatcher } from '../../../runtime/domain/address.ts';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
@@ -62,14 +62,14 @@ export function changeOf(rows: Partial<Changes>): Changes {
   };
 }
 
-/** A judge over a view that a test fills: not fresh before it is loaded and proven. */
+/** A request check over a view that a test fills: not fresh before it is loaded and proven. */
 export function bench({ trustedProxies = [] as string[] } = {}) {
   const [view, usage] = [createGateView(), createUsage(newId())];
-  const judge = createJudge({ view, usage, trustedProxies: createAddressMatcher(trustedProxies) });
+  const check = createRequestCheck({ view, usage, trustedProxies: createAddressMatcher(trustedProxies) });
   return {
     view,
     usage,
-    judge,
+    check,
     /** Loads these rows into the view, instead of one key on a plan of one request per second. */
     load(change: Partial<Rows> = {}, wall = 0) {
       const rows: Rows = {

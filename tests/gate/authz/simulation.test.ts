@@ -29,7 +29,7 @@ interface Replica {
   feed: Feed;
   writer: UsageWriter;
   usage: Usage;
-  judge: ReturnType<typeof bench>['judge'];
+  check: ReturnType<typeof bench>['check'];
   link: Link;
   /** Moves its wall clock away from the others'. */
   clock: SimulatedClock;
@@ -105,7 +105,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
       link,
       clock: own,
       usage: gate.usage,
-      judge: gate.judge,
+      check: gate.check,
       dead: false,
       troubledUntil: clock.monotonic(),
       troubledSince: clock.monotonic(),
@@ -158,7 +158,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     const now = clock.monotonic();
     for (let turn = 0; turn < times; turn++) {
       const moment = { monotonic: now, wall: replica.clock.now().getTime() };
-      const verdict = replica.judge(request({ apiKey: consumer.key }), moment);
+      const verdict = replica.check(request({ apiKey: consumer.key }), moment);
       const { decision } = verdict;
       if (decision !== 'allow' && decision !== 'deny_rate' && decision !== 'deny_quota') continue;
       if (now - replica.proven >= ceilingMs) throw new Error(`${decision} from a view that is not fresh`);
@@ -181,7 +181,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
   const checkQuota = (
     replica: Replica,
     consumer: Consumer,
-    { key, limits }: Extract<ReturnType<Replica['judge']>, { decision: 'allow' }>,
+    { key, limits }: Extract<ReturnType<Replica['check']>, { decision: 'allow' }>,
   ) => {
     const { quota } = key.plan;
     // Clocks that disagree put the same request into different periods.
@@ -443,7 +443,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
         checkSums(true);
         const now = { monotonic: clock.monotonic() };
         for (const replica of alive()) {
-          const open = replica.judge(request({ apiKey: 'none' }), { ...now, wall: replica.clock.now().getTime() });
+          const open = replica.check(request({ apiKey: 'none' }), { ...now, wall: replica.clock.now().getTime() });
           if (open.decision !== 'deny_key') throw new Error(`${open.decision} long after the last trouble`);
         }
       } catch (error) {

@@ -84,7 +84,7 @@ function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock;
     written: () => until(() => !gate.usage.pending()),
     decide(appId: Id, apiKey: string, times = 1) {
       const moment = { monotonic: clock.monotonic(), wall: clock.now().getTime() };
-      return Array.from({ length: times }, () => gate.judge(request({ appId, apiKey }), moment).decision);
+      return Array.from({ length: times }, () => gate.check(request({ appId, apiKey }), moment).decision);
     },
   };
 }

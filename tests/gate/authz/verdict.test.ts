@@ -2,7 +2,7 @@ import t from 'tap';
 import { limitField } from '../../../gate/authz/limit-fields.ts';
 import { policyField } from '../../../gate/authz/plan.ts';
 import type { KeyRow } from '../../../gate/authz/gate-store.ts';
-import { createJudge, type GateRequest } from '../../../gate/authz/verdict.ts';
+import { createRequestCheck, type GateRequest } from '../../../gate/authz/verdict.ts';
 import { encodeHeaderText } from '../../../gate/authz/view.ts';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
@@ -85,7 +85,7 @@ t.test('decisions', (t) => {
     const gate = bench({ trustedProxies: ['10.0.0.0/8'] });
     gate.load({ keys: [keyRow(row)] });
     gate.view.provenAt(0);
-    t.equal(brief(gate.judge(request(change), at(1))), expected, name);
+    t.equal(brief(gate.check(request(change), at(1))), expected, name);
   }
   t.end();
 });
@@ -95,7 +95,7 @@ t.test('a verdict has a handle only when the key was well-formed', (t) => {
   gate.load({ keys: [] });
   gate.view.provenAt(0);
   const denied = (apiKey: string) => {
-    const verdict = gate.judge(request({ apiKey }), at(1));
+    const verdict = gate.check(request({ apiKey }), at(1));
     return verdict.decision === 'deny_key' ? verdict.handle : 'allowed';
   };
   t.equal(denied(key), handle);
@@ -121,7 +121,7 @@ t.test('a well-formed key costs the same work whatever the reason of its refusal
     rows.load({ keys: [keyRow(row)] });
     rows.view.provenAt(0);
     const done: string[] = [];
-    const judge = createJudge({
+    const check = createRequestCheck({
       ...rows,
       view: {
         ...rows.view,
@@ -135,7 +135,7 @@ t.test('a well-formed key costs the same work whatever the reason of its refusal
         return false;
       },
     });
-    const verdict = judge(request({ forwardedFor: '198.51.100.9, 203.0.113.7' }), at(1));
+    const verdict = check(request({ forwardedFor: '198.51.100.9, 203.0.113.7' }), at(1));
     t.equal(brief(verdict), `deny_key ${fault}`, name);
     t.same(done, ['digest', 'hop'], name);
   }
@@ -145,7 +145,7 @@ t.test('a well-formed key costs the same work whatever the reason of its refusal
 t.test('a view that is too old allows nothing', (t) => {
   const gate = bench();
   const preflight = request({ method: 'OPTIONS', preflightMethod: 'GET' });
-  const decision = (monotonic: number, asked = request()) => gate.judge(asked, at(monotonic)).decision;
+  const decision = (monotonic: number, asked = request()) => gate.check(asked, at(monotonic)).decision;
   t.equal(decision(0), 'unavailable', 'never loaded');
   gate.load({ plans: [planRow({ requestsPerSecond: 100, burst: 100 })] });
   t.equal(decision(0), 'unavailable', 'loaded, but not proven');
@@ -167,16 +167,16 @@ t.test('the rate is checked last: a denied key takes no token', (t) => {
   gate.load();
   gate.view.provenAt(0);
   for (let round = 0; round < 10; round++) {
-    t.equal(gate.judge(request({ appId: foreignApp.id }), at(5)).decision, 'deny_key');
+    t.equal(gate.check(request({ appId: foreignApp.id }), at(5)).decision, 'deny_key');
   }
-  t.equal(gate.judge(request(), at(5)).decision, 'allow');
+  t.equal(gate.check(request(), at(5)).decision, 'allow');
   t.equal(
-    gate.judge(request({ appId: otherApp.id }), at(5)).decision,
+    gate.check(request({ appId: otherApp.id }), at(5)).decision,
     'allow',
     'the bucket belongs to the key, not to the app',
   );
-  t.match(gate.judge(request(), at(5)), { decision: 'deny_rate', retryAfterSeconds: 1, key: { handle } });
-  t.equal(gate.judge(request(), at(1_005)).decision, 'allow', 'a token was refilled');
+  t.match(gate.check(request(), at(5)), { decision: 'deny_rate', retryAfterSeconds: 1, key: { handle } });
+  t.equal(gate.check(request(), at(1_005)).decision, 'allow', 'a token was refilled');
   t.end();
 });
 
@@ -185,24 +185,24 @@ t.test('the quota is judged before the rate, and only allowed requests count aga
   const row = keyRow();
   gate.load({ plans: [planRow({ burst: 3, quotaLimit: 5, quotaPeriod: 'day' })], keys: [row] }, wall);
   gate.view.provenAt(0);
-  const judge = (monotonic: number, ms = wall) => gate.judge(request(), at(monotonic, ms));
+  const check = (monotonic: number, ms = wall) => gate.check(request(), at(monotonic, ms));
   t.same(
-    [judge(0), judge(0), judge(0), judge(0)].map((verdict) => verdict.decision),
+    [check(0), check(0), check(0), check(0)].map((verdict) => verdict.decision),
     ['allow', 'allow', 'allow', 'deny_rate'],
   );
   t.same(
-    [judge(2_000), judge(2_000)].map((verdict) => verdict.decision),
+    [check(2_000), check(2_000)].map((verdict) => verdict.decision),
     ['allow', 'allow'],
     'a denial does not use the quota',
   );
-  t.match(judge(2_000), { decision: 'deny_quota', retryAfterSeconds: 43_200 }, 'with the bucket empty too');
-  for (let round = 0; round < 5; round++) t.equal(judge(5_000).decision, 'deny_quota');
+  t.match(check(2_000), { decision: 'deny_quota', retryAfterSeconds: 43_200 }, 'with the bucket empty too');
+  for (let round = 0; round < 5; round++) t.equal(check(5_000).decision, 'deny_quota');
   const tomorrow = Date.parse('2026-03-02T00:00:00Z');
-  t.equal(judge(5_000, tomorrow - 1).decision, 'deny_quota');
-  t.match(judge(5_000, tomorrow - 1), { retryAfterSeconds: 1 });
-  t.equal(judge(5_000, tomorrow).decision, 'allow', 'a new day');
+  t.equal(check(5_000, tomorrow - 1).decision, 'deny_quota');
+  t.match(check(5_000, tomorrow - 1), { retryAfterSeconds: 1 });
+  t.equal(check(5_000, tomorrow).decision, 'allow', 'a new day');
   t.same(
-    [judge(5_000, tomorrow), judge(5_000, tomorrow), judge(5_000, tomorrow)].map((verdict) => verdict.decision),
+    [check(5_000, tomorrow), check(5_000, tomorrow), check(5_000, tomorrow)].map((verdict) => verdict.decision),
     ['allow', 'allow', 'deny_rate'],
     'denials by the quota took no token',
   );
@@ -215,7 +215,7 @@ t.test('a quota includes the counts of other replicas', (t) => {
   const gate = bench();
   gate.load({ plans, keys: [row], others: [{ keyId: row.id, allowed: 4 }] }, wall);
   gate.view.provenAt(0);
-  const decision = (ms = wall) => gate.judge(request(), at(0, ms)).decision;
+  const decision = (ms = wall) => gate.check(request(), at(0, ms)).decision;
   t.same([decision(), decision()], ['allow', 'deny_quota']);
   const calendar = gate.usage.calendar(wall);
   gate.usage.updateOthers([{ keyId: row.id, allowed: 3 }], calendar);
@@ -235,7 +235,7 @@ t.test("RateLimit fields report what remains of a key's limits", (t) => {
   gate.load({ plans: [planRow({ requestsPerSecond: 2, burst: 5, quotaLimit: 3, quotaPeriod: 'week' })] }, wall);
   gate.view.provenAt(0);
   const fields = (monotonic: number) => {
-    const verdict = gate.judge(request(), at(monotonic));
+    const verdict = gate.check(request(), at(monotonic));
     return 'limits' in verdict ? [verdict.decision, limitField(verdict.limits)] : [];
   };
   t.same(fields(0), ['allow', '"rate";r=4;t=1, "quota";r=2;t=43200']);
@@ -256,7 +256,7 @@ t.test("RateLimit fields report what remains of a key's limits", (t) => {
   both.load({ plans: [planRow({ requestsPerSecond: 2, burst: 1, quotaLimit: 9, quotaPeriod: 'day' })] }, wall);
   both.view.provenAt(0);
   const limits = () => {
-    const verdict = both.judge(request(), at(0));
+    const verdict = both.check(request(), at(0));
     return 'limits' in verdict ? [verdict.decision, limitField(verdict.limits)] : [];
   };
   t.same(limits(), ['allow', '"rate";r=0;t=1, "quota";r=8;t=43200']);
@@ -266,7 +266,7 @@ t.test("RateLimit fields report what remains of a key's limits", (t) => {
   slow.load({ plans: [planRow({ requestsPerSecond: 0.1, burst: 1 })] });
   slow.view.provenAt(0);
   const slowly = (monotonic: number) => {
-    const verdict = slow.judge(request(), at(monotonic));
+    const verdict = slow.check(request(), at(monotonic));
     return 'limits' in verdict ? limitField(verdict.limits) : '';
   };
   t.same([slowly(0), slowly(1), slowly(9_500)], ['"rate";r=0;t=10', '"rate";r=0;t=10', '"rate";r=0;t=1']);
@@ -278,7 +278,7 @@ t.test('a changed plan applies to the next request of all of its keys', (t) => {
   const gate = bench();
   gate.load({ keys: [keyRow(), keyRow({}, second)] });
   gate.view.provenAt(0);
-  const decision = (monotonic: number, apiKey: string) => gate.judge(request({ apiKey }), at(monotonic)).decision;
+  const decision = (monotonic: number, apiKey: string) => gate.check(request({ apiKey }), at(monotonic)).decision;
   t.same([decision(0, key), decision(0, key), decision(0, key)], ['allow', 'allow', 'deny_rate']);
   gate.view.apply(changeOf({ plans: [planRow({ burst: 3 })] }));
   t.same([decision(0, key), decision(0, key)], ['allow', 'deny_rate'], 'one more, without waiting');
@@ -296,7 +296,7 @@ t.test('a changed or reloaded key keeps its bucket and its usage', (t) => {
   const gate = bench();
   gate.load({ plans, keys: [row] }, wall);
   gate.view.provenAt(0);
-  const decision = (monotonic = 0) => gate.judge(request(), at(monotonic)).decision;
+  const decision = (monotonic = 0) => gate.check(request(), at(monotonic)).decision;
   t.same([decision(), decision()], ['allow', 'allow']);
   gate.load({ plans, keys: [row] }, wall);
   t.equal(decision(), 'deny_rate');
@@ -314,10 +314,10 @@ t.test('a view that is being loaded changes nothing until it is complete', (t) =
   loading.plans([planRow({ burst: 100 })]);
   loading.apps([app]);
   loading.keys([]);
-  t.equal(gate.judge(request(), at(1)).decision, 'allow');
+  t.equal(gate.check(request(), at(1)).decision, 'allow');
   t.throws(() => loading.keys([keyRow({ planId: newId() })]), /plan .* is missing/);
   t.throws(() => loading.keys([keyRow({ digest: new Uint8Array(31) })]), /32 bytes, got 31/);
-  t.equal(gate.judge(request(), at(1)).decision, 'allow');
+  t.equal(gate.check(request(), at(1)).decision, 'allow');
   t.same(gate.view.size(), { keys: 1, plans: 1, apps: 3 });
 
   const row = keyRow();
@@ -327,11 +327,11 @@ t.test('a view that is being loaded changes nothing until it is complete', (t) =
   whole.apps([app]);
   whole.keys([row]);
   t.same(
-    [1, 1].map(() => gate.judge(request(), at(1)).decision),
+    [1, 1].map(() => gate.check(request(), at(1)).decision),
     ['allow', 'allow'],
   );
   whole.commit(position());
-  t.equal(gate.judge(request(), at(1)).decision, 'deny_rate', 'tokens taken during the load are gone');
+  t.equal(gate.check(request(), at(1)).decision, 'deny_rate', 'tokens taken during the load are gone');
   t.end();
 });
 
@@ -347,10 +347,10 @@ t.test('a changed key and a later one do not get each other’s digests', (t) =>
   const late = generateApiKey();
   gate.view.apply(changeOf({ keys: [keyRow({}, late)] }));
   for (const [index, each] of keys.entries()) {
-    const { decision } = gate.judge(request({ apiKey: each.key }), at(1));
+    const { decision } = gate.check(request({ apiKey: each.key }), at(1));
     t.equal(decision, index % 3 === 0 ? 'deny_key' : 'allow');
   }
-  t.equal(gate.judge(request({ apiKey: late.key }), at(1)).decision, 'allow');
+  t.equal(gate.check(request({ apiKey: late.key }), at(1)).decision, 'allow');
   t.end();
 });
 

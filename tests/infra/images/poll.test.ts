@@ -211,7 +211,7 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
       writeFileSync(tokenFile, token);
     },
     /** Makes events that wait for their next attempt due now. */
-    hasten: () => pool.query(`UPDATE function_events SET due_at = now() WHERE NOT leased`),
+    makeDue: () => pool.query(`UPDATE function_events SET due_at = now() WHERE NOT leased`),
   };
 }
 
@@ -261,7 +261,7 @@ t.test("the function's concurrency limits concurrent deliveries", async (t) => {
 t.test(
   'a failed event is retried and finally becomes a dead letter; a refused one becomes a dead letter at once',
   async (t) => {
-    const { add, start, deliveries, until, counts, counted, answering, hasten, pool, id } = await world(t);
+    const { add, start, deliveries, until, counts, counted, answering, makeDue, pool, id } = await world(t);
     const statuses: Record<string, number> = { refused: 422, broken: 500, busy: 429, slow: 408, cut: 0 };
     answering(({ id: event }) => statuses[event] ?? 200);
     await add(...Object.keys(statuses), 'good');
@@ -282,7 +282,7 @@ t.test(
     delete statuses['slow'];
     delete statuses['cut'];
     await until(async () => {
-      await hasten();
+      await makeDue();
       return (await counts()).dead === 3 && (await counts()).waiting === 0;
     });
     const dead = await listDead(pool, id, { limit: 10 });

@@ -4,7 +4,7 @@ import { checkImageProject, isSameRepository, type BuildRegistry } from '../../.
 const shop = { project: 'shop', namespace: 'shop-prod' };
 
 /** `own`, the environment of the same project that it was built for, or the code of the refusal. */
-function judge(image: string, builds: BuildRegistry | undefined): string {
+function classify(image: string, builds: BuildRegistry | undefined): string {
   try {
     return checkImageProject(image, shop, builds)?.namespace ?? 'own';
   } catch (error) {
@@ -14,12 +14,12 @@ function judge(image: string, builds: BuildRegistry | undefined): string {
 
 t.test('an image below the registry belongs to the project of its path', async (t) => {
   const builds = { registry: 'registry.test/builds' };
-  t.equal(judge('registry.test/builds/shop-prod/api:1', builds), 'own');
-  t.equal(judge('registry.test/builds/shop-dev/api:1', builds), 'shop-dev');
+  t.equal(classify('registry.test/builds/shop-prod/api:1', builds), 'own');
+  t.equal(classify('registry.test/builds/shop-dev/api:1', builds), 'shop-dev');
   for (const other of ['victim-prod', 'shop-two-prod', 'shopping-prod', 'a-shop-prod']) {
-    t.equal(judge(`registry.test/builds/${other}/api:1`, builds), 'image_not_allowed', other);
+    t.equal(classify(`registry.test/builds/${other}/api:1`, builds), 'image_not_allowed', other);
   }
-  t.equal(judge('registry.test/builds/victim-prod/api:1', undefined), 'own', 'an installation that builds nothing');
+  t.equal(classify('registry.test/builds/victim-prod/api:1', undefined), 'own', 'an installation that builds nothing');
 });
 
 t.test('every name of this machine is one registry', async (t) => {
@@ -36,18 +36,18 @@ t.test('every name of this machine is one registry', async (t) => {
     '[::1]',
   ];
   for (const name of [...names, '[::ffff:7f00:1]', '[0:0::1]', '[::]']) {
-    t.equal(judge(`${name}:5000/builds/victim-prod/api:1`, builds), 'image_not_allowed', name);
+    t.equal(classify(`${name}:5000/builds/victim-prod/api:1`, builds), 'image_not_allowed', name);
   }
-  t.equal(judge('localhost:5001/builds/victim-prod/api:1', builds), 'own', 'another registry');
+  t.equal(classify('localhost:5001/builds/victim-prod/api:1', builds), 'own', 'another registry');
 });
 
 t.test('every name of Docker Hub is one registry', async (t) => {
   const builds = { registry: 'docker.io/acme' };
   for (const name of ['', 'docker.io/', 'index.docker.io/', 'registry-1.docker.io/', 'Docker.IO:443/']) {
-    t.equal(judge(`${name}acme/victim-prod/api:1`, builds), 'image_not_allowed', name);
+    t.equal(classify(`${name}acme/victim-prod/api:1`, builds), 'image_not_allowed', name);
   }
-  t.equal(judge('node:22', builds), 'own');
-  t.equal(judge('ghcr.io/acme/victim-prod/api:1', builds), 'own');
+  t.equal(classify('node:22', builds), 'own');
+  t.equal(classify('ghcr.io/acme/victim-prod/api:1', builds), 'own');
 });
 
 t.test('text that Kubernetes refuses as an image is refused', async (t) => {
@@ -63,7 +63,7 @@ t.test('text that Kubernetes refuses as an image is refused', async (t) => {
     'http://a/b',
     `a/${'b'.repeat(2_000)}`,
   ]) {
-    t.equal(judge(text, builds), 'invalid_value', text.slice(0, 20));
+    t.equal(classify(text, builds), 'invalid_value', text.slice(0, 20));
   }
 });
 
