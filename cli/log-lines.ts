@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { logLine, logLines, sinceMaxSeconds, type LogLineView } from '../runtime/contracts/api/logs.ts';
+import { createLogPosition, type LogPosition } from '../runtime/domain/log-position.ts';
 import { runMark, type RunMark } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
 import { usageFailure } from './failure.ts';
@@ -85,7 +86,7 @@ export async function followLogs(
   let failures = 0;
   for (;;) {
     try {
-      for await (const text of api.lines(path, { ...query, ...reader.position() })) {
+      for await (const text of api.lines(path, { ...query, ...reader.reopen() })) {
         failures = 0;
         const item = reader.read(text);
         if (item && 'run' in item) return item;
@@ -102,15 +103,15 @@ export async function followLogs(
 
 /** Reads the items of a log stream that may be reopened. */
 function createStreamReader() {
-  /** The time of the last line of each pod. */
-  const last = new Map<string, string>();
+  const positions = new Map<string, LogPosition>();
   let newest = '';
   let run: string | undefined;
   return {
-    /** The parameters of a request that continues the stream. */
-    position(): Query {
+    /** Call it before the stream is opened. @returns the parameters of a request that continues it */
+    reopen(): Query {
+      for (const position of positions.values()) position.reopen();
       return {
-        ...(newest !== '' && { sinceSeconds: undefined, sinceTime: before(newest), tail: 10_000 }),
+        ...(newest !== '' && { sinceSeconds: undefined, sinceTime: before(newest), tail: undefined }),
         // Names the run, because a newer one may have started.
         ...(run !== undefined && { run }),
       };
@@ -125,8 +126,9 @@ function createStreamReader() {
         return data.ended === undefined ? undefined : data;
       }
       const { pod, time } = data;
-      if (time !== '' && time <= (last.get(pod) ?? '')) return undefined;
-      last.set(pod, time);
+      const position = positions.get(pod) ?? createLogPosition();
+      positions.set(pod, position);
+      if (!position.isNew(time)) return undefined;
       if (time > newest) newest = time;
       return data;
     },

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { LogLinesQuery } from '../contracts/api/logs.ts';
+import { tailOf, type LogLinesQuery } from '../contracts/api/logs.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { followLogLines, readLogLines } from './pod-log-lines.ts';
@@ -16,7 +16,8 @@ export async function logReply(
   source: LogSource,
   request: { query: LogLinesQuery; signal: AbortSignal },
 ) {
-  const { follow, previous, tail, sinceSeconds, sinceTime } = request.query;
+  const { follow, previous, sinceSeconds, sinceTime } = request.query;
+  const tail = tailOf(request.query);
   const start = sinceSeconds === undefined ? undefined : new Date(clock.now().getTime() - sinceSeconds * 1000);
   const since = sinceTime === undefined ? start : new Date(sinceTime);
   if (!follow) {

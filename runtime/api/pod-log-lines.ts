@@ -1,6 +1,7 @@
 import type { Pod } from '../contracts/pod.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
+import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { logMaxBytes, logPath, readLog, type LogSource } from '../workloads/pod-logs.ts';
 
@@ -15,8 +16,8 @@ export interface LogLine {
 }
 
 export interface LogRange {
-  /** Maximum lines from the end of each pod's log. */
-  tail: number;
+  /** Maximum lines from the end of each pod's log; undefined for all. */
+  tail: number | undefined;
   /** Only lines from this time on. */
   since?: Date | undefined;
 }
@@ -133,22 +134,22 @@ function createPodReaders(
 ) {
   /** The pods whose logs are being read. */
   const reading = new Set<string>();
-  /** The time of the last line read from each pod. */
-  const last = new Map<string, string>();
+  const positions = new Map<string, LogPosition>();
   /** The restart count of each pod's container whose log was read to the end. */
   const finished = new Map<string, number>();
   let first = true;
 
   const read = async (pod: string, wasListed: boolean) => {
-    const before = last.get(pod);
+    const position = positions.get(pod) ?? createLogPosition();
+    positions.set(pod, position);
+    position.reopen();
+    const before = position.time();
     const query = queryOf(container, before === undefined ? (wasListed ? range : {}) : { since: new Date(before) });
     query.set('follow', 'true');
     for await (const text of linesOf(kube.stream(logPath(namespace, pod, query), stop))) {
       const line = parseLine(pod, text);
       // `sinceTime` has a resolution of one second, so that lines of that second are repeated.
-      if (before !== undefined && line.time <= before) continue;
-      last.set(pod, line.time);
-      await add(line);
+      if (position.isNew(line.time)) await add(line);
     }
   };
 

@@ -1,3 +1,4 @@
+import { tailOf } from '../contracts/api/logs.ts';
 import type { RunLogsQuery, RunMark } from '../contracts/api/runs.ts';
 import type { Clock } from '../domain/clock.ts';
 import { idLabel } from '../domain/labels.ts';
@@ -25,12 +26,13 @@ export interface RunLogSource {
 export async function runLogReply(
   { kube, clock }: { kube: Pick<KubeClient, 'list' | 'stream'>; clock: Clock },
   { namespace, workloadId, run, container, findRun }: RunLogSource,
-  { query: { tail, follow, sinceTime }, signal }: { query: RunLogsQuery; signal: AbortSignal },
+  { query, signal }: { query: RunLogsQuery; signal: AbortSignal },
 ) {
   const labelSelector = `${idLabel}=${workloadId},batch.kubernetes.io/job-name=${run}`;
   const source = { namespace, labelSelector, container };
-  if (!follow) return { status: 200 as const, body: { run, pods: await readPodLogs(kube, source, tail) } };
-  const since = sinceTime === undefined ? undefined : new Date(sinceTime);
+  const tail = tailOf(query);
+  if (!query.follow) return { status: 200 as const, body: { run, pods: await readPodLogs(kube, source, tail) } };
+  const since = query.sinceTime === undefined ? undefined : new Date(query.sinceTime);
   return streamReply(clock, signal, async function* (stop): AsyncGenerator<LogLine | RunMark> {
     let end: RunMark | undefined;
     const hasEnded = async () => {

@@ -25,11 +25,11 @@ export interface PodLog {
   truncated?: true;
 }
 
-/** Reads the logs of the pods that match `filter`, oldest first. */
+/** Reads the logs of the pods that match `filter`, oldest first. @param tail maximum lines of each; undefined for all */
 export async function readPodLogs(
   kube: Pick<KubeClient, 'list' | 'stream'>,
   { namespace, labelSelector, container }: LogSource,
-  tail: number,
+  tail: number | undefined,
   filter: (pod: Pod) => boolean = () => true,
 ): Promise<PodLog[]> {
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
@@ -39,7 +39,7 @@ export async function readPodLogs(
   const pods: PodLog[] = [];
   for (const { metadata } of byAge) {
     const { name } = metadata;
-    const query = new URLSearchParams({ container, tailLines: String(tail) });
+    const query = new URLSearchParams({ container, ...(tail !== undefined && { tailLines: String(tail) }) });
     const log = await readLog(kube, namespace, name, query, logMaxBytes);
     pods.push({ name, ...(log && { log: log.text }), ...(log?.truncated && { truncated: true }) });
   }

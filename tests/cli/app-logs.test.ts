@@ -24,15 +24,21 @@ t.test('-f reconnects where it stopped, prints each line once, and ends when the
   const text = (...lines: object[]) => ({ body: lines.map((one) => `${JSON.stringify(one)}\n\n`).join('') });
   const { run, seen } = await world(t, {
     [`GET ${path}`]: sequence(
-      text(line('api-1', 1, 'one'), line('api-2', 2, 'two')),
+      text(line('api-1', 1, 'Error: one'), line('api-1', 1, '  at two'), line('api-2', 2, 'two')),
       { status: 502, body: 'Bad Gateway' },
-      text(line('api-1', 1, 'one'), line('api-2', 2, 'two'), line('api-1', 2, 'also two'), line('api-1', 3, 'three')),
+      text(
+        line('api-1', 1, 'Error: one'),
+        line('api-1', 1, '  at two'),
+        line('api-2', 2, 'two'),
+        line('api-1', 1, '  at three'),
+        line('api-1', 3, 'three'),
+      ),
       { status: 401, body: { code: 'unauthenticated', message: 'Log in.' } },
     ),
   });
   const ran = await run(['app', 'logs', 'api', '-f']);
-  t.equal(ran.stdout, 'api-1 | one\napi-2 | two\napi-1 | also two\napi-1 | three\n');
+  t.equal(ran.stdout, 'api-1 | Error: one\napi-1 |   at two\napi-2 | two\napi-1 |   at three\napi-1 | three\n');
   t.match(ran, { code: 4, stderr: /^the log stream was interrupted; reconnecting\nerror: Log in\./ });
   t.match(seen[0]?.query, { follow: 'true', tail: '100' });
-  t.match(seen[1]?.query, { follow: 'true', sinceTime: '2026-11-21T11:59:57.000Z' });
+  t.match(seen[1]?.query, { follow: 'true', sinceTime: '2026-11-21T11:59:57.000Z', tail: undefined });
 });

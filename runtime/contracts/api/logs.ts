@@ -4,17 +4,31 @@ import { flag } from './common.ts';
 /** A year. */
 export const sinceMaxSeconds = 31_536_000;
 
+/** Lines that are read when a request names neither a number nor a time to continue from. */
+const tailDefault = 1000;
+
+/** `tail` of a request for logs. */
+export const tailQuery = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(10_000)
+  .optional()
+  .describe(
+    `Number of lines from the end of each log (default ${tailDefault}; with \`follow\` and \`sinceTime\`, all lines).`,
+  );
+
+/** The number of lines that a request asks for; undefined for all. A stream that continues must not leave lines out. */
+export function tailOf(query: { tail?: number | undefined; follow: boolean; sinceTime?: string | undefined }) {
+  const continues = query.follow && query.sinceTime !== undefined;
+  return query.tail ?? (continues ? undefined : tailDefault);
+}
+
 /** Query of `GET …/apps/{a}/logs` and `GET …/functions/{f}/logs`. */
 export const logLinesQuery = z.object({
   follow: flag.describe('Streams new lines as JSON lines.'),
   previous: flag.describe('Shows the log of the previous container of each pod.'),
-  tail: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(1000)
-    .describe('Number of lines from the end of each pod’s log.'),
+  tail: tailQuery,
   sinceSeconds: z.coerce
     .number()
     .int()

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runStates } from '../resources/run.ts';
 import { flag, timestamp } from './common.ts';
-import { podLog } from './logs.ts';
+import { podLog, tailQuery } from './logs.ts';
 
 /** One run of a workload. */
 export function runView<const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) {
@@ -29,13 +29,7 @@ export const runAccepted = z.object({ id: z.string(), status: z.literal('pending
 /** `GET …/logs`: of the newest run, or of the run `run`. */
 export const logsQuery = z.object({
   run: z.string().max(63).optional().describe('The run’s name (default: the newest run).'),
-  tail: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(1000)
-    .describe('Number of lines from the end of each attempt’s log.'),
+  tail: tailQuery,
   /** The stream starts and ends with a {@link runMark}. */
   follow: flag.describe('Streams new lines as JSON lines until the run has ended.'),
   sinceTime: z.iso.datetime().optional().describe('With `follow`, only lines from this time on (RFC 3339, UTC).'),

@@ -118,8 +118,9 @@ t.test('following continues across new pods, cut logs and restarted containers',
   const first = await followed(1);
   t.match(Object.fromEntries(first.query), { follow: 'true', tailLines: '5' });
   first.output.write(`${at(1)} half`);
-  first.output.write(` a line\n`);
+  first.output.write(` a line\n${at(1)} same time\n`);
   t.match(await next(), { pod: 'api-1', line: 'half a line' });
+  t.match(await next(), { pod: 'api-1', line: 'same time' });
 
   addPod('api-2');
   const second = await followed(2);
@@ -132,13 +133,23 @@ t.test('following continues across new pods, cut logs and restarted containers',
   const secondStream = await followed(3);
   t.equal(secondStream.pod, 'api-1');
   t.equal(secondStream.query.get('sinceTime'), '2026-11-22T03:00:01.000Z');
-  secondStream.output.write(`${at(1)} half a line\n${at(4)} after\n`);
-  t.match(await next(), { pod: 'api-1', line: 'after' }, 'each line once');
+  secondStream.output.write(`${at(1)} half a line\n${at(1)} same time\n${at(1)} later\n${at(4)} after\n`);
+  t.match(await next(), { pod: 'api-1', line: 'later' }, 'each line once');
+  t.match(await next(), { pod: 'api-1', line: 'after' });
 
   const closed = streams.slice(1).map(({ output }) => once(output, 'close'));
   stop();
   await Promise.all(closed);
   t.pass('a client that leaves leaves nothing behind');
+});
+
+t.test('a stream that continues after an interruption has all lines since', async (t) => {
+  const { addPod, followed, follow } = await rig(t);
+  addPod('api-1');
+  await follow('&sinceTime=2026-11-22T02:00:00Z');
+  const { query } = await followed(1);
+  t.equal(query.get('sinceTime'), '2026-11-22T02:00:00.000Z');
+  t.notOk(query.has('tailLines'));
 });
 
 t.test('a slow reader gets every line of several pods', async (t) => {
