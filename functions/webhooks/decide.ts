@@ -8,7 +8,7 @@ import {
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { EventCommit, PushedImage, PushedRef, WebhookEvent } from './event.ts';
-import { canonicalRepository, splitImage, tagMatches } from './repository.ts';
+import { canonicalRepository, isAttachment, splitImage, tagMatches } from './repository.ts';
 
 /** The app and the webhook settings that a decision is based on. */
 export interface Target {
@@ -105,12 +105,12 @@ function refPhrase({ branch, otherRef = '' }: PushedRef): string {
   return otherRef.startsWith('refs/tags/') ? `The tag "${otherRef.slice('refs/tags/'.length)}"` : `"${otherRef}"`;
 }
 
-function decideImages(images: readonly PushedImage[], target: Target): Decision {
+function decideImages(pushed: readonly PushedImage[], target: Target): Decision {
   refuseImage(target);
   if (target.image === null) throw new Problem('not_ready', 'The app is being set up. Try again in a few seconds.');
   const { repository } = splitImage(target.image);
-  const own = images.filter((image) => canonicalRepository(image.repository) === canonicalRepository(repository));
-  const [first] = images;
+  const own = pushed.filter((image) => canonicalRepository(image.repository) === canonicalRepository(repository));
+  const [first] = pushed;
   if (own.length === 0) {
     const reason = first
       ? `The image "${first.repository}" is not the image of the app ("${repository}").`
@@ -119,13 +119,16 @@ function decideImages(images: readonly PushedImage[], target: Target): Decision 
   }
   const tagged = own.filter(({ tag }) => tag !== '' && !tag.startsWith('sha256:'));
   if (tagged.length === 0) return { verdict: 'ignore', reason: 'The image was pushed without a tag.' };
+  const images = tagged.filter(({ tag }) => !isAttachment(tag));
+  if (images.length === 0)
+    return { verdict: 'ignore', reason: 'A signature or another attachment of an image was pushed.' };
   const { tags } = target;
   // Registries list tags in the order in which they were set; the last one counts.
-  const match = tagged.findLast(({ tag }) => tags === null || tagMatches(tag, tags));
+  const match = images.findLast(({ tag }) => tags === null || tagMatches(tag, tags));
   if (!match) {
     return {
       verdict: 'ignore',
-      reason: `The tag "${tagged.at(-1)?.tag}" does not match the webhook's tag filter "${tags}".`,
+      reason: `The tag "${images.at(-1)?.tag}" does not match the webhook's tag filter "${tags}".`,
     };
   }
   return {

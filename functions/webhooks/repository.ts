@@ -26,6 +26,25 @@ export function canonicalRepository(repository: string): string {
   return [registry, ...(registry === 'docker.io' && path.length === 1 ? ['library'] : []), ...path].join('/');
 }
 
+export const notAnImage = 'The package is not a container image.';
+
+/**
+ * Whether a media type is one of an image, an image index or an image's configuration; other artifacts, such as Helm
+ * charts, are stored in the same registries. True when the registry names none.
+ * https://github.com/opencontainers/image-spec/blob/main/media-types.md
+ */
+export function isImage(mediaType: string | null | undefined): boolean {
+  return !mediaType || /^application\/vnd\.(oci\.image|docker\.(distribution|container))\./.test(mediaType);
+}
+
+/**
+ * Whether a tag belongs to something that is attached to an image: a signature, an attestation or a bill of materials.
+ * https://github.com/opencontainers/distribution-spec (Referrers Tag Schema)
+ */
+export function isAttachment(tag: string): boolean {
+  return /^sha256-[0-9a-f]{64}(\.|$)/.test(tag);
+}
+
 /** Checks that each pattern can match a tag. @throws Problem `invalid_value` */
 export function checkTagPatterns(patterns: string): string {
   for (const pattern of patterns.split(',').map((text) => text.trim())) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseShape } from '../../../runtime/http/body.ts';
 import type { WebhookEvent } from '../event.ts';
 import { header, isHexHmac } from '../signatures.ts';
-import { splitImage } from '../repository.ts';
+import { isImage, notAnImage, splitImage } from '../repository.ts';
 import { readGitPush } from './git-push.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 
@@ -15,6 +15,10 @@ const version = z.object({
         .object({ name: z.string().max(200), digest: z.string().max(200) })
         .partial()
         .nullish(),
+      manifest: z
+        .object({ config: z.object({ media_type: z.string().max(200) }) })
+        .optional()
+        .catch(undefined),
     })
     .nullish()
     .catch(undefined),
@@ -32,11 +36,12 @@ function readPackage(body: unknown): WebhookEvent {
     return { kind: 'nothing', reason: `The action "${action}" of a package deploys nothing.` };
   }
   const pushed = (current ?? former)?.package_version;
-  if (!pushed?.package_url || !pushed.container_metadata) {
-    return { kind: 'nothing', reason: 'The package is not a container image.' };
+  const container = pushed?.container_metadata;
+  if (!pushed?.package_url || !container || !isImage(container.manifest?.config.media_type)) {
+    return { kind: 'nothing', reason: notAnImage };
   }
   const { repository, tag } = splitImage(pushed.package_url.replace(/:$/, ''));
-  const tagged = pushed.container_metadata.tag;
+  const tagged = container.tag;
   return { kind: 'images', images: [{ repository, tag: tag ?? tagged?.name ?? '', digest: tagged?.digest }] };
 }
 

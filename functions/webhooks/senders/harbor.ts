@@ -18,7 +18,8 @@ const pushed = z.object({
     )
     .max(1_000),
 });
-const defaultEvent = z.object({ type: z.string().max(100), event_data: pushed.optional() });
+const defaultEvent = z.object({ type: z.string().max(100) });
+const defaultPush = z.object({ event_data: pushed });
 /** https://cloudevents.io */
 const cloudEvent = z.object({ specversion: z.string(), id: z.string().max(200).optional(), type: z.string().max(100) });
 const cloudPush = z.object({ data: pushed });
@@ -54,6 +55,6 @@ export const harbor: Sender = {
   read(event, body) {
     if (event === 'harbor.artifact.pushed') return images(parseShape(cloudPush, body, 'body').data);
     if (event !== 'PUSH_ARTIFACT') return ignoredEvent(event);
-    return images(parseShape(defaultEvent.required(), body, 'body').event_data);
+    return images(parseShape(defaultPush, body, 'body').event_data);
   },
 };

@@ -106,6 +106,7 @@ t.test('of pushed images, the last tag of the repository that matches counts', a
   const own = (tag: string, more = {}) => ({ repository: 'r.test/API', tag, ...more });
   const deploys = (tag: string, more = {}) => ({ verdict: 'deploy', image: `r.test/api:${tag}`, ...more });
   const ignores = (reason: string) => ({ verdict: 'ignore', reason });
+  const attachment = (suffix: string) => `sha256-${'0'.repeat(64)}${suffix}`;
   for (const [images, tags, expected] of [
     [[own('v2')], null, deploys('v2')],
     [[own('v2'), own('v3'), own('latest')], 'v*', deploys('v3')],
@@ -115,6 +116,11 @@ t.test('of pushed images, the last tag of the repository that matches counts', a
     [[own('v2', { digest })], null, deploys('v2', { digest })],
     [[own('v2', { digest: `${digest}0` })], null, deploys('v2')],
     [[own('v2'), own('v3')], 'r-*', ignores(`The tag "v3" does not match the webhook's tag filter "r-*".`)],
+    [[own('v2'), own(attachment('.sig'))], null, deploys('v2')],
+    [[own(attachment('.sig'))], null, ignores('A signature or another attachment of an image was pushed.')],
+    [[own(attachment('.att'))], 'sha256-*', ignores('A signature or another attachment of an image was pushed.')],
+    [[own(attachment(''))], null, ignores('A signature or another attachment of an image was pushed.')],
+    [[own('sha256-v2')], null, deploys('sha256-v2')],
     [[own('')], null, ignores('The image was pushed without a tag.')],
     [
       [{ repository: 'r.test/web', tag: 'v2' }],

@@ -67,7 +67,6 @@ t.test('texts and lists of a sender have maximum lengths', async (t) => {
       (n: number) => harborPush({ ...artifact({}), event_data: { resources: list(n, { resource_url: 'a' }) } }),
       1_000,
     ],
-    ['Harbor type', (n: number) => harborPush({ ...artifact({}), type: text(n) }), 100],
   ] as const) {
     t.type(read(max), 'object', `${name}: ${max}`);
     t.equal(read(max + 1), 'invalid_request', `${name}: more than ${max}`);
@@ -146,6 +145,7 @@ t.test('pushes of git hosts', async (t) => {
 });
 
 t.test('pushes to registries', async (t) => {
+  const helmChart = 'application/vnd.cncf.helm.config.v1+json';
   const digest = `sha256:${hash}`;
   for (const action of ['published', 'updated']) t.equal(registry(packaged({}, action)).kind, 'images');
   t.equal(registry(packaged({}, 'deleted')).reason, 'The action "deleted" of a package deploys nothing.');
@@ -157,17 +157,32 @@ t.test('pushes to registries', async (t) => {
   const untagged = { package_url: 'ghcr.io/a/b:', container_metadata: { tag: { name: 'v2', digest } } };
   t.same(registry(packaged(untagged)).images, [{ repository: 'ghcr.io/a/b', tag: 'v2', digest }]);
   t.same(registry(packaged({})).images, [{ repository: 'ghcr.io/a/b', tag: 'v1' }]);
+  const configured = (media_type: unknown) => {
+    return registry(packaged({ container_metadata: { manifest: { config: { media_type } } } }));
+  };
+  t.equal(configured('application/vnd.docker.container.image.v1+json').kind, 'images');
+  t.equal(configured('application/vnd.oci.image.config.v1+json').kind, 'images');
+  t.equal(configured(undefined).kind, 'images');
+  t.same(configured(helmChart), { kind: 'nothing', reason: none });
   const former = { action: 'published', registry_package: packaged({}).package };
   t.equal(readOf(() => github.read('registry_package', former)).kind, 'images');
 
   t.same(harborPush(artifact({ tag: 'v2', digest })).images, [{ repository: 'r.test/a/b', tag: 'v2', digest }]);
   t.equal(harborPush({ type: 'PUSH_ARTIFACT' }), 'invalid_request');
+  const withoutUrl = { type: 'PUSH_ARTIFACT', event_data: { resources: [{ tag: 'v1' }] } };
+  t.equal(harbor.event({}, withoutUrl), 'PUSH_ARTIFACT');
+  t.equal(harborPush(withoutUrl), 'invalid_request');
   const cloudEvent = { data: artifact({}).event_data };
   t.equal(readOf(() => harbor.read('harbor.artifact.pushed', cloudEvent)).kind, 'images');
   t.equal(readOf(() => harbor.read('harbor.artifact.pulled', cloudEvent)).kind, 'nothing');
   t.same(hub({ push_data: { tag: 'v1' }, repository: { repo_name: 'a/b' } }).images, [
     { repository: 'docker.io/a/b', tag: 'v1' },
   ]);
+  const hubPush = (media_type: unknown) => ({ push_data: { tag: 'v1', media_type }, repository: { repo_name: 'a/b' } });
+  for (const type of [null, 'oci.image.index.v1+json', 'docker.distribution.manifest.list.v2+json']) {
+    t.equal(hub(hubPush(type && `application/vnd.${type}`)).kind, 'images', `${type}`);
+  }
+  t.same(hub(hubPush(helmChart)), { kind: 'nothing', reason: none });
   t.same(quayPush({ docker_url: 'quay.io/a/b', updated_tags: { v1: 'x', v2: 'y' } }).images, [
     { repository: 'quay.io/a/b', tag: 'v1' },
     { repository: 'quay.io/a/b', tag: 'v2' },
