@@ -74,7 +74,10 @@ export function endToEndFiles(target: TargetName): { shared: string[]; disruptiv
   return { shared: inFolder(''), disruptive: inFolder('disruptive/') };
 }
 
-/** Runs end-to-end files on a platform: two at a time, and after them the disruptive ones one by one. */
+/**
+ * Runs end-to-end files on a platform: the disruptive ones one by one, and after them the others, two at a time. The
+ * disruptive ones mostly wait, so they come while other tests still use the processors.
+ */
 export async function endToEnd(
   suite: Suite,
   target: TargetName,
@@ -83,8 +86,8 @@ export async function endToEnd(
 ): Promise<void> {
   const isDisruptive = (file: string) => file.includes('e2e/disruptive/');
   for (const [jobs, chosen] of [
-    [2, files.filter((file) => !isDisruptive(file))],
     [1, files.filter(isDisruptive)],
+    [2, files.filter((file) => !isDisruptive(file))],
   ] as const) {
     if (chosen.length === 0) continue;
     const what = jobs === 1 ? 'end-to-end tests that disturb the platform' : 'end-to-end tests';
