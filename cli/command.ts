@@ -21,6 +21,8 @@ export interface Command {
   flags: FlagSet;
   /** Whole command lines, without the leading `$`. */
   examples: readonly string[];
+  /** Options of other tools, such as `--env`, each with the command that does the same here. */
+  suggestions?: Readonly<Record<string, string>>;
   run(input: { context: Context; args: Record<string, unknown>; flags: Record<string, unknown> }): Promise<void>;
 }
 
@@ -28,6 +30,8 @@ export interface Command {
 export interface Commands {
   commands: readonly Command[];
   groups?: readonly (Group | LazyGroup)[];
+  /** Commands of other tools, such as `logs`, each with the command that does the same here. */
+  suggestions?: Readonly<Record<string, string>>;
 }
 
 /** Commands that share their first words, such as `svc app git`. */
@@ -53,6 +57,7 @@ export function command<const Names extends readonly string[], Flags extends Fla
   description: string;
   flags: Flags;
   examples: readonly string[];
+  suggestions?: Readonly<Record<string, string>>;
   run(input: { context: Context; args: ArgValues<Names>; flags: FlagValues<Flags> }): Promise<void>;
 }): Command {
   return { ...definition, args: definition.args ?? [] };

@@ -1,7 +1,7 @@
 import { cac } from 'cac';
 import { loadGroup, type Command, type Group } from './command.ts';
 import { usageFailure } from './failure.ts';
-import { flagName, type Flag, type FlagSet, type RawValue } from './flags.ts';
+import { flagName, type Flag, type RawValue } from './flags.ts';
 import { suggestion } from './suggest.ts';
 
 /** Removes {@link guard}. cac applies this to the same value several times. */
@@ -21,17 +21,20 @@ export type Parsed =
       flags: Record<string, unknown>;
     };
 
+/** Short names of commands, in every group that has the command. */
+const aliases: Readonly<Record<string, string>> = { ls: 'list', rm: 'delete' };
+
 /** A prefix of values, without which cac would convert commits such as `0123456` and `1e5` to numbers. */
 const guard = '\0';
 
 /**
- * Parses a command line. Its first words name groups (`app gate`); cac parses the rest.
+ * Parses a command line. Its first words name groups (`app gate`); cac parses the rest. `svc help app` is `svc app help`.
  * @throws Failure (usage) for an undeclared command or flag, with a suggestion
  */
 export async function parseCommandLine(root: Group, argv: readonly string[]): Promise<Parsed> {
   const path = [root.name];
   let group = root;
-  let rest = [...argv];
+  let rest = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv];
   for (;;) {
     const next = group.groups?.find(({ name }) => name === rest[0]);
     if (!next) break;
@@ -43,7 +46,7 @@ export async function parseCommandLine(root: Group, argv: readonly string[]): Pr
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     return { action: 'help', path, group };
   }
-  const command = group.commands.find(({ name }) => name === word);
+  const command = group.commands.find(({ name }) => name === word || name === aliases[word]);
   if (!command) throw unknownWord(path, group, word);
   const commandPath = [...path, command.name];
   if (words.includes('--help') || words.includes('-h')) return { action: 'help', path: commandPath, group, command };
@@ -55,9 +58,10 @@ function unknownWord(path: readonly string[], group: Group, word: string): Error
   if (word.startsWith('-')) return usageFailure(`Options go after the command: ${typed} <command> ${word}`);
   const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
   const close = suggestion(word, names);
+  const known = group.suggestions?.[word] ?? (close === undefined ? undefined : `${typed} ${close}`);
   return usageFailure(
     `Unknown command "${typed} ${word}".`,
-    close === undefined ? `see ${typed} --help` : `did you mean ${typed} ${close}?`,
+    known === undefined ? `see ${typed} --help` : `did you mean ${known}?`,
   );
 }
 
@@ -108,13 +112,13 @@ function guarded(command: Command, words: readonly string[]): string[] {
   const result: string[] = [];
   const queue = [...words];
   for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
-    const match = /^(--?[^-=][^=]*)(?:=(.*))?$/s.exec(word);
-    if (!match?.[1]) {
+    const option = readOption(command, word);
+    if (!option) {
       result.push(word);
       continue;
     }
-    const [, typed, inline] = match;
-    const [key, flag] = find(command.flags, typed);
+    const { typed, inline } = option;
+    const [key, flag] = find(command, typed);
     if (flag.placeholder === undefined) {
       if (inline !== undefined) throw usageFailure(`${typed} takes no value.`);
       // cac rejects the positive form of a negated switch. It is the default, so it can be omitted.
@@ -132,7 +136,18 @@ function guarded(command: Command, words: readonly string[]): string[] {
   return result;
 }
 
-function find(flags: FlagSet, typed: string): [string, Flag<unknown>] {
+/** An option in a word, such as `--output=json` or `-ojson`, with the value in the same word. */
+function readOption(command: Command, word: string): { typed: string; inline: string | undefined } | undefined {
+  const [, short, value] = /^-([a-z])([^=].*)$/is.exec(word) ?? [];
+  const takesValue = Object.values(command.flags).some(
+    (flag) => flag.short === short && flag.placeholder !== undefined,
+  );
+  if (short !== undefined && takesValue) return { typed: `-${short}`, inline: value };
+  const [, typed, inline] = /^(--?[^-=][^=]*)(?:=(.*))?$/s.exec(word) ?? [];
+  return typed === undefined ? undefined : { typed, inline };
+}
+
+function find({ flags, suggestions }: Command, typed: string): [string, Flag<unknown>] {
   const entries = Object.entries(flags);
   const entry = entries.find(
     ([key, flag]) =>
@@ -142,6 +157,6 @@ function find(flags: FlagSet, typed: string): [string, Flag<unknown>] {
   );
   if (entry) return entry;
   const visible = entries.filter(([, flag]) => !flag.hidden).map(([key, flag]) => flagName(key, flag));
-  const close = suggestion(typed, visible);
+  const close = suggestions?.[typed] ?? suggestion(typed, visible);
   throw usageFailure(`Unknown option ${typed}.`, close === undefined ? 'see --help' : `did you mean ${close}?`);
 }

@@ -25,6 +25,7 @@ export const deployCommand = command({
     ...waitFlags,
     ...scopeFlags,
   },
+  suggestions: { '--env': 'svc app env set' },
   examples: [
     'svc app deploy api --image registry.example.com/shop/api:1.4.3 --commit 4c0ffee',
     'svc app deploy api --image registry.example.com/shop/api:1.4.3 --timeout 10m',

@@ -127,6 +127,7 @@ const update = command({
     ...waitFlags,
     ...scopeFlags,
   },
+  suggestions: { '--env': 'svc app env set' },
   examples: [
     'svc app update api --image registry.example.com/shop/api:1.4.3 --commit 4c0ffee',
     'svc app update api --replicas 3 --memory 512Mi',

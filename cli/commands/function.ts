@@ -116,6 +116,7 @@ const update = command({
     ...waitFlags,
     ...scopeFlags,
   },
+  suggestions: { '--env': 'svc function env set' },
   examples: [
     'svc function update hello --code-file hello.js',
     'svc function update hello --idle-timeout 1h --max-replicas 3',

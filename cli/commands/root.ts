@@ -8,6 +8,23 @@ import { statusCommand } from './status.ts';
 export const rootGroup: Group = {
   name: 'svc',
   description: 'Deploy apps and functions on Kubernetes.',
+  suggestions: {
+    build: 'svc image build',
+    config: 'svc platform config',
+    database: 'svc service',
+    deploy: 'svc app deploy',
+    deployments: 'svc deployment list',
+    env: 'svc app env',
+    invoke: 'svc function invoke',
+    logs: 'svc app logs, svc function logs or svc job logs',
+    promote: 'svc app promote',
+    restart: 'svc app restart',
+    rollback: 'svc app rollback',
+    scale: 'svc app update --replicas',
+    secret: 'svc app secret',
+    start: 'svc up',
+    stop: 'svc down',
+  },
   commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
     {

@@ -5,7 +5,7 @@ import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 import packageFile from '../../package.json' with { type: 'json' };
 import { installHere } from '../install-here.ts';
 import type { RunInfo } from '../run-info.ts';
-import { homeAt } from './home.ts';
+import { homeAt, type Home } from './home.ts';
 import { createImageStore } from './node/images.ts';
 import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
@@ -59,6 +59,7 @@ export async function upLocal({
   chmodSync(folder, 0o711);
   const references = await addPlatformImages(createImageStore(home.images), packageFile.version, path);
   const running = await waitForSupervisor(home);
+  if (running && port !== undefined) requirePort(home, port);
   if (running) log(`the embedded cluster is already running (process ${running.pid})`);
   else log('starting the embedded cluster: API server, controllers, node, ingress');
   const ports = running ? readPorts(home.ports) : await startOnFreePorts(home, { ingress: port, attached, log });
@@ -81,4 +82,13 @@ export async function upLocal({
     await kube.close();
   }
   return info;
+}
+
+/** @throws Error when the running ingress has another port */
+function requirePort(home: Home, port: number): void {
+  const { ingress } = readPorts(home.ports);
+  if (ingress === port) return;
+  throw new Error(
+    `The platform already runs on port ${ingress}. To change the port, stop it first: svc down && svc up --port ${port}`,
+  );
 }

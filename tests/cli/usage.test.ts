@@ -18,6 +18,8 @@ t.test('help is printed on stdout, on every level, with examples', async (t) => 
   t.match(create.stdout, /--image <image> +image with registry/);
   t.match(create.stdout, /--no-wait/);
   t.match(create.stdout, /\$ svc app create api --image/);
+  t.equal((await run(['help', 'app', 'create'])).stdout, create.stdout);
+  t.equal((await run(['help'])).stdout, (await run(['--help'])).stdout);
   t.notMatch((await run(['install', '--help'])).stdout, 'failpoints');
   t.equal((await run(['--version'])).stdout, 'svc 1.2.3\n');
   t.same(seen, []);
@@ -30,6 +32,12 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     [['app', 'creat'], /did you mean svc app create\?/],
     [['app', 'gaet'], /did you mean svc app gate\?/],
     [['frobnicate'], /see svc --help/],
+    [['logs', 'api'], /did you mean svc app logs, svc function logs or svc job logs\?/],
+    [['deploy'], /did you mean svc app deploy\?/],
+    [['help', 'frobnicate'], /see svc --help/],
+    [['app', 'update', 'api', '--env', 'A=1'], /did you mean svc app env set\?/],
+    [['function', 'update', 'f', '--env', 'A=1'], /did you mean svc function env set\?/],
+    [['app', 'list', '-oxml'], /one of table, json, yaml, name/],
     [['--project', 'x', 'app', 'list'], /Options go after the command/],
     [['app', 'list', '--projet', 'x'], /Unknown option --projet.*\n.*did you mean --project\?/],
     [['app', 'list', '--xyzzy'], /Unknown option --xyzzy/],
@@ -78,6 +86,17 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     t.match(stderr, /^error: .* \(usage\)\n/s, args.join(' '));
   }
   t.same(seen, []);
+});
+
+t.test('ls and rm are short for list and delete, and a short option takes its value in the same word', async (t) => {
+  const { run, seen } = await world(t, {
+    'GET /api/v1/projects/shop/plans': { body: { items: [] } },
+    'GET /api/v1/projects/shop/plans/free': { status: 404, body: { code: 'not_found', message: 'There is none.' } },
+  });
+  t.same(JSON.parse((await run(['plan', 'ls', '-ojson'])).stdout), []);
+  t.match(await run(['plan', 'rm', 'free', '--yes']), { code: 1, stderr: /not_found/ });
+  t.match(seen, [{ method: 'GET' }, { path: '/api/v1/projects/shop/plans/free' }]);
+  t.match((await run(['ls'])).stderr, /Unknown command "svc ls"/);
 });
 
 t.test('without a project a command says how to name one', async (t) => {

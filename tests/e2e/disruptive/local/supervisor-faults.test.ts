@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { homeAt, homeFolder } from '../../../../infra/local/home.ts';
 import { findSupervisor } from '../../../../infra/local/supervisor.ts';
+import { readPorts } from '../../../../infra/local/ports.ts';
 import { upLocal } from '../../../../infra/local/up.ts';
 import { isAlive, type ProcessRecord } from '../../../../infra/process-record.ts';
 import { eventually, runningPlatform } from '../../../support/platform.ts';
@@ -40,6 +41,15 @@ t.test('API server, controllers, node and ingress are killed at once, twice', as
   await work.serving();
   await work.deployed(t);
   return undefined;
+});
+
+t.test('a running platform keeps its port, and the command that asks for another says how to change it', async (t) => {
+  const { ingress } = readPorts(home.ports);
+  const options = { folder: home.folder, failpoints: true, log: () => undefined };
+  await t.rejects(upLocal({ ...options, port: ingress + 1 }), {
+    message: `The platform already runs on port ${ingress}. To change the port, stop it first: svc down && svc up --port ${ingress + 1}`,
+  });
+  await t.resolves(upLocal({ ...options, port: ingress }));
 });
 
 /** The processes that the node reports. */
