@@ -4,7 +4,7 @@ import { network, node, ports, type IngressPorts } from './settings.ts';
 /** The two families of rules. kube-proxy and the kubelet write both. */
 const families = ['iptables', 'ip6tables'] as const;
 
-const ownChain = new RegExp(`^(KUBE-|${network.chain}$)`);
+const ownChain = new RegExp(`^(KUBE-|${network.chain}(-|$))`);
 
 /**
  * Converts the output of `iptables-save` to input for `iptables-restore --noflush` that removes only this cluster's

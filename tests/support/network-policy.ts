@@ -66,7 +66,8 @@ function isPeer(peer: V1NetworkPolicyPeer, end: End, ownNamespace: string | unde
   return home && (peer.podSelector === undefined || selects(peer.podSelector, end.labels));
 }
 
-function selects(
+/** Whether a selector matches these labels. Pure. */
+export function selects(
   { matchLabels = {}, matchExpressions = [] }: V1LabelSelector,
   labels: Record<string, string>,
 ): boolean {
