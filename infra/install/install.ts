@@ -7,12 +7,22 @@ import {
   settingsInForce,
 } from '../../runtime/contracts/resources/platform-config-check.ts';
 import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
-import { applyObject, deleteChild, ForeignObjectError, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import {
+  applyObject,
+  deleteChild,
+  ensureChild,
+  ForeignObjectError,
+  NotYetError,
+  refOf,
+} from '../../runtime/kube/children.ts';
+import { environmentsOf } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { resourceOf } from '../../runtime/kube/resource-paths.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
+import { environmentAccess } from '../manifests/platform/access.ts';
 import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
 import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import type { PlatformSettings } from '../manifests/platform/settings.ts';
@@ -64,8 +74,10 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
     customResourceDefinitions.map(({ metadata }) => metadata.name),
     waitOptions,
   );
-  const { namespace, access, stores, platform } = installation(settings);
+  const { namespace, environmentRoles, access, stores, platform } = installation(settings);
   await apply(namespace);
+  for (const role of environmentRoles) await apply(role);
+  await bindEnvironments(kube);
   for (const secret of Object.keys(systemSecrets) as SecretName[]) {
     note(`Secret ${systemNamespace}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
@@ -112,6 +124,20 @@ function completeSettings(requested: PlatformSettings, live: Stored<PlatformConf
   );
 }
 
+/**
+ * Gives the processes their rights in existing environments, as the controllers do in new ones: an older installation
+ * had these rights in the whole cluster, and loses them next.
+ */
+async function bindEnvironments(kube: KubeClient): Promise<void> {
+  const { items: projects } = await kube.list<Project>(kinds.Project);
+  for (const project of projects) {
+    for (const { namespace, ready } of environmentsOf(project)) {
+      if (!ready) continue;
+      for (const binding of environmentAccess(namespace)) await ensureChild<KubeObject>(kube, project, binding);
+    }
+  }
+}
+
 /** Deletes an object that only other settings need. */
 async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptions['log']): Promise<void> {
   const { name, namespace } = object.metadata;
@@ -126,8 +152,8 @@ async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptio
 
 /** All objects that {@link installPlatform} applies except the Secrets, whose values exist only in the cluster. Pure. */
 export function installManifests(settings: PlatformSettings): KubeObject[] {
-  const { namespace, access, stores, platform } = installation(settings);
-  return [...customResourceDefinitions, namespace, ...access, ...stores, ...platform];
+  const { namespace, environmentRoles, access, stores, platform } = installation(settings);
+  return [...customResourceDefinitions, namespace, ...environmentRoles, ...access, ...stores, ...platform];
 }
 
 function nameOf({ kind, metadata }: KubeObject): string {

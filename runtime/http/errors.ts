@@ -35,7 +35,10 @@ export function problemOf(error: unknown, requestId: string): Problem {
 }
 
 function isUnavailable(error: unknown): boolean {
-  if (error instanceof KubeError) return error.status === 0 || error.status === 429 || error.status >= 500;
+  if (error instanceof KubeError) {
+    // 403: the platform's rights in an environment begin and end a moment apart from its namespace.
+    return error.status === 0 || error.status === 403 || error.status === 429 || error.status >= 500;
+  }
   if (!(error instanceof Error)) return false;
   // From AbortSignal.timeout.
   if (error.name === 'TimeoutError') return true;

@@ -5,6 +5,7 @@ import {
   servicesPolicy,
 } from '../../infra/manifests/environment-network.ts';
 import { environmentDefaults, environmentNamespace, environmentQuota } from '../../infra/manifests/environment.ts';
+import { environmentAccess } from '../../infra/manifests/platform/access.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
@@ -126,6 +127,7 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
           servicesPolicy(network),
           environmentDefaults(namespace, limits),
           environmentQuota(namespace, limits),
+          ...environmentAccess(namespace),
         ]) {
           await ensureChild<KubeObject>(kube, project, child, { cached: true });
         }

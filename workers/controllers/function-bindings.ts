@@ -4,14 +4,12 @@ import {
   type FunctionResource,
   type FunctionStatus,
 } from '../../runtime/contracts/resources/function.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { bindingSecretName } from '../../runtime/workloads/function-bindings.ts';
-import { deleteChild } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { DesiredBinding } from '../../runtime/records/function-bindings.ts';
-import { refIn } from './function-child.ts';
 import type { WorkloadIdentity } from './workload.ts';
+import { deleteSecret } from './secret-deletion.ts';
 
 export interface BindingRecords {
   /** Writes the bindings, and inserts work for those that changed. Idempotent. */
@@ -38,7 +36,7 @@ export async function handOverBindings(
   await records.projectBindings(id, bindings ?? []);
   for (const { service } of status?.bindings ?? []) {
     if (isBound(resource, service)) continue;
-    await deleteChild(kube, resource, refIn(namespace, kinds.Secret, bindingSecretName(name, service)));
+    await deleteSecret(kube, resource, bindingSecretName(name, service), namespace);
   }
 }
 

@@ -12,10 +12,10 @@ import {
   withEnvironmentSecret,
 } from '../../runtime/workloads/environment.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
-import { deleteChild, NotYetError } from '../../runtime/kube/children.ts';
+import { NotYetError } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { refIn } from './function-child.ts';
 import { startSettings } from './function-settings.ts';
+import { deleteSecret } from './secret-deletion.ts';
 
 /** The part of a CronJob with the template of its runs. */
 interface Scheduled extends KubeObject {
@@ -98,8 +98,7 @@ export async function collectEnvironments(
   for (const pod of pods) used.add(startSettings(templateOf(pod)).envSecret);
   const remaining: string[] = [];
   for (const name of names) {
-    if (used.has(name) || !(await deleteChild(kube, resource, refIn(namespace, kinds.Secret, name))))
-      remaining.push(name);
+    if (used.has(name) || !(await deleteSecret(kube, resource, name, namespace))) remaining.push(name);
   }
   if (remaining.length === names.length) return;
   const { apiVersion, kind, metadata } = resource;

@@ -40,7 +40,7 @@ export interface ProjectControllerOptions extends EnvironmentOptions {
 
 /**
  * Reconciles a Project: creates one namespace for each environment, never using an existing one (decision 0001), with
- * limits and a network policy. Removing an environment, or deleting the project, deletes its namespace and records.
+ * limits, network policies and the rights of the platform's processes. Removing an environment, or deleting the project, deletes its namespace and records.
  */
 export function projectController(options: ProjectControllerOptions): ControllerDefinition<Project> {
   const { kube, platformConfig, records, events, clock } = options;
@@ -131,7 +131,7 @@ export function projectController(options: ProjectControllerOptions): Controller
   return {
     name: 'Project',
     kind: kinds.Project,
-    owns: [kinds.NetworkPolicy, kinds.LimitRange, kinds.ResourceQuota],
+    owns: [kinds.NetworkPolicy, kinds.LimitRange, kinds.ResourceQuota, kinds.RoleBinding],
     watches: [
       {
         kind: kinds.Namespace,

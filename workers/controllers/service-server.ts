@@ -27,6 +27,7 @@ import { serverOf } from '../../runtime/services/images.ts';
 import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadIdentity } from './workload.ts';
+import { deleteSecret } from './secret-deletion.ts';
 
 /** The user, and the database if any, that the images create at their first start. */
 const entries: Readonly<Record<ServerType, ServiceCredentials>> = {
@@ -115,8 +116,7 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
       if (!stopped || (await podsOf(identity)).length > 0) throw new NotYetError('the server is still being stopped');
       if (!(await deleteData(identity))) throw new NotYetError('the data is still being deleted');
       await deleteChild(kube, service, ref(kinds.Service, name, namespace));
-      if (service.spec.type === 'minio')
-        await deleteChild(kube, service, ref(kinds.Secret, eventsTokenName(name), namespace));
+      if (service.spec.type === 'minio') await deleteSecret(kube, service, eventsTokenName(name), namespace);
     },
   };
 

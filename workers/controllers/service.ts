@@ -5,7 +5,7 @@ import { credentialsName, type ServiceResource } from '../../runtime/contracts/r
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { deleteChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import { NotYetError } from '../../runtime/kube/children.ts';
 import { releaseName } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
@@ -16,6 +16,7 @@ import { createServer, randomPassword } from './service-server.ts';
 import { observedStatus } from './service-status.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf } from './workload.ts';
+import { deleteSecret } from './secret-deletion.ts';
 
 export interface ServiceControllerOptions {
   kube: KubeClient;
@@ -55,13 +56,7 @@ export function serviceController(options: ServiceControllerOptions): Controller
     // Without an identity, it never had a name or objects.
     if (identity) {
       if (!service.spec.external) await server.remove(service, identity);
-      const { apiVersion, kind } = kinds.Secret;
-      const { name, namespace } = identity;
-      await deleteChild(
-        kube,
-        service,
-        refOf({ apiVersion, kind, metadata: { name: credentialsName(name), namespace } }),
-      );
+      await deleteSecret(kube, service, credentialsName(identity.name), identity.namespace);
       await records.forgetDatabases(identity.id);
       await releaseName(kube, service);
     }

@@ -13,6 +13,7 @@ import type { Lists } from './list.ts';
 import type { DeleteOptions } from './deletion.ts';
 import type { Objects, Place, WriteOptions } from './objects.ts';
 import { isWatch, type ResourcePath } from './request-info.ts';
+import type { WriteCheck } from './role-binding.ts';
 import type { ApiObject, Resource } from './resource.ts';
 import { scale, type ResourceView } from './scale.ts';
 import { selectionOf } from './selector.ts';
@@ -30,8 +31,13 @@ export interface Rest {
   serve(exchange: Exchange, resource: Resource, path: ResourcePath): Promise<void>;
 }
 
-export function createRest(options: { objects: Objects; lists: Lists; watches: Watches }): Rest {
-  const { objects, lists, watches } = options;
+export function createRest(options: {
+  objects: Objects;
+  lists: Lists;
+  watches: Watches;
+  checkWrite: WriteCheck;
+}): Rest {
+  const { objects, lists, watches, checkWrite } = options;
 
   const send = (exchange: Exchange, code: number, object: ApiObject, resource: Resource) => {
     const rendering = renderingOf(exchange.request.headers.accept, exchange.query);
@@ -52,6 +58,7 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
     else if (method === 'POST' && (namespace !== undefined || !resource.namespaced)) {
       const body = await readJson(request);
       if (body === undefined) throw badRequest('the body is empty');
+      checkWrite(exchange.user, resource, namespace, body);
       send(exchange, 201, objects.create(resource, namespace, body, writeOptions(exchange)), resource);
     } else if (method === 'DELETE') {
       const deleting = deleteOptions(await readJson(request), query);
@@ -85,8 +92,10 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
       if (method === 'GET') send(exchange, 200, read(objects.get(place)), resource);
       else if (method === 'PUT' || method === 'PATCH') {
         const body = await readJson(request, method === 'PATCH' ? patchType : undefined);
-        const change = (live: ApiObject) =>
-          write(live, method === 'PATCH' ? applyPatch(read(live), body, resource) : body);
+        const change = (live: ApiObject) => {
+          checkWrite(exchange.user, resource, namespace, live);
+          return write(live, method === 'PATCH' ? applyPatch(read(live), body, resource) : body);
+        };
         send(exchange, 200, read(objects.update(place, change, part, writeOptions(exchange))), resource);
       } else if (method === 'DELETE' && !subresource) await remove(exchange, place);
       else throw methodNotAllowed();

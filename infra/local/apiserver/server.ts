@@ -20,6 +20,7 @@ import { createExec, type PodExec } from './pod-exec.ts';
 import { createPodLogs, type PodLogs } from './pod-logs.ts';
 import { createRegistry } from './registry.ts';
 import { createRest } from './rest.ts';
+import { createWriteCheck } from './role-binding.ts';
 import { createRoutes } from './routes.ts';
 import { createStore } from './store.ts';
 import { createTokenReviews } from './token-reviews.ts';
@@ -76,11 +77,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const exec = createExec({ objects, exec: options.exec });
     const discovery = createDiscovery(registry);
     const openApi = createOpenApi(registry);
+    const isAllowed = createAuthorization(store);
     const routes = createRoutes({
       registry,
-      rest: createRest({ objects, lists, watches }),
+      rest: createRest({ objects, lists, watches, checkWrite: createWriteCheck(isAllowed) }),
       authenticate: createAuthentication({ store, adminToken, signingKey, now }),
-      isAllowed: createAuthorization(store),
+      isAllowed,
       documents: (path) => discovery(path) ?? openApi(path),
       subresources: {
         'pods/exec': exec.serve,

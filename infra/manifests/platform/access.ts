@@ -8,6 +8,7 @@ import type {
   V1RoleRef,
   V1ServiceAccount,
 } from '@kubernetes/client-node';
+import type { BuiltIn } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import { apiGroup, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import { systemObject, type Manifest } from './object.ts';
@@ -33,6 +34,20 @@ function rule(
   return { apiGroups: [group], resources: [resource], verbs: [...verbs] };
 }
 
+type EnvironmentProcess = keyof typeof environmentRules;
+
+/** The processes with rights in environments. */
+const environmentProcesses: readonly EnvironmentProcess[] = [
+  'console-api',
+  'svc-workers',
+  'svc-controllers',
+  'svc-interceptor',
+];
+
+function environmentRole(name: EnvironmentProcess): string {
+  return `${apiGroup}:${name}:environment`;
+}
+
 /**
  * Needed for owner references that block the owner's deletion, on clusters that check them (OpenShift).
  * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
@@ -46,14 +61,8 @@ const ownReferences: PolicyRule[] = [
 ];
 
 /**
- * The rights of each process in the whole cluster; `svc-authz` has none.
- *
- * Secrets: console-api stores webhook tokens of apps and the secrets of apps and functions in their namespace, svc-workers
- * create the environment of each release and the credentials of bindings, and svc-controllers create the environments of
- * functions and the passwords of services, and delete what no pod uses. RBAC supports neither prefixes of names nor "all
- * namespaces except", so these rights are cluster-wide. They exclude `list` and `watch`: only a Secret with a known name can
- * be read. A RoleBinding per environment, created by the Project controller, would be stricter, but that controller would
- * need `bind`.
+ * The rights of each process in the whole cluster; `svc-authz` has none. They include no Secrets. What a process watches
+ * in all environments with one connection is here, see docs/decisions/0039-rights-per-environment.md.
  */
 export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> = {
   'console-api': [
@@ -69,16 +78,10 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.HostName, [...watch, 'create', 'delete']),
     rule(kinds.PlatformConfig, [...watch, 'update']),
     rule(kinds.Namespace, watch),
-    rule(kinds.Secret, ['get', 'create', 'update']),
     rule(kinds.StorageClass, watch),
     // To refuse hosts that other routes of the cluster serve.
     rule(kinds.IngressRoute, ['list']),
     rule(kinds.Ingress, ['list']),
-    // To judge whose storage a workload mounts.
-    rule(kinds.PersistentVolumeClaim, ['get']),
-    // To show who mounts a volume, and the logs of a job's runs.
-    rule(kinds.Pod, ['get', 'list']),
-    rule(kinds.Pod, ['get'], 'log'),
     // To verify the pod that requests events.
     rule(kinds.TokenReview, ['create']),
   ],
@@ -91,10 +94,6 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Function, ['update'], 'finalizers'),
     rule(kinds.ServiceResource, ['get']),
     rule(kinds.PlatformConfig, watch),
-    rule(kinds.Secret, ['get', 'create', 'update']),
-    // The image that a release's pods run, and the last log lines of failing ones.
-    rule(kinds.Pod, ['get', 'list']),
-    rule(kinds.Pod, ['get'], 'log'),
   ],
   'svc-controllers': [
     ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume, kinds.Build, kinds.ServiceResource].flatMap(
@@ -125,21 +124,43 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Pod, watch),
     rule(kinds.Service, own),
     rule(kinds.ConfigMap, own),
-    rule(kinds.Secret, ['get', 'create', 'delete']),
+    rule(kinds.RoleBinding, own),
+    // To give the processes their rights in a new environment, and no others.
+    { ...rule(kinds.ClusterRole, ['bind']), resourceNames: environmentProcesses.map(environmentRole) },
     rule(kinds.IngressRoute, own),
     rule(kinds.Ingress, ['list']),
     rule(kinds.Middleware, own),
     rule(kinds.Event, ['get', 'list', 'create', 'update', 'patch']),
   ],
   'svc-authz': [],
-  'svc-interceptor': [
-    rule(kinds.Function, watch),
-    rule(kinds.PlatformConfig, watch),
-    rule(kinds.Pod, watch),
-    rule(kinds.Deployment, ['get']),
-    rule(kinds.Deployment, change, 'scale'),
-  ],
+  'svc-interceptor': [rule(kinds.Function, watch), rule(kinds.Pod, watch)],
 };
+
+/**
+ * The rights of each process in the namespace of each environment. They exclude `list` and `watch` of Secrets: only one
+ * with a known name can be read.
+ */
+export const environmentRules = {
+  'console-api': [
+    // Webhook tokens, and the secrets of workloads.
+    rule(kinds.Secret, ['get', 'create', 'update']),
+    // To check whose storage a workload mounts.
+    rule(kinds.PersistentVolumeClaim, ['get']),
+    // To show who mounts a volume, and logs.
+    rule(kinds.Pod, ['get', 'list']),
+    rule(kinds.Pod, ['get'], 'log'),
+  ],
+  'svc-workers': [
+    // The environment of each release, and the credentials of bindings.
+    rule(kinds.Secret, ['get', 'create', 'update']),
+    // The image that a release's pods run, and the last log lines of failing ones.
+    rule(kinds.Pod, ['get', 'list']),
+    rule(kinds.Pod, ['get'], 'log'),
+  ],
+  // The environments of functions, the passwords of services, and the deletion of what no pod uses.
+  'svc-controllers': [rule(kinds.Secret, ['get', 'create', 'delete'])],
+  'svc-interceptor': [rule(kinds.Deployment, ['get']), rule(kinds.Deployment, change, 'scale')],
+} satisfies Partial<Record<ProcessName, readonly PolicyRule[]>>;
 
 /** Further rights of each process in `svc-system`. */
 export const systemRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
@@ -148,6 +169,8 @@ export const systemRules: Readonly<Partial<Record<ProcessName, readonly PolicyRu
 
 /** Further rights of each process in `svc-builds`. */
 const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
+  // The log of a build in progress.
+  'console-api': [rule(kinds.Pod, ['get', 'list']), rule(kinds.Pod, ['get'], 'log')],
   'svc-workers': [
     rule(kinds.Build, [...watch, 'create', 'delete']),
     rule(kinds.Pod, ['get', 'list']),
@@ -156,6 +179,24 @@ const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> 
   // The git credentials of a build.
   'svc-controllers': [rule(kinds.Secret, ['create', 'update'])],
 };
+
+/** The ClusterRoles that RoleBindings grant in environments. Applied before {@link environmentAccess}. Pure. */
+export function environmentRoles(): Manifest[] {
+  return environmentProcesses.map((name) =>
+    systemObject<V1ClusterRole>(kinds.ClusterRole, environmentRole(name), { rules: [...environmentRules[name]] }),
+  );
+}
+
+/** The rights of the processes in one environment. Pure. */
+export function environmentAccess(namespace: string): BuiltIn<V1RoleBinding>[] {
+  return environmentProcesses.map((name) => ({
+    apiVersion: kinds.RoleBinding.apiVersion,
+    kind: kinds.RoleBinding.kind,
+    metadata: { name: `svc-${name.replace(/^svc-/, '')}`, namespace },
+    roleRef: roleRef('ClusterRole', environmentRole(name)),
+    subjects: [{ kind: 'ServiceAccount', name, namespace: systemNamespace }],
+  }));
+}
 
 /** The ServiceAccount of a process and its rights. Pure. */
 export function accessManifests(name: ProcessName): Manifest[] {

@@ -4,7 +4,7 @@ import {
   type PlatformConfig,
   type PlatformConfigSpec,
 } from '../../../runtime/contracts/resources/platform-config.ts';
-import { accessManifests, storeAccount } from './access.ts';
+import { accessManifests, environmentRoles, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
 import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts';
 import { consoleRoute, disruptionBudget, eventsServiceManifest, processService, storesPolicy } from './network.ts';
@@ -19,6 +19,8 @@ import { postgresManifests, redisManifests } from './stores.ts';
 export interface Installation {
   /** Applied before the Secrets. */
   namespace: Manifest;
+  /** The rights in environments, which are bound in each of them. Applied before the rights in the cluster. */
+  environmentRoles: Manifest[];
   /** Accounts and rights. */
   access: Manifest[];
   /** PostgreSQL and Redis. */
@@ -34,6 +36,7 @@ export function installation(settings: PlatformSettings): Installation {
   const all = processNames.map((name) => processes[name]);
   return {
     namespace: systemNamespaceManifest(),
+    environmentRoles: environmentRoles(),
     access: [
       buildNamespaceManifest(),
       ...processNames.flatMap(accessManifests),

@@ -6,8 +6,11 @@ import type { PlatformSettings } from '../../../infra/manifests/platform/setting
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { parseKeyRing } from '../../../runtime/domain/sealed.ts';
 import { fakeClock } from '../../support/clock.ts';
+import { environmentNamespaceObject } from '../../support/cluster.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 
 const settings: PlatformSettings = {
@@ -140,6 +143,40 @@ t.test('a second run changes nothing and prints `unchanged`', async (t) => {
   t.same([report.created, report.updated], [[], []]);
   t.same(secondRun.log, ['unchanged']);
 });
+
+t.test(
+  'an update gives the processes their rights in existing environments before it takes those in the cluster',
+  async (t) => {
+    const kube = cluster();
+    const id = newId();
+    const environment = { id, name: 'prod' };
+    kube.seed(
+      environmentNamespaceObject('shop', 'prod'),
+      {
+        apiVersion: 'platform.svc/v1',
+        kind: 'Project',
+        metadata: { name: 'shop' },
+        spec: { environments: [environment, { id: newId(), name: 'new' }] },
+        status: { environments: [{ ...environment, namespace: 'shop-prod', ready: true }] },
+      },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRole',
+        metadata: { name: 'platform.svc:console-api', labels: managedLabels() },
+        rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }],
+      } as KubeObject,
+    );
+    await install(kube).done;
+    const calls = writes(kube);
+    const bound = calls.findLastIndex(({ kind, namespace }) => kind === 'RoleBinding' && namespace === 'shop-prod');
+    const narrowed = calls.findIndex(({ kind, name }) => kind === 'ClusterRole' && name === 'platform.svc:console-api');
+    t.ok(bound >= 0 && bound < narrowed);
+    const role = kube.all<KubeObject & { rules: { resources: string[] }[] }>(kinds.ClusterRole);
+    const rules = role.find(({ metadata }) => metadata.name === 'platform.svc:console-api')?.rules ?? [];
+    t.notOk(rules.some(({ resources }) => resources.includes('secrets')));
+    t.equal(calls.filter(({ namespace }) => namespace === 'shop-new').length, 0, 'one without a namespace comes later');
+  },
+);
 
 t.test('new images change the processes that run them, and no secret', async (t) => {
   const kube = cluster();

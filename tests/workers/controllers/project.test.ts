@@ -60,6 +60,22 @@ function setUp() {
   return { kube, world, queries, closed, deleted, forgotten, pass, create, remove, namespaces, read };
 }
 
+t.test('every environment grants the rights of the processes in its namespace', async (t) => {
+  const { create, pass, kube } = setUp();
+  await create('prod', 'test');
+  await pass();
+  const bindings = () => kube.all<KubeObject>(kinds.RoleBinding);
+  const names = ['svc-console-api', 'svc-controllers', 'svc-interceptor', 'svc-workers'];
+  for (const namespace of ['shop-prod', 'shop-test']) {
+    const own = bindings().filter(({ metadata }) => metadata.namespace === namespace);
+    t.same(own.map(({ metadata }) => metadata.name).sort(), names);
+  }
+  const { apiVersion, kind } = kinds.RoleBinding;
+  await kube.delete({ apiVersion, kind, namespace: 'shop-prod', name: 'svc-workers' });
+  await pass();
+  t.equal(bindings().length, 2 * names.length, 'and restores them');
+});
+
 t.test('every environment gets its own namespace', async (t) => {
   const { create, pass, kube, namespaces } = setUp();
   const { spec } = await create('prod', 'test');

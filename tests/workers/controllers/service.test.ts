@@ -2,6 +2,7 @@ import t from 'tap';
 import type { ServiceStatefulSet } from '../../../infra/manifests/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
 import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
@@ -49,6 +50,20 @@ function createWorld(spec: object, labels: Record<string, string> = {}) {
   const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
   return { kube, controller, service, reconcile, writes, events, forgotten };
 }
+
+t.test('a namespace that is being deleted may take the right to delete Secrets first', async (t) => {
+  const world = createWorld({ type: 'postgres', external: { host: 'db.example.com', tls: true } });
+  await world.reconcile();
+  const { kube } = world;
+  await kube.delete(ref);
+  kube.intercept = async ({ verb, kind }) => {
+    if (kind === 'Secret' && verb === 'get') throw new KubeError(403, 'Forbidden', 'no rights');
+  };
+  await t.rejects(world.reconcile(), { message: 'no rights' });
+  await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+  await world.reconcile();
+  t.equal(world.service(), undefined);
+});
 
 t.test('an external service claims its name and reports its address', async (t) => {
   const world = createWorld({ type: 'postgres', external: { host: 'db.example.com', tls: true } });

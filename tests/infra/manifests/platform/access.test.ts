@@ -1,11 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   accessManifests,
   clusterRules,
+  environmentAccess,
+  environmentRoles,
+  environmentRules,
   systemRules,
   type PolicyRule,
 } from '../../../../infra/manifests/platform/access.ts';
-import { processNames, type ProcessName } from '../../../../infra/manifests/platform/processes.ts';
+import { platformProcesses, processNames, type ProcessName } from '../../../../infra/manifests/platform/processes.ts';
+import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
+import { readImportGraph } from '../../../support/import-graph.ts';
 
 /** What the API server would answer to `kubectl auth can-i`. */
 function can(rules: readonly PolicyRule[], verb: string, group: string, resource: string): boolean {
@@ -31,14 +38,10 @@ const needed: Record<ProcessName, string[]> = {
     `get,list,create,update,delete ${platform}/volumes`,
     `get,list,create,delete ${platform}/services`,
     'get,list storage.k8s.io/storageclasses',
-    'get /persistentvolumeclaims',
-    'list /pods',
-    'get /pods/log',
     `get,create,delete ${platform}/workloadnames`,
     `get,create,delete ${platform}/hostnames`,
     `get,update ${platform}/platformconfigs`,
     'get,list /namespaces',
-    'get,create,update /secrets',
   ],
   'svc-workers': [
     `get,list,watch,update ${platform}/apps`,
@@ -47,7 +50,6 @@ const needed: Record<ProcessName, string[]> = {
     `update ${platform}/functions/status`,
     `update ${platform}/functions/finalizers`,
     `get ${platform}/services`,
-    'get,create,update /secrets',
   ],
   'svc-controllers': [
     ...['projects', 'apps', 'functions', 'jobs', 'volumes', 'services'].flatMap((kind) => [
@@ -66,7 +68,7 @@ const needed: Record<ProcessName, string[]> = {
     'get,update apps/deployments/scale',
     'list,watch /pods',
     'list apps/replicasets',
-    'get,create,delete /secrets',
+    'list,watch,get,create,update,delete rbac.authorization.k8s.io/rolebindings',
     'list,watch,get,create,update,delete /services',
     'list,watch,get,create,update,delete /configmaps',
     `list,watch,get,create,update,delete ${traefik}/ingressroutes`,
@@ -78,24 +80,37 @@ const needed: Record<ProcessName, string[]> = {
     'create,patch /events',
   ],
   'svc-authz': [],
-  'svc-interceptor': [`list,watch ${platform}/functions`, 'list,watch /pods', 'get,update apps/deployments/scale'],
+  'svc-interceptor': [`list,watch ${platform}/functions`, 'list,watch /pods'],
+};
+
+/** As {@link needed}, in each environment. */
+const neededInEnvironments: Record<keyof typeof environmentRules, string[]> = {
+  'console-api': ['get,create,update /secrets', 'get /persistentvolumeclaims', 'get,list /pods', 'get /pods/log'],
+  'svc-workers': ['get,create,update /secrets', 'get,list /pods', 'get /pods/log'],
+  'svc-controllers': ['get,create,delete /secrets'],
+  'svc-interceptor': ['get apps/deployments', 'get,update,patch apps/deployments/scale'],
 };
 
 /** Rights of the named processes only: a leaked token of one process must not give the rights of all. */
 const forbidden: [string, ProcessName[]][] = [
-  ['get /secrets', ['console-api', 'svc-workers', 'svc-controllers']],
-  ['create /secrets', ['console-api', 'svc-workers', 'svc-controllers']],
+  ['get /secrets', []],
+  ['create /secrets', []],
+  ['update /secrets', []],
+  ['delete /secrets', []],
   ['list /secrets', []],
   ['watch /secrets', []],
-  ['delete /secrets', ['svc-controllers']],
+  ['get apps/deployments/scale', ['svc-controllers']],
+  ['update apps/deployments/scale', ['svc-controllers']],
+  ['patch apps/deployments/scale', ['svc-controllers']],
+  ['get /persistentvolumeclaims', ['svc-controllers']],
   ['create /pods', []],
   ['create /pods/exec', []],
-  ['get /pods/log', ['console-api', 'svc-workers']],
+  ['get /pods/log', []],
   ['create batch/jobs', ['svc-controllers']],
   ['delete /persistentvolumeclaims', ['svc-controllers']],
   ['create /serviceaccounts/token', []],
   ['create rbac.authorization.k8s.io/clusterrolebindings', []],
-  ['create rbac.authorization.k8s.io/rolebindings', []],
+  ['create rbac.authorization.k8s.io/rolebindings', ['svc-controllers']],
   ['bind rbac.authorization.k8s.io/clusterroles', []],
   ['escalate rbac.authorization.k8s.io/clusterroles', []],
   ['impersonate /users', []],
@@ -137,8 +152,42 @@ t.test('only the processes that need them have dangerous rights', (t) => {
   t.end();
 });
 
+t.test('in environments, each process has exactly the rights that it needs, and no list of Secrets', (t) => {
+  for (const [name, lines] of Object.entries(neededInEnvironments)) {
+    const rules = environmentRules[name as keyof typeof environmentRules];
+    const rights = rules.flatMap(({ apiGroups, resources, verbs }) => {
+      return verbs.map((verb) => `${verb} ${apiGroups[0]}/${resources[0]}`);
+    });
+    const expected = lines.flatMap((line) => {
+      const { verbs, group, resource } = parse(line);
+      return verbs.map((verb) => `${verb} ${group}/${resource}`);
+    });
+    t.same(rights.sort(), expected.sort(), name);
+  }
+  t.end();
+});
+
+t.test('the controllers bind only the roles of environments, which an environment grants by RoleBindings', (t) => {
+  const roles = environmentRoles().map(({ metadata }) => metadata.name);
+  const bind = clusterRules['svc-controllers'].filter(({ verbs }) => verbs.includes('bind'));
+  t.same(
+    bind.map(({ resources, resourceNames }) => ({ resources, resourceNames })),
+    [{ resources: ['clusterroles'], resourceNames: roles }],
+  );
+  const bindings = environmentAccess('shop-prod');
+  t.same(
+    bindings.map(({ roleRef }) => `${roleRef.kind} ${roleRef.name}`),
+    roles.map((role) => `ClusterRole ${role}`),
+  );
+  for (const { metadata, subjects } of bindings) {
+    t.equal(metadata.namespace, 'shop-prod');
+    t.match(subjects, [{ kind: 'ServiceAccount', namespace: 'svc-system' }]);
+  }
+  t.end();
+});
+
 t.test('no rule has a wildcard', (t) => {
-  for (const rules of [...Object.values(clusterRules), ...Object.values(systemRules)]) {
+  for (const rules of [clusterRules, systemRules, environmentRules].flatMap((each) => Object.values(each))) {
     for (const { apiGroups, resources, verbs } of rules) t.notOk([...apiGroups, ...resources, ...verbs].includes('*'));
   }
   t.end();
@@ -170,5 +219,44 @@ t.test('rights are bound to the account of the process', (t) => {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform.svc:svc-interceptor' },
     subjects: [{ kind: 'ServiceAccount', name: 'svc-interceptor', namespace: 'svc-system' }],
   });
+  t.end();
+});
+
+t.test('every right is about a kind that the process’s code names', (t) => {
+  const root = join(import.meta.dirname, '../../../..');
+  const graph = readImportGraph(root);
+  const sources = graph.files.filter((file) => file.endsWith('.ts') && !/^tests\/|\/access\.ts$/.test(file));
+  const textOf = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+  const isNamed = (kind: string, main: string) => {
+    const files = sources.filter((file) => new RegExp(`\\bkinds\\.${kind}\\b`).test(textOf.get(file) ?? ''));
+    return graph.dependentsOf(files).has(main);
+  };
+  const processes = platformProcesses({
+    optional: {},
+    scheme: 'https',
+    adminEmail: 'admin@example.com',
+    appsDomain: 'apps.example.com',
+    cluster: 'home',
+    entryPoints: ['websecure'],
+    images: { platform: 'p', functionNode: 'f', postgres: 'd', redis: 'r' },
+    scrape: false,
+    failpoints: false,
+  });
+  for (const name of processNames) {
+    const inEnvironments: readonly PolicyRule[] = name === 'svc-authz' ? [] : environmentRules[name];
+    const rules = [...clusterRules[name], ...(systemRules[name] ?? []), ...inEnvironments];
+    // `bind` is checked when a RoleBinding is written.
+    const resources = new Set(
+      rules
+        .filter(({ verbs }) => !verbs.includes('bind'))
+        .map(({ apiGroups, resources }) => `${apiGroups[0]}/${resources[0]?.split('/')[0]}`),
+    );
+    for (const resource of resources) {
+      const match = Object.entries(kinds).find(([, { apiVersion, plural }]) => {
+        return resource === `${apiVersion.includes('/') ? apiVersion.split('/')[0] : ''}/${plural}`;
+      });
+      t.ok(isNamed(match?.[0] ?? '', processes[name].main), `${name}: ${resource}`);
+    }
+  }
   t.end();
 });
