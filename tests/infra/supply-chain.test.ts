@@ -1,0 +1,62 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { buildParameters, ferretdb, minio, tools } from '../../infra/testcluster/binaries.ts';
+import { readImportGraph } from '../support/import-graph.ts';
+
+/** What is downloaded is pinned by digest: https://docs.npmjs.com/cli/configuring-npm/package-lock-json, https://go.dev/ref/mod#go-sum-files */
+const root = join(import.meta.dirname, '../..');
+
+interface LockEntry {
+  resolved?: string;
+  integrity?: string;
+  link?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
+}
+
+/** Whether npm can install the package on the machines that the platform's images and tests are made for. */
+function isInstalled({ os, cpu, libc }: LockEntry): boolean {
+  const allows = (list: string[] | undefined, value: string) => list === undefined || list.includes(value);
+  return allows(os, 'linux') && allows(cpu, 'x64') && allows(libc, 'glibc');
+}
+
+for (const file of ['package-lock.json', 'infra/local/function-node/package-lock.json']) {
+  t.test(`${file} pins every package by its digest, and names no registry`, (t) => {
+    const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as { packages: Record<string, LockEntry> };
+    const entries = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
+    t.ok(entries.length > 0);
+    // Binaries for other machines may be absent from the registry that wrote the file, which then knows no digest.
+    const open = entries.filter(([, entry]) => isInstalled(entry) && !entry.integrity?.startsWith('sha512-'));
+    t.same(open, []);
+    t.same(
+      entries.filter(([, { resolved }]) => resolved !== undefined),
+      [],
+    );
+    t.end();
+  });
+}
+
+t.test('Go modules are built as their go.sum pins them', (t) => {
+  for (const tool of [...tools, minio, ferretdb]) {
+    const folder = join(root, 'infra/testcluster/build', tool.name);
+    const requires = readFileSync(join(folder, 'go.mod'), 'utf8').includes('require');
+    t.equal(existsSync(join(folder, 'go.sum')), requires, tool.name);
+    t.ok(buildParameters(tool, 'out').includes('-mod=readonly'), tool.name);
+  }
+  t.end();
+});
+
+t.test('nothing switches the verification of downloads off', (t) => {
+  const switches =
+    /GONOSUM|GOSUMDB|GOINSECURE|GOFLAGS|--no-check-certificate|strict-ssl|--trusted-host|--allow-unauthenticated|NODE_TLS_REJECT_UNAUTHORIZED/;
+  const { files } = readImportGraph(root);
+  const workflows = readdirSync(join(root, '.ci')).map((name) => join('.ci', name));
+  const own = 'tests/infra/supply-chain.test.ts';
+  const found = [...files, ...workflows, 'package.json'].filter((file) => {
+    return file !== own && switches.test(readFileSync(join(root, file), 'utf8'));
+  });
+  t.same(found, []);
+  t.end();
+});
