@@ -7,6 +7,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
   local: () => import('./local.ts'),
+  siege: () => import('./siege.ts'),
 };
 
 const [name = '', ...args] = process.argv.slice(2);
