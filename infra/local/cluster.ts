@@ -14,7 +14,7 @@ import { loadAccess } from './apiserver/access.ts';
 import { createApiServer } from './apiserver/server.ts';
 import { createControllerManager } from './controllers/controller-manager.ts';
 import { bootstrapObjects } from './bootstrap-objects.ts';
-import type { Home } from './home.ts';
+import { passwdFile, type Home } from './home.ts';
 import { createImageUploadServer } from './image-upload.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { builtImages, createImageStore } from './node/images.ts';
@@ -97,6 +97,7 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
     clock,
     log,
     folder: home.node,
+    passwd: passwdFile(home),
     images,
     issueToken: tokenIssuer(createTransport(adminCredentials)),
     apiServer: { url: server.url, ca: tls.certificate },

@@ -27,6 +27,11 @@ export function homeFolder(env: NodeJS.ProcessEnv): string {
   return join(env['XDG_DATA_HOME'] || join(env['HOME'] ?? homedir(), '.local/share'), 'svc');
 }
 
+/** The copy of /etc/passwd that the embedded cluster sees when root starts it. */
+export function passwdFile({ node }: Pick<Home, 'node'>): string {
+  return join(node, 'passwd');
+}
+
 /** The files and folders below the embedded cluster's folder. Pure. */
 export function homeAt(folder: string): Home {
   return {

@@ -25,6 +25,8 @@ const { values } = parseArgs({
 const name = 'svc-local';
 const log = createLogger(name, { level: process.env['LOG_LEVEL'] ?? 'info' });
 
+// Pods of other users read the files that this process writes for all, whatever the mask of the user who starts it.
+if (process.getuid?.() === 0) process.umask(0o022);
 if (values.attached) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 
 await runProcess({

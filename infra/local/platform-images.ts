@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
 import { findServerProgram, functionNode, hasMariadb } from './programs.ts';
+import { reachablePath } from './reachable-path.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -57,13 +58,14 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
 
 /**
  * Adds the platform's images to the store, with the same programs as the container images.
- * @param path search path for server programs installed on this machine
+ * @param options.path search path for server programs installed on this machine
+ * @param options.copies the folder for copies of what pods cannot reach
  * @returns each image's reference by digest, under the names of `infra/images/build.ts`
  */
 export async function addPlatformImages(
   store: ImageStore,
   version: string,
-  path: string,
+  { path, copies }: { path: string; copies: string },
 ): Promise<Record<string, string>> {
   const references: Record<string, string> = {};
   for (const image of images) {
@@ -76,12 +78,12 @@ export async function addPlatformImages(
     if ((program === 'minio' || program === 'ferretdb') && serverProgram === undefined) continue;
     const folder = mkdtempSync(join(tmpdir(), 'svc-image-'));
     try {
-      copyInputs(image, folder);
+      copyInputs(image, folder, copies);
       // Pods do not have the search path of the user who runs `svc up`.
-      if (serverProgram !== undefined) symlinkSync(serverProgram, join(folder, program));
+      if (serverProgram !== undefined) symlinkSync(reachablePath(serverProgram, copies), join(folder, program));
       if (image.name === 'function-node') {
         mkdirSync(join(folder, 'bin'));
-        symlinkSync(functionNode(), join(folder, 'bin/node'));
+        symlinkSync(reachablePath(functionNode(), copies), join(folder, 'bin/node'));
       }
       for (const [variant, env] of Object.entries(image.variants)) {
         const tag = variant === 'version' ? version : variant;
@@ -98,7 +100,7 @@ export async function addPlatformImages(
   return references;
 }
 
-function copyInputs({ name, context, inputs }: ImageDefinition, folder: string): void {
+function copyInputs({ name, context, inputs }: ImageDefinition, folder: string, copies: string): void {
   const isWhole = context !== '.';
   for (const input of isWhole
     ? [context]
@@ -106,5 +108,5 @@ function copyInputs({ name, context, inputs }: ImageDefinition, folder: string):
     cpSync(join(root, input), isWhole ? folder : join(folder, input), { recursive: true });
   }
   // A link, since copying node_modules would take most of the time of the first start.
-  if (name === 'platform') symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  if (name === 'platform') symlinkSync(reachablePath(join(root, 'node_modules'), copies), join(folder, 'node_modules'));
 }

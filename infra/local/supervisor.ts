@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
 import { stopAll } from '../testcluster/processes.ts';
-import type { Home } from './home.ts';
+import { passwdFile, type Home } from './home.ts';
 import { choosePorts, type Ports } from './ports.ts';
+import { rootCommand } from './root-command.ts';
 
 /** Time limit for stopping everything; longer than `runtime/process/lifecycle.ts` allows. */
 const stopMs = 30_000;
@@ -75,7 +76,8 @@ export async function startOnFreePorts(
  */
 export async function startSupervisor(home: Home, ports: Ports, { attached }: { attached: boolean }): Promise<void> {
   const log = openSync(home.log, 'w', 0o600);
-  const parameters = [
+  const node = [
+    process.execPath,
     '--max-semi-space-size=8',
     join(import.meta.dirname, 'main.ts'),
     '--home',
@@ -89,7 +91,9 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
     ...(attached ? ['--attached'] : []),
   ];
   try {
-    const child = spawn(process.execPath, parameters, {
+    mkdirSync(home.node, { recursive: true });
+    const [program = '', ...parameters] = process.getuid?.() === 0 ? rootCommand(passwdFile(home), node) : node;
+    const child = spawn(program, parameters, {
       detached: true,
       cwd: '/',
       stdio: ['ignore', log, log, 'ipc'],

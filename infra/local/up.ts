@@ -7,6 +7,7 @@ import { installHere } from '../install-here.ts';
 import type { RunInfo } from '../run-info.ts';
 import { homeAt, type Home } from './home.ts';
 import { createImageStore } from './node/images.ts';
+import { findMissingRight } from './node/users.ts';
 import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
 import { readPorts } from './ports.ts';
@@ -48,16 +49,14 @@ export async function upLocal({
     );
   }
   const home = homeAt(folder);
-  const closedFolder = process.getuid?.() === 0 ? findClosedAncestor(folder) : undefined;
-  if (closedFolder !== undefined) {
-    throw new Error(
-      `PostgreSQL cannot reach ${folder}: only the owner may enter ${closedFolder}, and PostgreSQL does not run as root. Choose another folder with SVC_HOME.`,
-    );
-  }
+  if (process.getuid?.() === 0) requireUsersForPods(folder);
   mkdirSync(folder, { recursive: true });
-  // Programs of other users, such as PostgreSQL, need to enter this folder. Secret files in it have their own modes.
+  // Pods of other users need to enter this folder. Secret files in it have their own modes.
   chmodSync(folder, 0o711);
-  const references = await addPlatformImages(createImageStore(home.images), packageFile.version, path);
+  const references = await addPlatformImages(createImageStore(home.images), packageFile.version, {
+    path,
+    copies: join(home.node, 'copies'),
+  });
   const running = await waitForSupervisor(home);
   if (running && port !== undefined) requirePort(home, port);
   if (running) log(`the embedded cluster is already running (process ${running.pid})`);
@@ -91,4 +90,20 @@ function requirePort(home: Home, port: number): void {
   throw new Error(
     `The platform already runs on port ${ingress}. To change the port, stop it first: svc down && svc up --port ${port}`,
   );
+}
+
+/** As root, each pod runs as a user of its own. @throws Error when this machine does not allow that */
+function requireUsersForPods(folder: string): void {
+  const missing = findMissingRight();
+  if (missing !== undefined) {
+    throw new Error(
+      `Started by root, each pod gets a user of its own, which needs ${missing}. Start the platform as an ordinary user, whose pods all run as this user.`,
+    );
+  }
+  const closedFolder = findClosedAncestor(folder);
+  if (closedFolder !== undefined) {
+    throw new Error(
+      `Pods cannot reach ${folder}: only the owner may enter ${closedFolder}, and pods do not run as root. Choose another folder with SVC_HOME.`,
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findServerProgram } from '../../infra/local/programs.ts';
@@ -25,6 +25,9 @@ export interface StoreServer {
   start(): Promise<void>;
 }
 
+/** A user of every machine without rights. */
+const nobody = { uid: 65_534, gid: 65_534 };
+
 /** The folders of infra/images, and the variable that tells each start script its data folder. */
 const images = {
   postgres: { folder: 'postgres', data: 'PGDATA' },
@@ -46,8 +49,8 @@ export async function storeServer(
   const { folder, data } = images[type];
   const { passwordFile, answers, env: variables = {} }: Server = storeServers[type];
   const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
-  // The server's own user needs access to its folder.
-  chmodSync(place, 0o755);
+  // PostgreSQL and MariaDB do not run as root. The others may be installed where only root can reach them.
+  const user = process.getuid?.() === 0 && (type === 'postgres' || type === 'mysql') ? nobody : undefined;
   const password = 'correct-horse';
   writeFileSync(join(place, 'password'), password, { mode: 0o644 });
   if (tells) writeFileSync(join(place, 'token'), tells.token);
@@ -67,12 +70,13 @@ export async function storeServer(
     ...(type === 'mongodb' && { FERRETDB_PROGRAM: await builtProgram('ferretdb') }),
   };
   spawnSync('mkdir', ['-p', join(place, 'store')]);
+  if (user) spawnSync('chown', ['-R', `${user.uid}:${user.gid}`, place]);
   const script = join(import.meta.dirname, '../../infra/images', folder, 'start.sh');
   let pid = 0;
   const start = async () => {
     // Into a file, because a Go program that writes to a pipe without a reader is ended by SIGPIPE.
     const log = openSync(join(place, 'log'), 'w');
-    const child = spawn('sh', [script], { env, detached: true, stdio: ['ignore', 'ignore', log] });
+    const child = spawn('sh', [script], { env, detached: true, stdio: ['ignore', 'ignore', log], ...user });
     closeSync(log);
     const readLog = () => readFileSync(join(place, 'log'), 'utf8').slice(-2000);
     pid = child.pid ?? 0;

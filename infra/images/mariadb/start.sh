@@ -12,15 +12,6 @@ umask 077
 # Debian installs servers outside of an ordinary user's PATH.
 PATH="$PATH:/usr/sbin"
 
-# MariaDB does not run as root, but the pods of the embedded cluster may.
-run_as=''
-if [ "$(id -u)" -eq 0 ]; then
-  run_as='setpriv --reuid=mysql --regid=mysql --init-groups'
-  chown mysql: "$(dirname "$MARIADB_DATA")"
-  # The pod's own folder for temporary files belongs to root.
-  export TMPDIR=/tmp
-fi
-
 if [ ! -d "$MARIADB_DATA/mysql" ]; then
   # Never delete data, even when its system tables are missing.
   if [ -d "$MARIADB_DATA" ] && ! rmdir "$MARIADB_DATA"; then
@@ -29,11 +20,11 @@ if [ ! -d "$MARIADB_DATA/mysql" ]; then
   fi
   partial="$MARIADB_DATA.partial"
   rm -rf "$partial"
-  $run_as mariadb-install-db --no-defaults --datadir="$partial" --skip-test-db --skip-name-resolve \
+  mariadb-install-db --no-defaults --datadir="$partial" --skip-test-db --skip-name-resolve \
     --auth-root-authentication-method=socket >&2
   password=$(sed "s/[\\\\']/\\\\&/g" "$MARIADB_PASSWORD_FILE")
   # In bootstrap mode, the server loads the grant tables only with the first statement.
-  $run_as mariadbd --no-defaults --datadir="$partial" --bootstrap <<SQL
+  mariadbd --no-defaults --datadir="$partial" --bootstrap <<SQL
 FLUSH PRIVILEGES;
 CREATE DATABASE svc CHARACTER SET utf8mb4;
 CREATE USER 'svc'@'%' IDENTIFIED BY '$password';
@@ -43,6 +34,6 @@ SQL
   sync "$(dirname "$MARIADB_DATA")"
 fi
 
-exec $run_as mariadbd --no-defaults --datadir="$MARIADB_DATA" --port="${PORT:-3306}" \
+exec mariadbd --no-defaults --datadir="$MARIADB_DATA" --port="${PORT:-3306}" \
   --bind-address="${LISTEN_ADDRESS:-*}" --socket=mysqld.sock --pid-file=mysqld.pid --skip-name-resolve \
   --character-set-server=utf8mb4 --innodb-log-file-size=32M

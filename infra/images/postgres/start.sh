@@ -12,17 +12,6 @@ umask 077
 : "${POSTGRES_PASSWORD_FILE:?must name the file with the password of the user svc}"
 # Debian installs the server outside of PATH.
 PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"
-password=$POSTGRES_PASSWORD_FILE
-
-# PostgreSQL does not run as root, but the pods of the embedded cluster may.
-run_as=''
-if [ "$(id -u)" -eq 0 ]; then
-  run_as='setpriv --reuid=postgres --regid=postgres --init-groups'
-  cd "$(dirname "$PGDATA")"
-  chown postgres: .
-  password="$PGDATA.password"
-  install -o postgres -m 0600 "$POSTGRES_PASSWORD_FILE" "$password"
-fi
 
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   # Never delete data, even when its version file is missing.
@@ -32,19 +21,18 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   fi
   partial="$PGDATA.partial"
   rm -rf "$partial"
-  $run_as initdb -D "$partial" -U svc --pwfile="$password" \
+  initdb -D "$partial" -U svc --pwfile="$POSTGRES_PASSWORD_FILE" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 >&2
   echo 'host all all all scram-sha-256' >>"$partial/pg_hba.conf"
-  echo 'CREATE DATABASE svc' | $run_as postgres --single -D "$partial" postgres >&2
+  echo 'CREATE DATABASE svc' | postgres --single -D "$partial" postgres >&2
   mv "$partial" "$PGDATA"
   sync "$(dirname "$PGDATA")"
 fi
-[ -z "$run_as" ] || rm -f "$password"
 
 # SIGINT is PostgreSQL's fast shutdown. SIGTERM, which Kubernetes sends, would wait for every client to disconnect.
 server=
 trap '[ -z "$server" ] || kill -INT "$server"' TERM INT
-$run_as postgres -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
+postgres -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
   -c unix_socket_directories="${SOCKET_FOLDER-/tmp}" -c max_connections=200 &
 server=$!
 # `wait` also returns when a signal arrives, so it is repeated until the server has exited.

@@ -59,9 +59,9 @@ async function runOnce(context: PodContext, slot: Slot, hooks: PodHooks): Promis
 }
 
 function start(context: PodContext, slot: Slot, { report }: PodHooks): Promise<RunningContainer | undefined> {
-  const { runtime, pod, folder, volumes } = context;
+  const { runtime, pod, folder, volumes, user } = context;
   const { name, container, restarts } = slot;
-  const place = { pod, container, folder: join(folder, 'containers', name), volumes, restartCount: restarts };
+  const place = { pod, container, folder: join(folder, 'containers', name), volumes, restartCount: restarts, user };
   let reported: string | undefined;
   const onChange = () => {
     const warning = slot.running?.warning();

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { timestamp } from '../controllers/objects.ts';
-import { imageIdOf } from './images.ts';
+import { imageIdOf, publishImage } from './images.ts';
 import { createLogWriter, deleteOldLogs, readLogTail } from './logs.ts';
 import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
@@ -70,6 +70,7 @@ export async function startContainer(
       `Image "${container.image}" is not on this machine. Build it with: svc image build DIR -t ${container.image}`,
     );
   }
+  if (place.user !== undefined) await publishImage(image);
   const program = await createProgram(runtime, place, image);
   const logs = createLogWriter({ folder, restartCount, clock });
   const group = await startProcessGroup(program, {

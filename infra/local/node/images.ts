@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, readFile, readdir, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 
 /** How to run an image; the same fields as a container image's configuration. */
 export interface ImageConfiguration {
@@ -67,9 +69,10 @@ export function createImageStore(root: string): ImageStore {
   };
 
   const tag: ImageStore['tag'] = async (reference, { digest }) => {
-    await mkdir(join(root, 'tags'), { recursive: true });
+    await createClosedFolder(join(root, 'tags'));
     await writeFile(`${tagFile(reference)}.part`, digest);
     await rename(`${tagFile(reference)}.part`, tagFile(reference));
+    await createClosedFolder(join(root, 'owners'));
     await mkdir(owners(digest), { recursive: true });
     await writeFile(join(owners(digest), encodeURIComponent(repositoryOf(reference))), '');
   };
@@ -99,7 +102,7 @@ export function createImageStore(root: string): ImageStore {
     async add(folder, reference, configuration) {
       const digest = `sha256:${await digestOf(folder, configuration)}`;
       if (!existsSync(blob(digest))) {
-        await mkdir(join(root, 'blobs'), { recursive: true });
+        await createClosedFolder(join(root, 'blobs'), 0o711);
         // The image appears only when it is complete.
         const unfinished = await mkdtemp(join(root, 'blobs', '.unfinished-'));
         await cp(folder, join(unfinished, 'files'), { recursive: true, verbatimSymlinks: true });
@@ -113,6 +116,24 @@ export function createImageStore(root: string): ImageStore {
       return { ...configuration, digest, folder: join(blob(digest), 'files') };
     },
   };
+}
+
+/** Only the owner can list it, so that a pod reaches no image whose digest it does not know. */
+async function createClosedFolder(folder: string, mode = 0o700): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, mode);
+}
+
+/**
+ * Lets all users read an image's files, whatever their modes were before, and nobody but the owner change them. Programs
+ * of the image run with no other user's rights.
+ */
+export async function publishImage({ folder }: Pick<Image, 'folder'>): Promise<void> {
+  const blob = dirname(folder);
+  const isOpen = ((await stat(blob)).mode & 0o001) !== 0;
+  if (isOpen) return;
+  await promisify(execFile)('chmod', ['-R', 'u=rwX,go=rX,a-st', '--', folder]);
+  await chmod(blob, 0o711);
 }
 
 /** The image in a pod's status: the reference's name with the digest instead of the tag. Pure. */

@@ -28,12 +28,13 @@ export function createMemoryWatch(clock: Clock): MemoryWatch {
     for (const container of watched) {
       const family = processFamily(table, container.leader);
       const sum = (bytes: (pid: number) => number) => family.reduce((total, pid) => total + bytes(pid), 0);
-      const resident = sum((pid) => (table.get(pid)?.residentPages ?? 0) * bytesPerPage);
+      const residentBytes = (pid: number) => (table.get(pid)?.residentPages ?? 0) * bytesPerPage;
+      const resident = sum(residentBytes);
       container.passedBytes = Math.min(container.passedBytes, resident);
       if (resident <= Math.max(container.limitBytes, container.passedBytes + container.limitBytes / 32)) continue;
       // Resident memory counts shared pages once per process. The exact measurement is expensive, so it is made only
       // after growth.
-      if (sum(proportionalBytes) <= container.limitBytes) {
+      if (sum((pid) => proportionalBytes(pid) ?? residentBytes(pid)) <= container.limitBytes) {
         container.passedBytes = resident;
         continue;
       }

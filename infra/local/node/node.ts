@@ -13,10 +13,12 @@ import { readLog, type LogOptions } from './logs.ts';
 import { createMemoryWatch } from './memory.ts';
 import { killOrphans } from './orphans.ts';
 import type { NodePod } from './pod-spec.ts';
+import { reachablePath } from '../reachable-path.ts';
 import type { Streams } from './process-group.ts';
 import { createPodWorker, type PodWorker } from './pod-worker.ts';
 import type { PodRuntime } from './pod-context.ts';
 import { createServiceProxy } from './service-proxy.ts';
+import { openUsers, removeTree } from './users.ts';
 import type { IssueToken } from './volumes.ts';
 
 /** In container images tini is the first process. Here it only runs the given program. */
@@ -54,6 +56,8 @@ export interface LocalNodeOptions {
   folder: string;
   issueToken: IssueToken;
   apiServer: PodRuntime['apiServer'];
+  /** A copy of /etc/passwd, which receives the users of pods if this process runs as root. Default none. */
+  passwd?: string;
   /** The PATH of pods; default the system's. */
   path?: string;
   /** Ports for pods; default 20000–29999. */
@@ -65,7 +69,8 @@ export interface LocalNodeOptions {
 }
 
 export function createLocalNode(options: LocalNodeOptions): LocalNode {
-  const { kube, clock, folder, images, issueToken, apiServer, stopSeconds = 10, portRange, backOff } = options;
+  const { kube, clock, folder, images, issueToken, apiServer, stopSeconds = 10, portRange, backOff, passwd } = options;
+  const isRoot = process.getuid?.() === 0;
   const log = options.log.child({ part: 'node' });
   const informers = createInformers({ kube, clock, log });
   const pods = informers.of<NodePod>(kinds.Pod);
@@ -101,7 +106,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       NODE_OPTIONS: `--require=${JSON.stringify(join(programs, 'preload.cjs'))} --max-semi-space-size=4`,
       PYTHONPATH: join(programs, 'python'),
       MALLOC_ARENA_MAX: '1',
-      NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
+      // A pod with a user of its own can neither read nor write what others have compiled.
+      ...(!isRoot && { NODE_COMPILE_CACHE: join(folder, 'compile-cache') }),
     },
     ...(backOff && { backOff }),
   };
@@ -135,14 +141,22 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   const removePod = async ({ metadata: { uid } }: Stored<NodePod>) => {
     const worker = workers.get(uid);
     if (worker) await worker.abandon();
-    else await rm(join(podsFolder, uid), { recursive: true, force: true });
+    else await remove(join(podsFolder, uid));
   };
 
+  const remove = (path: string) => (isRoot ? removeTree(path) : rm(path, { recursive: true, force: true }));
+
   const prepare = async () => {
-    // The pods' folders contain Secrets, so only the owner may enter them. Servers that drop root privileges must still
-    // reach their claims.
-    await mkdir(folder, { recursive: true, mode: 0o711 });
-    await mkdir(podsFolder, { recursive: true, mode: 0o700 });
+    // The pods' folders contain Secrets, so only the owner may enter them. Pods with users of their own need to pass, and
+    // each pod's folder has its own mode.
+    for (const [path, mode] of [
+      [folder, 0o711],
+      [podsFolder, isRoot ? 0o711 : 0o700],
+      [runtime.claims, isRoot ? 0o711 : 0o700],
+    ] as const) {
+      await mkdir(path, { recursive: true });
+      await chmod(path, mode);
+    }
     await mkdir(programs, { recursive: true });
     await copyFile(join(import.meta.dirname, 'preload.cjs'), join(programs, 'preload.cjs'));
     await mkdir(join(programs, 'python'), { recursive: true });
@@ -150,9 +164,13 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     await writeFile(join(programs, 'tini'), tini);
     await chmod(join(programs, 'tini'), 0o755);
     await rm(join(programs, 'node'), { force: true });
-    await symlink(process.execPath, join(programs, 'node'));
+    await symlink(reachablePath(process.execPath, join(folder, 'copies')), join(programs, 'node'));
     const ended = await killOrphans(podsFolder);
     if (ended > 0) log.warn({ containers: ended }, 'killed containers of an earlier node');
+    if (isRoot) {
+      const common = { node: folder, pods: podsFolder, claims: runtime.claims };
+      runtime.users = openUsers({ ...common, ...(passwd !== undefined && { passwd }) });
+    }
   };
 
   return {
@@ -162,14 +180,12 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       await informers.whenSynced();
       const present = new Set(pods.list().map(({ metadata }) => metadata.uid));
       for (const uid of await readdir(podsFolder)) {
-        if (!present.has(uid)) await rm(join(podsFolder, uid), { recursive: true, force: true });
+        if (!present.has(uid)) await remove(join(podsFolder, uid));
       }
       claims.onChange(({ type, object }) => {
         if (type !== 'deleted') return;
         const claim = join(runtime.claims, object.metadata.uid);
-        rm(claim, { recursive: true, force: true }).catch((error: unknown) =>
-          log.error({ err: error, claim }, 'claim folder not deleted'),
-        );
+        remove(claim).catch((error: unknown) => log.error({ err: error, claim }, 'claim folder not deleted'));
       });
       proxy.start();
       pods.onChange(({ type, object }) => {

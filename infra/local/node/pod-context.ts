@@ -7,6 +7,7 @@ import type { PortPool } from './binding.ts';
 import type { NodePod } from './pod-spec.ts';
 import type { ContainerRuntime } from './program.ts';
 import type { Slot } from './slot.ts';
+import type { Users } from './users.ts';
 import type { VolumeSources } from './volumes.ts';
 
 /** Wait between attempts while something that a pod needs is missing. */
@@ -22,6 +23,8 @@ export interface PodRuntime extends ContainerRuntime, VolumeSources {
   events: EventRecorder;
   log: Logger;
   backOff?: { baseMs: number; maxMs: number };
+  /** Users for pods, if this process runs as root; otherwise all pods run as this process's user. */
+  users?: Users;
 }
 
 /** A pod on this node, shared by the parts of its worker. */
@@ -34,6 +37,8 @@ export interface PodContext {
   pod: Stored<NodePod>;
   slots: Slot[];
   volumes: ReadonlyMap<string, string>;
+  /** The user that it runs as. Default this process's own. */
+  user: number | undefined;
   /** Aborted when no container may start any more. */
   readonly stopping: AbortController;
   /** Aborted when nothing may be written to the API server any more. */

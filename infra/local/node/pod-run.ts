@@ -7,7 +7,7 @@ import { recordEvent, retry, type PodContext } from './pod-context.ts';
 import { allContainers, type NodePod } from './pod-spec.ts';
 import { createSlot, type Role, type Slot } from './slot.ts';
 import { phaseOf } from './status.ts';
-import { mountVolumes } from './volumes.ts';
+import { claimFolders, mountVolumes } from './volumes.ts';
 
 /** The grace period of a pod that sets none. */
 export const defaultGraceSeconds = 30;
@@ -23,7 +23,7 @@ export function createSlots(pod: Stored<NodePod>, now: Date): Slot[] {
 
 /** Runs a pod's containers in their order; resolves when they have ended for good or `context.stopping` is aborted. */
 export async function runPod(context: PodContext, hooks: PodHooks): Promise<void> {
-  const { slots: previous, stopping } = context;
+  const { slots: previous, stopping, runtime, folder } = context;
   const { signal } = stopping;
   // The pod ended with the last node and does not restart: only its status is left to report.
   if (previous.every(({ role, willRestart }) => role !== 'main' || !willRestart)) return;
@@ -34,8 +34,11 @@ export async function runPod(context: PodContext, hooks: PodHooks): Promise<void
   const background = [refreshVolumes(context)];
   for (const slot of slots.filter(({ role }) => role !== 'main')) {
     if (!mayStart()) break;
-    if (slot.role === 'init') await run(slot);
-    else {
+    if (slot.role === 'init') {
+      await run(slot);
+      // A process that left its container must not see what the next one gets, such as the credentials of a later step.
+      if (background.length === 1) runtime.users?.killProcesses(folder);
+    } else {
       background.push(run(slot));
       while (!signal.aborted && !slot.running?.started()) await sleep(context, sidecarPollMs);
     }
@@ -82,8 +85,11 @@ async function refreshVolumes(context: PodContext): Promise<void> {
   }
 }
 
-function mount({ runtime, pod, folder }: PodContext) {
-  return mountVolumes(runtime, pod, join(folder, 'volumes'));
+async function mount(context: PodContext): Promise<Map<string, string>> {
+  const { runtime, pod, folder } = context;
+  const claims = await claimFolders(runtime, pod);
+  context.user = await runtime.users?.assign(folder, [...claims.values()]);
+  return mountVolumes(runtime, pod, { root: join(folder, 'volumes'), claims, user: context.user });
 }
 
 function sleep({ runtime, stopping }: PodContext, ms: number): Promise<void> {

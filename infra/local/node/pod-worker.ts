@@ -9,6 +9,7 @@ import { retry, type PodContext, type PodRuntime } from './pod-context.ts';
 import { createSlots, defaultGraceSeconds, runPod, stopContainers } from './pod-run.ts';
 import { allContainers, type NodePod } from './pod-spec.ts';
 import { createStatusWriter } from './status-writer.ts';
+import { removeTree } from './users.ts';
 
 /** Starts, watches, restarts and stops a pod's containers, and reports their status. */
 export interface PodWorker {
@@ -36,6 +37,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     pod: first,
     slots: createSlots(first, clock.now()),
     volumes: new Map(),
+    user: undefined,
     stopping: new AbortController(),
     silencing: new AbortController(),
   };
@@ -53,12 +55,15 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       log.error({ err: error }, 'pod failed'),
     );
     await ending;
+    runtime.users?.killProcesses(folder);
+    runtime.users?.release(folder);
     await status.flush();
     ports.release(declaredPorts(allContainers(context.pod)));
     if (context.pod.metadata.deletionTimestamp === undefined || silencing.signal.aborted) return;
-    await rm(folder, { recursive: true, force: true });
+    await removeFolder();
     await retry(context, silencing.signal, deleteObject, (error) => log.warn({ err: error }, 'pod not deleted'));
   };
+  const removeFolder = () => (runtime.users ? removeTree(folder) : rm(folder, { recursive: true, force: true }));
   const deleteObject = async () => {
     try {
       await kube.delete(refOf(context.pod), { gracePeriodSeconds: 0, preconditions: { uid } });
@@ -95,7 +100,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     update,
     async abandon() {
       await endWithin(0);
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder();
     },
     running: (container) => context.slots.find((slot) => slot.name === container)?.running,
     stop: (graceSeconds) => endWithin(Math.min(graceSeconds, terminationGracePeriodSeconds)),

@@ -16,6 +16,8 @@ export interface Program {
   command: readonly string[];
   cwd: string;
   env: Record<string, string>;
+  /** The user and the group that it runs as, without further groups. Default this process's own. */
+  user?: number | undefined;
 }
 
 /** A container's program cannot be started: the file or folder does not exist, or the file is not executable. */
@@ -108,10 +110,12 @@ export async function execute(program: Program, stop: AbortSignal, streams: Stre
   return code ?? 128 + signalNumber(name);
 }
 
-async function spawnLeader({ command, cwd, env }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
+async function spawnLeader({ command, cwd, env, user }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
   const [file, ...parameters] = command;
   if (file === undefined) throw new StartError('Neither the pod nor the image has a command.');
-  const child = spawn(file, parameters, { cwd, env, stdio, detached: true });
+  const identity = user === undefined ? {} : { uid: user, gid: user };
+  // Not by a program such as setpriv: it would start as root with the pod's environment, in which LD_PRELOAD may be set.
+  const child = spawn(file, parameters, { cwd, env, stdio, detached: true, ...identity });
   const failure = await new Promise<Error | undefined>((resolve) => {
     child.once('error', resolve);
     child.once('spawn', () => resolve(undefined));

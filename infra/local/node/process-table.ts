@@ -54,6 +54,22 @@ export function killContainer(leader: number, container: string): void {
   }
 }
 
+/** Kills all processes of the users that match, by real, effective or saved user id. */
+export function killUsers(isMatch: (user: number) => boolean): void {
+  // A process that forks during one round is found in the next.
+  for (let round = 0; round < 10; round++) {
+    const matching = pids().filter((pid) => usersOf(pid).some(isMatch));
+    if (matching.length === 0) return;
+    for (const pid of matching) signal(pid, 'SIGKILL');
+  }
+}
+
+function usersOf(pid: number): number[] {
+  const status = textOf(`/proc/${pid}/status`);
+  const [, ids = ''] = /^Uid:\s+(.*)$/m.exec(status) ?? [];
+  return /^State:\s+[ZX]/m.test(status) ? [] : ids.split(/\s+/).filter(Boolean).map(Number);
+}
+
 /** Sends a signal. A process that has ended is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   attempt(() => process.kill(pid, name), false);
@@ -64,10 +80,13 @@ export function pageSize(): number {
   return Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' }));
 }
 
-/** A process's memory in bytes, with its share of the memory that it shares with others. */
-export function proportionalBytes(pid: number): number {
+/**
+ * A process's memory in bytes, with its share of the memory that it shares with others; undefined if it has ended, or if
+ * it has another user and this process does not have CAP_SYS_PTRACE.
+ */
+export function proportionalBytes(pid: number): number | undefined {
   const [, kilobytes] = /^Pss:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/smaps_rollup`)) ?? [];
-  return Number(kilobytes ?? 0) * 1024;
+  return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
 }
 
 /** Ports on which any of these processes listens. */

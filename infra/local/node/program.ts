@@ -1,5 +1,5 @@
-import { mkdir, readdir, rm, symlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { chown, mkdir, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
@@ -11,7 +11,9 @@ import { translatePaths, type Mount } from './paths.ts';
 import type { Container, NodePod } from './pod-spec.ts';
 import type { Program } from './process-group.ts';
 import { containerVariable } from './process-table.ts';
+import { giveTree } from './users.ts';
 import { accountPath, accountVolume, type VolumeSources } from './volumes.ts';
+import { createWorkFolder } from './work-folder.ts';
 
 /** The address of every pod (docs/decisions/0009-pods-as-processes.md). */
 export const podAddress = '127.0.0.1';
@@ -48,6 +50,8 @@ export interface ContainerPlace {
   volumes: ReadonlyMap<string, string>;
   /** The number of earlier runs. */
   restartCount: number;
+  /** The user that the pod runs as. Default this process's own. */
+  user: number | undefined;
 }
 
 /** A container's program and the translation of commands for it. */
@@ -64,7 +68,7 @@ export async function createProgram(
   place: ContainerPlace,
   image: Image,
 ): Promise<ContainerProgram> {
-  const { pod, container, folder, volumes } = place;
+  const { pod, container, folder, volumes, user, restartCount } = place;
   const work = join(folder, 'work');
   const home = image.workingDir ?? '/app';
   const account = volumes.get(accountVolume);
@@ -73,11 +77,16 @@ export async function createProgram(
     ...(account === undefined ? [] : [{ mountPath: accountPath, folder: account }]),
     ...(container.volumeMounts ?? []).map(({ name, mountPath }) => ({ mountPath, folder: volumes.get(name) ?? '' })),
   ].filter(({ mountPath }, index, all) => all.findLastIndex((other) => other.mountPath === mountPath) === index);
-  await createWorkFolder(work, home, image, mounts);
-  mounts.push(
-    { mountPath: home, folder: work },
-    { mountPath: terminationLog, folder: join(folder, terminationFile(place.restartCount)) },
-  );
+  const message = join(folder, terminationFile(restartCount));
+  await mkdir(join(folder, 'tmp'), { recursive: true });
+  if (user !== undefined) {
+    if ((await stat(join(folder, 'tmp'))).uid !== user) await giveTree(join(folder, 'tmp'), user);
+    // The pod cannot create files in this folder.
+    await writeFile(message, '', { flag: 'a', mode: 0o600 });
+    await chown(message, user, user);
+  }
+  await createWorkFolder(work, image, { home, mounts, user });
+  mounts.push({ mountPath: home, folder: work }, { mountPath: terminationLog, folder: message });
 
   const variables = { ...image.env, ...(await resolveEnvironment(kube, pod, container, podAddress)) };
   const startCommand = [...(container.command ?? image.entrypoint ?? []), ...(container.args ?? [])];
@@ -94,6 +103,7 @@ export async function createProgram(
     translate,
     command: translate(startCommand),
     cwd: work,
+    user,
     env: {
       HOME: work,
       TMPDIR: translatePaths('/tmp', mounts),
@@ -123,22 +133,4 @@ function isNode(command: readonly string[]): boolean {
 function accountVariables(folder: string, apiServer: string): Record<string, string> {
   const { hostname, port } = new URL(apiServer);
   return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, SERVICE_ACCOUNT_FOLDER: folder };
-}
-
-/**
- * Creates the folder that a container runs in. It links to the image's files, so that the container's own files stay
- * apart, and to the volumes that are mounted below it.
- */
-async function createWorkFolder(work: string, home: string, image: Image, mounts: readonly Mount[]): Promise<void> {
-  await rm(work, { recursive: true, force: true });
-  await mkdir(work, { recursive: true });
-  for (const name of await readdir(image.folder)) await symlink(join(image.folder, name), join(work, name));
-  for (const { mountPath, folder } of mounts) {
-    await mkdir(folder, { recursive: true });
-    if (!mountPath.startsWith(`${home}/`)) continue;
-    const link = join(work, mountPath.slice(home.length + 1));
-    await mkdir(dirname(link), { recursive: true });
-    await rm(link, { recursive: true, force: true });
-    await symlink(folder, link);
-  }
 }

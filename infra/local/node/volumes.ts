@@ -1,10 +1,11 @@
-import { chmod, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { ConfigError, dataOf } from './environment.ts';
 import type { NodePod, Volume } from './pod-spec.ts';
+import { giveTree } from './users.ts';
 
 /** Issues a service account token, valid for the pod's lifetime or the requested time. */
 export type IssueToken = (request: {
@@ -36,38 +37,50 @@ export const accountVolume = 'service-account';
 /** Its mount path in Kubernetes. */
 export const accountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+/** The folder of each of a pod's volumes that is a persistent volume claim. @throws ConfigError while a claim is missing */
+export async function claimFolders(
+  { kube, claims }: Pick<VolumeSources, 'kube' | 'claims'>,
+  pod: NodePod,
+): Promise<Map<string, string>> {
+  const folders = new Map<string, string>();
+  for (const { name, persistentVolumeClaim } of pod.spec.volumes ?? []) {
+    if (!persistentVolumeClaim) continue;
+    const { claimName } = persistentVolumeClaim;
+    const claim = await kube.get(kinds.PersistentVolumeClaim, claimName, pod.metadata.namespace);
+    if (!claim) throw new ConfigError(`persistentvolumeclaim "${claimName}" not found`);
+    folders.set(name, join(claims, claim.metadata.uid));
+  }
+  return folders;
+}
+
 /**
  * Creates or updates a pod's volumes under `root`. Changed files are replaced as a whole and removed ones are deleted.
  * Files that programs wrote into other kinds of volumes are kept.
+ * @param options.claims the folders of persistent volume claims, by volume
+ * @param options.user the pod's user, the only one who can read the volumes. Default this process's own
  * @returns the folder of each volume @throws ConfigError while a source is missing
  */
 export async function mountVolumes(
   sources: VolumeSources,
   pod: Stored<NodePod>,
-  root: string,
+  { root, claims, user }: { root: string; claims: ReadonlyMap<string, string>; user: number | undefined },
 ): Promise<Map<string, string>> {
   const folders = new Map<string, string>();
   for (const volume of pod.spec.volumes ?? []) {
-    const claim = volume.persistentVolumeClaim?.claimName;
-    const folder = claim === undefined ? join(root, volume.name) : await claimFolder(sources, pod, claim);
+    const folder = claims.get(volume.name) ?? join(root, volume.name);
     folders.set(volume.name, folder);
     await mkdir(folder, { recursive: true });
     const files = await filesOf(sources, pod, volume);
-    if (files) await replaceFiles(folder, files);
+    if (files) await replaceFiles(folder, files, user);
+    else if (user !== undefined && (await stat(folder)).uid !== user) await giveTree(folder, user);
   }
   if (pod.spec.automountServiceAccountToken !== false && pod.spec.serviceAccountName !== undefined) {
     const folder = join(root, accountVolume);
     folders.set(accountVolume, folder);
     await mkdir(folder, { recursive: true });
-    await replaceFiles(folder, await accountFiles(sources, pod));
+    await replaceFiles(folder, await accountFiles(sources, pod), user);
   }
   return folders;
-}
-
-async function claimFolder({ kube, claims }: VolumeSources, pod: NodePod, name: string): Promise<string> {
-  const claim = await kube.get(kinds.PersistentVolumeClaim, name, pod.metadata.namespace);
-  if (!claim) throw new ConfigError(`persistentvolumeclaim "${name}" not found`);
-  return join(claims, claim.metadata.uid);
 }
 
 /** The files of a volume with fixed content; undefined for one that programs fill. */
@@ -114,14 +127,30 @@ async function accountFiles(
   ]);
 }
 
-async function replaceFiles(folder: string, files: ReadonlyMap<string, VolumeFile>): Promise<void> {
+async function replaceFiles(
+  folder: string,
+  files: ReadonlyMap<string, VolumeFile>,
+  user: number | undefined,
+): Promise<void> {
+  if (user !== undefined) {
+    // Root's, so that the pod cannot put links where this process writes.
+    await chown(folder, 0, user);
+    await chmod(folder, 0o750);
+  }
   for (const [name, { content, mode = 0o644 }] of files) {
     const file = join(folder, name);
-    if ((await readFile(file).catch(() => undefined))?.equals(content)) continue;
+    const isCurrent = (await readFile(file).catch(() => undefined))?.equals(content);
+    if (isCurrent && (user === undefined || (await stat(file)).gid === user)) continue;
     // A reader gets the old content or the new one, never a part.
     await writeFile(`${file}.part`, content, { mode: 0o600 });
-    await chmod(`${file}.part`, mode);
+    if (user !== undefined) await chown(`${file}.part`, 0, user);
+    await chmod(`${file}.part`, user === undefined ? mode : readableByGroup(mode));
     await rename(`${file}.part`, file);
   }
   for (const name of await readdir(folder)) if (!files.has(name)) await rm(join(folder, name), { recursive: true });
+}
+
+/** Gives the owner's rights to read and execute to the group, as `fsGroup` does in Kubernetes, and none to others. */
+function readableByGroup(mode: number): number {
+  return (mode & 0o700) | ((mode & 0o500) >> 3);
 }
