@@ -114,6 +114,7 @@ t.test('a pod cannot read or change files of the machine, the cluster or another
     volumes: [...volumes, { name: 'keys', secret: { secretName: 'keys' } }, { name: 'scratch', emptyDir: {} }],
     containers: containers.map((container) => ({
       ...container,
+      volumeMounts: [...(container.volumeMounts ?? []), { name: 'keys', mountPath: '/keys' }],
       env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'keys', key: 'password' } } }],
     })),
   });
@@ -270,6 +271,50 @@ t.test('a pod keeps its user over a restart of the node, which ends all its proc
   );
   t.equal(statSync(podFolder(after, again)).gid, user);
 });
+
+t.test(
+  'a step of a pod finds neither the secrets of other steps nor processes of earlier ones',
+  { skip },
+  async (t) => {
+    const under = await startNode(t);
+    await under.image('idle:1', idle);
+    const data = { password: Buffer.from('x').toString('base64') };
+    await under.kube.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'keys', namespace: 'default' },
+      data,
+    });
+    const shared = { name: 'shared', mountPath: '/shared' };
+    const isAlive = `grep -qs '^State:.[RSD]' "/proc/$(cat /shared/escaped)/status"`;
+    const search = 'cat ../../../volumes/*/password';
+    const step = (name: string, script: string, ...secrets: string[]) => ({
+      name,
+      image: 'idle:1',
+      command: ['sh', '-c', script],
+      volumeMounts: [shared, ...secrets.map((volume) => ({ name: volume, mountPath: `/${volume}` }))],
+    });
+    await under.pod('steps', {
+      restartPolicy: 'Never',
+      volumes: [
+        { name: 'shared', emptyDir: {} },
+        ...['first', 'last'].map((name) => ({ name, secret: { secretName: 'keys' } })),
+      ],
+      initContainers: [
+        step('clone', 'cat /first/password', 'first'),
+        step(
+          'build',
+          `${search} && exit 1; setsid env -i sleep 1000 >/dev/null 2>&1 </dev/null & echo $! >/shared/escaped`,
+        ),
+      ],
+      containers: [step('push', `cat /last/password; while ${isAlive}; do sleep 0.05; done`, 'last')],
+    });
+    const ended = await under.until('steps', ({ status }) => /Succeeded|Failed/.test(status?.phase ?? ''));
+    t.equal(ended.status?.phase, 'Succeeded', JSON.stringify(ended.status));
+    t.equal(await under.log(ended, 'clone'), 'x\n');
+    t.equal((await under.log(ended, 'push')).split('\n')[0]?.[0], 'x');
+  },
+);
 
 t.test('what an image links to is not touched when a volume is mounted below it', { skip }, async (t) => {
   const under = await startNode(t);

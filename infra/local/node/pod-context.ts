@@ -37,6 +37,8 @@ export interface PodContext {
   pod: Stored<NodePod>;
   slots: Slot[];
   volumes: ReadonlyMap<string, string>;
+  /** The names of the volumes that a container which runs, or starts next, mounts. */
+  mountedVolumes: ReadonlySet<string>;
   /** The user that it runs as. Default this process's own. */
   user: number | undefined;
   /** Aborted when no container may start any more. */

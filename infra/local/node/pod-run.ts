@@ -32,20 +32,21 @@ export async function runPod(context: PodContext, hooks: PodHooks): Promise<void
   const run = (slot: Slot) => runContainer(context, slot, hooks);
   const mayStart = () => !signal.aborted && phaseOf(context.slots) !== 'Failed';
   const background = [refreshVolumes(context)];
+  const sidecars: Slot[] = [];
   for (const slot of slots.filter(({ role }) => role !== 'main')) {
-    if (!mayStart()) break;
+    if (!mayStart() || !(await mountFor(context, [...sidecars, slot]))) break;
     if (slot.role === 'init') {
       await run(slot);
       // A process that left its container must not see what the next one gets, such as the credentials of a later step.
-      if (background.length === 1) runtime.users?.killProcesses(folder);
+      if (sidecars.length === 0) runtime.users?.killProcesses(folder);
     } else {
+      sidecars.push(slot);
       background.push(run(slot));
       while (!signal.aborted && !slot.running?.started()) await sleep(context, sidecarPollMs);
     }
   }
-  if (mayStart()) {
-    await Promise.all(slots.filter(({ role, willRestart }) => role === 'main' && willRestart).map(run));
-  }
+  const main = slots.filter(({ role, willRestart }) => role === 'main' && willRestart);
+  if (mayStart() && (await mountFor(context, [...sidecars, ...main]))) await Promise.all(main.map(run));
   // Sidecars stop after the main containers and do not restart then.
   stopping.abort(new Error('the pod ended'));
   await stopContainers(context, ['sidecar'], context.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds);
@@ -60,17 +61,27 @@ export async function stopContainers(context: PodContext, roles: readonly Role[]
   }
 }
 
-/** Binds the pod and makes its volumes. @returns whether its containers may start */
+/** Binds the pod. @returns whether its containers may start */
 async function prepare(context: PodContext, report: () => void): Promise<boolean> {
-  const { runtime, stopping } = context;
+  const { runtime } = context;
   const bound = await storeBinding(context);
   if (!bound) return false;
   context.pod = bound;
   context.slots = createSlots(bound, runtime.clock.now());
   report();
+  return true;
+}
+
+/**
+ * Makes the pod's volumes. Only those that one of these containers mounts have the content of Secrets: the others' may be
+ * kept from these containers. @returns whether the containers may start
+ */
+async function mountFor(context: PodContext, slots: readonly Slot[]): Promise<boolean> {
+  const mounts = slots.flatMap(({ container }) => container.volumeMounts ?? []);
+  context.mountedVolumes = new Set(mounts.map(({ name }) => name));
   const volumes = await retry(
     context,
-    stopping.signal,
+    context.stopping.signal,
     () => mount(context),
     (error) => recordEvent(context, 'Warning', 'FailedMount', messageOf(error)),
   );
@@ -86,10 +97,15 @@ async function refreshVolumes(context: PodContext): Promise<void> {
 }
 
 async function mount(context: PodContext): Promise<Map<string, string>> {
-  const { runtime, pod, folder } = context;
+  const { runtime, pod, folder, mountedVolumes } = context;
   const claims = await claimFolders(runtime, pod);
   context.user = await runtime.users?.assign(folder, [...claims.values()]);
-  return mountVolumes(runtime, pod, { root: join(folder, 'volumes'), claims, user: context.user });
+  return mountVolumes(runtime, pod, {
+    root: join(folder, 'volumes'),
+    claims,
+    user: context.user,
+    mounted: mountedVolumes,
+  });
 }
 
 function sleep({ runtime, stopping }: PodContext, ms: number): Promise<void> {

@@ -37,6 +37,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     pod: first,
     slots: createSlots(first, clock.now()),
     volumes: new Map(),
+    mountedVolumes: new Set(),
     user: undefined,
     stopping: new AbortController(),
     silencing: new AbortController(),

@@ -57,13 +57,19 @@ export async function claimFolders(
  * Creates or updates a pod's volumes under `root`. Changed files are replaced as a whole and removed ones are deleted.
  * Files that programs wrote into other kinds of volumes are kept.
  * @param options.claims the folders of persistent volume claims, by volume
+ * @param options.mounted the volumes that get the content of their Secret or ConfigMap; the others are empty
  * @param options.user the pod's user, the only one who can read the volumes. Default this process's own
  * @returns the folder of each volume @throws ConfigError while a source is missing
  */
 export async function mountVolumes(
   sources: VolumeSources,
   pod: Stored<NodePod>,
-  { root, claims, user }: { root: string; claims: ReadonlyMap<string, string>; user: number | undefined },
+  {
+    root,
+    claims,
+    user,
+    mounted,
+  }: { root: string; claims: ReadonlyMap<string, string>; user: number | undefined; mounted: ReadonlySet<string> },
 ): Promise<Map<string, string>> {
   const folders = new Map<string, string>();
   for (const volume of pod.spec.volumes ?? []) {
@@ -71,7 +77,7 @@ export async function mountVolumes(
     folders.set(volume.name, folder);
     await mkdir(folder, { recursive: true });
     const files = await filesOf(sources, pod, volume);
-    if (files) await replaceFiles(folder, files, user);
+    if (files) await replaceFiles(folder, mounted.has(volume.name) ? files : new Map(), user);
     else if (user !== undefined && (await stat(folder)).uid !== user) await giveTree(folder, user);
   }
   if (pod.spec.automountServiceAccountToken !== false && pod.spec.serviceAccountName !== undefined) {
