@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,6 +29,8 @@ t.teardown(() => rmSync(compileCache, { recursive: true, force: true }));
 async function homeOf(t: Test): Promise<Home> {
   // tap removes its own folders before it stops the processes that use them.
   const folder = mkdtempSync(join(tmpdir(), 'svc-supervisor-'));
+  // Pods have other users if this test runs as root.
+  chmodSync(folder, 0o711);
   const home = homeAt(join(folder, 'home'));
   t.teardown(async () => {
     await stopSupervisor(home);
