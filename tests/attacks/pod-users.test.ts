@@ -17,6 +17,7 @@ import t from 'tap';
 import { loadAccess } from '../../infra/local/apiserver/access.ts';
 import type { NodePod } from '../../infra/local/node/pod-spec.ts';
 import { openUsers } from '../../infra/local/node/users.ts';
+import { reachablePath } from '../../infra/local/reachable-path.ts';
 import { identify } from '../../infra/process-record.ts';
 import { isPodReady } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -40,17 +41,17 @@ setInterval(() => {}, 1000);`;
 /** Ready once it has written its process id. */
 const idleContainer = { name: 'main', image: 'idle:1', readinessProbe: { exec: { command: ['test', '-s', 'pid'] } } };
 
-/** Tries everything that ATTEMPTS names, and prints what succeeds. */
-const thief = `import { chmodSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+/** Tries everything that ATTEMPTS names, in base64, and prints what succeeds. Changes nothing, even if it can. */
+const thief = `import { chmodSync, openSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
-const { read, list, write, kill, run } = JSON.parse(process.env.ATTEMPTS);
+const { read, list, write, kill, run } = JSON.parse(Buffer.from(process.env.ATTEMPTS, 'base64'));
 const successes = [];
 const attempt = (what, action) => { try { action(); successes.push(what); } catch {} };
 for (const path of read) attempt('read ' + path, () => readFileSync(path));
 for (const path of list) attempt('list ' + path, () => readdirSync(path));
 for (const path of write) {
-  attempt('write ' + path, () => writeFileSync(path, 'x', { flag: 'a' }));
-  attempt('chmod ' + path, () => chmodSync(path, 0o777));
+  attempt('write ' + path, () => openSync(path, 'a'));
+  attempt('chmod ' + path, () => chmodSync(path, statSync(path).mode));
 }
 for (const pid of kill) attempt('signal ' + pid, () => process.kill(pid, 0));
 for (const path of run) attempt('root by ' + path, () => {
@@ -166,10 +167,12 @@ t.test('a pod cannot read or change files of the machine, the cluster or another
     kill: [pid, process.pid, 1],
     run: [join((await under.images.find('thief:1'))?.folder ?? '', 'id')],
   };
-  for (const path of attempts.read) t.ok(existsSync(path), `${path} exists`);
+  for (const path of [...attempts.read, ...attempts.list]) t.ok(existsSync(path), `${path} exists`);
+  // The node translates paths such as /tmp in variables.
+  const value = Buffer.from(JSON.stringify(attempts)).toString('base64');
   await pod('thief', {
     restartPolicy: 'Never',
-    containers: [{ name: 'main', image: 'thief:1', env: [{ name: 'ATTEMPTS', value: JSON.stringify(attempts) }] }],
+    containers: [{ name: 'main', image: 'thief:1', env: [{ name: 'ATTEMPTS', value }] }],
   });
   const ended = await until('thief', ({ status }) => status?.phase === 'Succeeded' || status?.phase === 'Failed');
   const result = JSON.parse(await log(ended, 'main')) as { successes: string[]; uid: number; groups: number[] };
@@ -362,3 +365,30 @@ t.test('two nodes of a machine give no user twice', { skip }, async (t) => {
   t.not(one, two);
   t.equal(new Set(nodes.flatMap(({ users }) => [...users])).size, 40);
 });
+
+t.test(
+  'what pods need from a folder that is closed to others is copied, and renewed when it changes',
+  { skip },
+  (t) => {
+    const folder = ownFolder(t);
+    const closed = join(folder, 'closed');
+    const modules = join(closed, 'node_modules');
+    for (const name of ['needed', 'tool']) mkdirSync(join(modules, name), { recursive: true });
+    const lock = (version: string) =>
+      writeFileSync(
+        join(modules, '.package-lock.json'),
+        JSON.stringify({ packages: { 'node_modules/needed': { version }, 'node_modules/tool': { dev: true } } }),
+      );
+    lock('1');
+    const copies = join(folder, 'copies');
+    t.equal(reachablePath(modules, copies), modules, 'others can reach it');
+    chmodSync(closed, 0o700);
+    const copy = reachablePath(modules, copies);
+    t.same(readdirSync(copy), ['.package-lock.json', 'needed']);
+    t.equal(reachablePath(modules, copies), copy);
+    lock('2');
+    t.not(reachablePath(modules, copies), copy);
+    t.notOk(existsSync(copy));
+    t.end();
+  },
+);
