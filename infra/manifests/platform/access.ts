@@ -20,9 +20,11 @@ export interface PolicyRule extends V1PolicyRule {
   resources: string[];
 }
 
-const watch = ['get', 'list', 'watch'];
-const own = [...watch, 'create', 'update', 'patch', 'delete'];
-const change = ['get', 'update', 'patch'];
+const read = ['get', 'list'];
+const watch = [...read, 'watch'];
+const write = ['create', 'update', 'delete'];
+/** A child of a resource; the client replaces objects as a whole. */
+const child = [...watch, ...write];
 
 function rule(
   kind: ResourceKind,
@@ -66,19 +68,19 @@ const ownReferences: PolicyRule[] = [
  */
 export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> = {
   'console-api': [
-    rule(kinds.Project, own),
-    rule(kinds.App, own),
-    rule(kinds.Function, own),
-    rule(kinds.Job, own),
-    rule(kinds.Volume, own),
-    rule(kinds.ServiceResource, own),
+    rule(kinds.Project, [...read, ...write, 'patch']),
+    rule(kinds.App, [...read, ...write, 'patch']),
+    rule(kinds.Function, [...read, ...write, 'patch']),
+    rule(kinds.Job, [...read, ...write, 'patch']),
+    rule(kinds.Volume, [...read, ...write]),
+    rule(kinds.ServiceResource, [...read, ...write, 'patch']),
     ...ownReferences,
     // To show which workload holds a name.
-    rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
-    rule(kinds.HostName, [...watch, 'create', 'delete']),
-    rule(kinds.PlatformConfig, [...watch, 'update']),
-    rule(kinds.Namespace, watch),
-    rule(kinds.StorageClass, watch),
+    rule(kinds.WorkloadName, [...read, 'create', 'delete']),
+    rule(kinds.HostName, [...read, 'create', 'delete']),
+    rule(kinds.PlatformConfig, ['get', 'update']),
+    rule(kinds.Namespace, ['get']),
+    rule(kinds.StorageClass, read),
     // To refuse hosts that other routes of the cluster serve.
     rule(kinds.IngressRoute, ['list']),
     rule(kinds.Ingress, ['list']),
@@ -90,50 +92,52 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.App, ['update'], 'finalizers'),
     // The status of bindings; their Secrets are owned by the function.
     rule(kinds.Function, ['get', 'update']),
-    rule(kinds.Function, change, 'status'),
+    rule(kinds.Function, ['update'], 'status'),
     rule(kinds.Function, ['update'], 'finalizers'),
     rule(kinds.ServiceResource, ['get']),
-    rule(kinds.PlatformConfig, watch),
+    rule(kinds.PlatformConfig, ['get']),
   ],
   'svc-controllers': [
     ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume, kinds.Build, kinds.ServiceResource].flatMap(
-      (kind) => [rule(kind, [...watch, 'update', 'patch']), rule(kind, change, 'status')],
+      (kind) => [rule(kind, [...watch, 'update']), rule(kind, ['update'], 'status')],
     ),
+    rule(kinds.App, ['patch']),
+    rule(kinds.Function, ['patch']),
     rule(kinds.Project, ['update'], 'finalizers'),
     // Functions have to leave external services before their environment is deleted.
     rule(kinds.Function, ['delete']),
     ...ownReferences,
     rule(kinds.PlatformConfig, watch),
-    rule(kinds.PlatformConfig, change, 'status'),
+    rule(kinds.PlatformConfig, ['update'], 'status'),
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
     // To complete a claim that was created before its workload.
     rule(kinds.HostName, [...watch, 'create', 'patch', 'delete']),
-    rule(kinds.Namespace, own),
-    rule(kinds.NetworkPolicy, own),
-    rule(kinds.ResourceQuota, own),
-    rule(kinds.LimitRange, own),
+    rule(kinds.Namespace, child),
+    rule(kinds.NetworkPolicy, child),
+    rule(kinds.ResourceQuota, child),
+    rule(kinds.LimitRange, child),
     rule(kinds.EndpointSlice, watch),
-    rule(kinds.Deployment, own),
-    rule(kinds.Deployment, change, 'scale'),
-    rule(kinds.StatefulSet, own),
-    rule(kinds.ReplicaSet, watch),
-    rule(kinds.CronJob, own),
-    rule(kinds.BatchJob, own),
-    rule(kinds.PersistentVolumeClaim, own),
+    rule(kinds.Deployment, child),
+    rule(kinds.Deployment, ['update'], 'scale'),
+    rule(kinds.StatefulSet, child),
+    rule(kinds.ReplicaSet, read),
+    rule(kinds.CronJob, child),
+    rule(kinds.BatchJob, [...child, 'patch']),
+    rule(kinds.PersistentVolumeClaim, child),
     rule(kinds.StorageClass, watch),
     rule(kinds.Pod, watch),
-    rule(kinds.Service, own),
-    rule(kinds.ConfigMap, own),
-    rule(kinds.RoleBinding, own),
+    rule(kinds.Service, child),
+    rule(kinds.ConfigMap, child),
+    rule(kinds.RoleBinding, child),
     // To give the processes their rights in a new environment, and no others.
     { ...rule(kinds.ClusterRole, ['bind']), resourceNames: environmentProcesses.map(environmentRole) },
-    rule(kinds.IngressRoute, own),
+    rule(kinds.IngressRoute, child),
     rule(kinds.Ingress, ['list']),
-    rule(kinds.Middleware, own),
-    rule(kinds.Event, ['get', 'list', 'create', 'update', 'patch']),
+    rule(kinds.Middleware, child),
+    rule(kinds.Event, ['get', 'create', 'update']),
   ],
   'svc-authz': [],
-  'svc-interceptor': [rule(kinds.Function, watch), rule(kinds.Pod, watch)],
+  'svc-interceptor': [rule(kinds.Function, ['list', 'watch']), rule(kinds.Pod, ['list', 'watch'])],
 };
 
 /**
@@ -159,12 +163,12 @@ export const environmentRules = {
   ],
   // The environments of functions, the passwords of services, and the deletion of what no pod uses.
   'svc-controllers': [rule(kinds.Secret, ['get', 'create', 'delete'])],
-  'svc-interceptor': [rule(kinds.Deployment, ['get']), rule(kinds.Deployment, change, 'scale')],
+  'svc-interceptor': [rule(kinds.Deployment, ['get', 'update'], 'scale')],
 } satisfies Partial<Record<ProcessName, readonly PolicyRule[]>>;
 
 /** Further rights of each process in `svc-system`. */
 export const systemRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
-  'svc-controllers': [rule(kinds.Lease, [...watch, 'create', 'update', 'patch'])],
+  'svc-controllers': [rule(kinds.Lease, ['get', 'create', 'update'])],
 };
 
 /** Further rights of each process in `svc-builds`. */
