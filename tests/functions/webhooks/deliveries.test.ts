@@ -3,7 +3,7 @@ import pg from 'pg';
 import t from 'tap';
 import { createDeploymentWaiter, deploymentEndsChannel } from '../../../functions/webhooks/deployment-completion.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
-import { newId } from '../../../runtime/domain/ids.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { endDeployment, startDeployment, succeedDeployment } from '../../../runtime/records/deployments.ts';
 import { enableWebhook } from '../../../runtime/records/webhooks.ts';
 import { createListener } from '../../../runtime/db/listener.ts';
@@ -151,6 +151,34 @@ t.test('at most 20 requests wait for one app; others get the current state at on
     await Promise.all([...waits, other]),
     Array.from({ length: 21 }, () => ({ state: 'failed' })),
   );
+});
+
+t.test('at most 200 requests wait in all, and one that leaves makes room for one', async (t) => {
+  const { pool, send, token } = await hookedApp(t);
+  const { body } = await send({ 'x-svc-token': token }, { image });
+  const clock = fakeClock();
+  const ends = createDeploymentWaiter({ pool, clock });
+  const wait = (workloadId: Id, signal = new AbortController().signal) =>
+    ends.wait(body.id, { workloadId, ms: 60_000, signal });
+  const sleeping = async (count: number) => {
+    while (clock.sleepers() !== count) await new Promise(setImmediate);
+  };
+  const leaving = new AbortController();
+  const apps = Array.from({ length: 10 }, () => newId());
+  const [first = newId()] = apps;
+  const waits = [wait(first, leaving.signal)];
+  for (const app of apps) waits.push(...Array.from({ length: app === first ? 19 : 20 }, () => wait(app)));
+  await sleeping(200);
+  t.match(await wait(newId()), { state: 'accepted' }, 'the next one does not wait');
+  leaving.abort();
+  t.match(await waits[0], { state: 'accepted' });
+  await sleeping(199);
+  waits.push(wait(first));
+  await sleeping(200);
+  t.match(await wait(first), { state: 'accepted' });
+  await endDeployment(pool, body.id, 'failed', 'No.');
+  ends.notified(body.id);
+  t.equal((await Promise.all(waits.slice(1))).filter((deployment) => deployment?.state === 'failed').length, 200);
 });
 
 t.test('beyond the rate: 429 with Retry-After, for this app and authenticated senders only', async (t) => {

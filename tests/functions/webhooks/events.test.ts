@@ -164,6 +164,8 @@ t.test('pushes to registries', async (t) => {
   t.equal(configured('application/vnd.oci.image.config.v1+json').kind, 'images');
   t.equal(configured(undefined).kind, 'images');
   t.same(configured(helmChart), { kind: 'nothing', reason: none });
+  t.equal(configured(text(200)).kind, 'nothing');
+  t.equal(configured(text(201)).kind, 'images', 'a type that is too long counts as absent');
   const former = { action: 'published', registry_package: packaged({}).package };
   t.equal(readOf(() => github.read('registry_package', former)).kind, 'images');
 
@@ -183,6 +185,8 @@ t.test('pushes to registries', async (t) => {
     t.equal(hub(hubPush(type && `application/vnd.${type}`)).kind, 'images', `${type}`);
   }
   t.same(hub(hubPush(helmChart)), { kind: 'nothing', reason: none });
+  t.equal(hub(hubPush(text(200))).kind, 'nothing');
+  t.equal(hub(hubPush(text(201))).kind, 'images', 'a type that is too long counts as absent');
   t.same(quayPush({ docker_url: 'quay.io/a/b', updated_tags: { v1: 'x', v2: 'y' } }).images, [
     { repository: 'quay.io/a/b', tag: 'v1' },
     { repository: 'quay.io/a/b', tag: 'v2' },

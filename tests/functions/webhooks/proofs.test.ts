@@ -99,6 +99,9 @@ t.test('each sender is recognised by its headers and proves the token in its way
     const [event] = Object.values(headers);
     if (name !== svc && event !== undefined) t.equal(sender.event(all, {}), event);
   }
+  const gitlabSender = senderOf({ 'x-gitlab-event': 'Push Hook' });
+  t.equal(gitlabSender.covers({ 'x-gitlab-token': token }), 'request', 'who knows the token can write any request');
+  t.equal(gitlabSender.covers({ ...standard() }), 'webhook-id');
   t.equal(isHexHmac(hex, token, body), true);
   t.equal(isHexHmac(undefined, token, body), false);
 });

@@ -16,6 +16,17 @@ t.test('the rate in numbers', async (t) => {
   t.equal(limit.take('b'), 0);
 });
 
+t.test('the wait is whole seconds, rounded up', async (t) => {
+  const clock = fakeClock();
+  const limit = createRateLimit({ clock, rate: { perSecond: 0.001, burst: 1 } });
+  limit.take('a');
+  t.equal(limit.take('a'), 1_000);
+  await clock.advance(1);
+  t.equal(limit.take('a'), 1_000);
+  await clock.advance(999);
+  t.equal(limit.take('a'), 999);
+});
+
 t.test('an app stays limited however many others call', async (t) => {
   const limit = createRateLimit({ clock: fakeClock(), rate: { perSecond: 0.5, burst: 1 } });
   t.same([limit.take('a'), limit.take('a')], [0, 2]);
