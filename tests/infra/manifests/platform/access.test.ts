@@ -197,6 +197,14 @@ t.test('the right to use Leases is limited to svc-system', (t) => {
   t.end();
 });
 
+t.test('the controllers read and write the git credentials of builds', (t) => {
+  const role = accessManifests('svc-controllers').find(({ kind, metadata }) => {
+    return kind === 'Role' && metadata.namespace === 'svc-builds';
+  }) as { rules?: PolicyRule[] } | undefined;
+  for (const verb of ['get', 'create', 'update']) t.ok(can(role?.rules ?? [], verb, '', 'secrets'), verb);
+  t.end();
+});
+
 t.test('svc-authz has an account without a token and without rights', (t) => {
   t.same(accessManifests('svc-authz'), [
     {
