@@ -13,6 +13,11 @@ export interface SealContext {
   purpose: string;
 }
 
+const keyBytes = 32;
+/** Length of the authentication tag, in bytes. */
+const tagBytes = 16;
+const notSealed = 'not a value sealed with a key of this ring';
+
 function associatedData(context: SealContext): Buffer {
   return Buffer.from(`${context.purpose}\n${context.id}`);
 }
@@ -21,7 +26,10 @@ function associatedData(context: SealContext): Buffer {
 export function parseKeyRing(text: string): KeyRing {
   const stored = JSON.parse(text) as { current: string; keys: Record<string, string> };
   const keys = new Map(Object.entries(stored.keys).map(([id, key]) => [id, Buffer.from(key, 'base64')]));
-  if (keys.get(stored.current)?.length !== 32) throw new Error('the encryption key ring has no usable current key');
+  if (!keys.has(stored.current)) throw new Error('the encryption key ring has no current key');
+  for (const [id, key] of keys) {
+    if (key.length !== keyBytes) throw new Error(`the key "${id}" of the encryption key ring does not have 32 bytes`);
+  }
   return { current: stored.current, keys };
 }
 
@@ -35,14 +43,23 @@ export function seal(ring: KeyRing, context: SealContext, plaintext: string): st
   return `v1.${ring.current}.${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
 }
 
-/** Decrypts a value of {@link seal}. @throws Error if it was altered or moved, or if the ring lacks its key */
+/**
+ * Decrypts a value of {@link seal}.
+ * @throws Error with the same message if the value was altered, truncated or moved, or if the ring lacks its key
+ */
 export function unseal(ring: KeyRing, context: SealContext, sealed: string): string {
-  const [version, keyId = '', nonce, body] = sealed.split('.');
+  const [version, keyId = '', nonce, body, ...rest] = sealed.split('.');
   const key = ring.keys.get(keyId);
-  if (version !== 'v1' || !key || !nonce || !body) throw new Error('not a value sealed with a key of this ring');
-  const bytes = Buffer.from(body, 'base64url');
-  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
-    .setAAD(associatedData(context))
-    .setAuthTag(bytes.subarray(-16));
-  return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8');
+  const bytes = Buffer.from(body ?? '', 'base64url');
+  if (version !== 'v1' || !key || !nonce || bytes.length < tagBytes || rest.length > 0) throw new Error(notSealed);
+  try {
+    // Without the length, Node.js accepts shorter tags, which can be guessed.
+    const options = { authTagLength: tagBytes };
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), options)
+      .setAAD(associatedData(context))
+      .setAuthTag(bytes.subarray(-tagBytes));
+    return Buffer.concat([decipher.update(bytes.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
+  } catch (error) {
+    throw new Error(notSealed, { cause: error });
+  }
 }

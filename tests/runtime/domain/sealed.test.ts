@@ -17,11 +17,23 @@ t.test('a value that was altered or moved, or whose key is missing, does not ope
   const one = ring('k1', { k1: keyOf(1) });
   const sealed = seal(one, context, 'text');
   const [version, id, nonce = '', body = ''] = sealed.split('.');
-  t.throws(() => unseal(one, { ...context, id: 'b' }, sealed));
-  t.throws(() => unseal(one, { ...context, purpose: 'other' }, sealed));
-  t.throws(() => unseal(ring('k1', { k1: keyOf(2) }), context, sealed));
-  t.throws(() => unseal(one, context, [version, id, nonce, Buffer.from('x').toString('base64url') + body].join('.')));
+  const expected = { message: 'not a value sealed with a key of this ring' };
+  t.throws(() => unseal(one, { ...context, id: 'b' }, sealed), expected);
+  t.throws(() => unseal(one, { ...context, purpose: 'other' }, sealed), expected);
+  t.throws(() => unseal(ring('k1', { k1: keyOf(2) }), context, sealed), expected);
+  t.throws(() => unseal(ring('k2', { k2: keyOf(1) }), context, sealed), expected, 'its key was removed');
+  const bytes = Buffer.from(body, 'base64url');
+  const [, , emptyNonce, emptyBody = ''] = seal(one, context, '').split('.');
+  const tag = Buffer.from(emptyBody, 'base64url');
   for (const text of [
+    ...[Buffer.concat([Buffer.from('x'), bytes]), bytes.subarray(1), bytes.subarray(0, -1), bytes.subarray(-16)].map(
+      (part) => [version, id, nonce, part.toString('base64url')].join('.'),
+    ),
+    // A tag that is shorter than 16 bytes can be guessed.
+    ...[4, 8, 12, 15].map((length) =>
+      [version, id, emptyNonce, tag.subarray(0, length).toString('base64url')].join('.'),
+    ),
+    `${sealed}.more`,
     '',
     'v1',
     `v2.k1.${nonce}.${body}`,
@@ -30,13 +42,14 @@ t.test('a value that was altered or moved, or whose key is missing, does not ope
     `v1.k1.${nonce}`,
     `v1.k1.${nonce}.`,
   ]) {
-    t.throws(() => unseal(one, context, text), { message: 'not a value sealed with a key of this ring' }, text);
+    t.throws(() => unseal(one, context, text), expected, text);
   }
 });
 
-t.test('a ring has a current key of 32 bytes', async (t) => {
-  const message = 'the encryption key ring has no usable current key';
-  t.throws(() => ring('k2', { k1: keyOf(1) }), { message });
+t.test('a ring has a current key, and all of its keys have 32 bytes', async (t) => {
+  t.throws(() => ring('k2', { k1: keyOf(1) }), { message: 'the encryption key ring has no current key' });
+  const message = 'the key "k1" of the encryption key ring does not have 32 bytes';
   t.throws(() => ring('k1', { k1: keyOf(1, 31) }), { message });
+  t.throws(() => ring('k2', { k2: keyOf(2), k1: keyOf(1, 31) }), { message });
   t.throws(() => seal({ current: 'k2', keys: new Map() }, context, 'x'), { message: 'the key ring has no key "k2"' });
 });
