@@ -25,8 +25,8 @@ const settings: PlatformSettings = {
 };
 
 function objects(changes: Partial<PlatformSettings> = {}): Manifest[] {
-  const { namespace, access, stores, platform } = installation({ ...settings, ...changes });
-  return [namespace, ...access, ...stores, ...platform];
+  const { namespace, environmentRoles, access, stores, platform } = installation({ ...settings, ...changes });
+  return [namespace, ...environmentRoles, ...access, ...stores, ...platform];
 }
 
 function find(kind: string, name: string, changes: Partial<PlatformSettings> = {}): Manifest {
@@ -69,10 +69,16 @@ t.test('the objects of an installation', (t) => {
     objects().map(({ kind, metadata }) => `${kind} ${metadata.name}`),
     [
       'Namespace svc-system',
+      'ClusterRole platform.svc:console-api:environment',
+      'ClusterRole platform.svc:svc-workers:environment',
+      'ClusterRole platform.svc:svc-controllers:environment',
+      'ClusterRole platform.svc:svc-interceptor:environment',
       'Namespace svc-builds',
       'ServiceAccount console-api',
       'ClusterRole platform.svc:console-api',
       'ClusterRoleBinding platform.svc:console-api',
+      'Role console-api',
+      'RoleBinding console-api',
       'ServiceAccount svc-workers',
       'ClusterRole platform.svc:svc-workers',
       'ClusterRoleBinding platform.svc:svc-workers',
