@@ -80,6 +80,7 @@ async function main(): Promise<void> {
     return;
   }
   const starting = start('cluster');
+  const unitTestsEnd = Promise.withResolvers<void>();
   await Promise.all([clusterLane(), afterwards()]);
   const cluster = await starting;
   if (cluster && !values.keep) await suite.attempt('taking the test cluster down', cluster.remove);
@@ -95,8 +96,11 @@ async function main(): Promise<void> {
 
   async function clusterLane(): Promise<void> {
     const platform = await starting;
-    const { shared, disruptive } = endToEndFiles('cluster');
-    if (platform) await endToEnd(suite, 'cluster', platform.env, [...shared, ...disruptive]);
+    if (!platform) return;
+    const { shared, disruptive, alone } = endToEndFiles('cluster');
+    await endToEnd(suite, 'cluster', platform.env, [...shared, ...disruptive]);
+    await unitTestsEnd.promise;
+    await endToEnd(suite, 'cluster', platform.env, alone);
   }
 
   /** The tests that use the programs that the cluster's start builds. */
@@ -104,11 +108,15 @@ async function main(): Promise<void> {
     await ownLane();
     const platform = await starting;
     await unit('tests on the test cluster, and with its programs', later, platform?.env ?? {});
-    const { shared, disruptive } = endToEndFiles('local');
+    unitTestsEnd.resolve();
+    const { shared, disruptive, alone } = endToEndFiles('local');
     // The disruptive ones mostly wait, and an embedded cluster takes seconds to start, so they have one of their own.
     const first = await start('local');
     const second = await start('local');
-    await Promise.all([onEmbeddedCluster(first, shared), onEmbeddedCluster(second, disruptive)]);
+    await Promise.all([
+      onEmbeddedCluster(first, [...shared, ...alone]),
+      onEmbeddedCluster(second, [...disruptive, ...alone]),
+    ]);
   }
 
   async function onEmbeddedCluster(platform: TestPlatform | undefined, files: readonly string[]): Promise<void> {

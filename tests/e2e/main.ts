@@ -22,8 +22,8 @@ async function runOn(name: TargetName): Promise<void> {
   let platform: TestPlatform | undefined;
   await suite.attempt(`the platform on target ${name}`, async () => {
     platform = await bringUp(name, { folder, keep: values.keep, log: suite.say });
-    const { shared, disruptive } = endToEndFiles(name);
-    await endToEnd(suite, name, platform.env, positionals.length > 0 ? positionals : [...shared, ...disruptive]);
+    const all = Object.values(endToEndFiles(name)).flat();
+    await endToEnd(suite, name, platform.env, positionals.length > 0 ? positionals : all);
   });
   if (platform && values.keep) suite.say(`the platform keeps running: SVC_HOME=${platform.env['SVC_HOME']}`);
   else if (platform && folder === undefined) await suite.attempt('taking the platform down', platform.remove);

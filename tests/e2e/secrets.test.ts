@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
+import { installationSecrets, placesOf, secretsOf } from '../support/secret-hunt.ts';
 
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
@@ -20,19 +21,7 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
     body: JSON.stringify({ email: platform.info.adminEmail, password: secrets.get('admin password') }),
   });
   secrets.set('session token', String(login.json()['token']));
-  const listed = await platform.kubectl('-n', 'svc-system', 'get', 'secrets', '-o', 'json');
-  const { items } = JSON.parse(listed.stdout) as {
-    items: { metadata: { name: string }; data?: Record<string, string> }[];
-  };
-  for (const item of items) {
-    for (const [key, value] of Object.entries(item.data ?? {})) {
-      const text = Buffer.from(value, 'base64').toString().trim();
-      // The ring is JSON: its keys are the values that must not appear.
-      for (const part of text.startsWith('{') ? (text.match(/[A-Za-z0-9+/]{40,}=*/g) ?? []) : [text]) {
-        if (part.length >= 16) secrets.set(`${item.metadata.name}/${key}`, part);
-      }
-    }
-  }
+  for (const [name, secret] of await installationSecrets(platform)) secrets.set(name, secret);
 
   // Uses each of them, correctly and incorrectly, so that any process that logs its input does so.
   for (const key of [secrets.get('API key') ?? '', `${secrets.get('API key')}x`]) {
@@ -97,84 +86,39 @@ export const handler = () => new Promise((resolve, reject) => {
     ({ message = '' }) => /nowhere/.test(message),
   );
   await platform.ok(['function', 'unbind', called, 'cache', ...flags]);
-  const listed = await platform.kubectl('-n', namespace, 'get', 'secrets', '-o', 'json');
-  const { items } = JSON.parse(listed.stdout) as {
-    items: { metadata: { name: string }; data?: Record<string, string> }[];
-  };
-  const passwords = items.flatMap(({ metadata, data = {} }) =>
-    Object.entries(data)
-      .filter(([key]) => /password$|^secretKey$|^token$/i.test(key))
-      .map(([key, value]) => [`${metadata.name}/${key}`, Buffer.from(value, 'base64').toString()] as const),
+  const passwords = [...(await secretsOf(platform, namespace))].filter(([name]) =>
+    /password$|\/secretKey$|\/token$/i.test(name),
   );
   return new Map([["a function's secret", typed], ...passwords]);
 }
 
-/** The command line of every process of the machine, including the pods'. */
-function allArguments(): string {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      } catch {
-        return '';
-      }
-    })
-    .join('\n');
-}
+t.test(
+  'no generated secret appears in a log, an argument, a store, an Event, a specification or an error body',
+  async (t) => {
+    const { namespace, flags } = await testProject(t, platform);
+    await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
+    await platform.ok(['plan', 'create', 'p', '--rate', '10', '--burst', '10', ...flags]);
+    await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
+    const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+    await eventually(
+      () => platform.request(url),
+      (answer) => answer.status === 401,
+    );
+    const secrets = await generatedSecrets(flags, url);
+    t.ok(secrets.size >= 7, [...secrets.keys()].join(', '));
+    const ofFunctions = await functionSecrets(t, namespace, flags);
+    t.ok(ofFunctions.size >= 8, [...ofFunctions.keys()].join(', '));
+    for (const [what, secret] of ofFunctions) secrets.set(what, secret);
 
-t.test('no generated secret appears in a log, an argument, Redis or an error body', async (t) => {
-  const { namespace, flags } = await testProject(t, platform);
-  await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
-  await platform.ok(['plan', 'create', 'p', '--rate', '10', '--burst', '10', ...flags]);
-  await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
-  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
-  await eventually(
-    () => platform.request(url),
-    (answer) => answer.status === 401,
-  );
-  const secrets = await generatedSecrets(flags, url);
-  t.ok(secrets.size >= 7, [...secrets.keys()].join(', '));
-  const ofFunctions = await functionSecrets(t, namespace, flags);
-  t.ok(ofFunctions.size >= 8, [...ofFunctions.keys()].join(', '));
-  for (const [what, secret] of ofFunctions) secrets.set(what, secret);
+    const places = await placesOf(platform, [namespace]);
+    places.set('error bodies', platform.errorBodies.join('\n'));
+    const objects = await platform.kubectl('-n', namespace, 'get', 'sfn,ssvc,configmaps', '-o', 'json');
+    places.set('the objects of functions and services', objects.stdout);
+    t.match(objects.stdout, /"nowhere"|nowhere/, 'with the reasons of their failures');
 
-  const places = new Map<string, string>();
-  for (const [space, selector] of [
-    ['svc-system', ''],
-    [namespace, ''],
-    ['traefik', ''],
-  ] as const) {
-    const pods = await platform.kubectl('-n', space, 'get', 'pods', '-o', 'name');
-    for (const pod of pods.stdout.split('\n').filter(Boolean)) {
-      const logs = await platform.kubectl('-n', space, 'logs', pod, '--all-containers', `--tail=-1${selector}`);
-      places.set(`the log of ${pod}`, logs.stdout);
+    t.ok((places.get('error bodies') ?? '').includes('invalid_key'), 'error bodies were collected');
+    for (const [place, content] of places) {
+      for (const [what, secret] of secrets) t.notOk(content.includes(secret), `${what} in ${place}`);
     }
-    const events = await platform.kubectl('-n', space, 'get', 'events', '-o', 'json');
-    places.set(`the Events of ${space}`, events.stdout);
-  }
-  places.set('process arguments', allArguments());
-  const redis = await platform.kubectl(
-    '-n',
-    'svc-system',
-    'exec',
-    'svc-redis-0',
-    '--',
-    'sh',
-    '-c',
-    'export REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")"; ask() { redis-cli -p "${PORT:-6379}" "$@"; }; for key in $(ask --scan); do echo "$key"; ask dump "$key"; ask hgetall "$key"; done',
-  );
-  t.ok(redis.stdout.length > 0, redis.stderr);
-  places.set('Redis', redis.stdout);
-  places.set('error bodies', platform.errorBodies.join('\n'));
-  const specs = await platform.kubectl('get', 'pods,deploy,sts,cronjobs,jobs.batch', '-A', '-o', 'json');
-  places.set('pod specifications', specs.stdout);
-  const objects = await platform.kubectl('-n', namespace, 'get', 'sfn,ssvc,configmaps', '-o', 'json');
-  places.set('the objects of functions and services', objects.stdout);
-  t.match(objects.stdout, /"nowhere"|nowhere/, 'with the reasons of their failures');
-
-  t.ok((places.get('error bodies') ?? '').includes('invalid_key'), 'error bodies were collected');
-  for (const [place, content] of places) {
-    for (const [what, secret] of secrets) t.notOk(content.includes(secret), `${what} in ${place}`);
-  }
-});
+  },
+);

@@ -66,17 +66,18 @@ export async function bringUp(
 }
 
 /**
- * The end-to-end files of a target, as patterns: those that share a platform, each in its own projects, and those that
- * kill, replace or reconfigure parts of it.
+ * The end-to-end files of a target, as patterns: those that share a platform, each in its own projects, those that kill,
+ * replace or reconfigure parts of it, and those during which nothing else may use the cluster, because they stop its API
+ * server or examine what all others left behind.
  */
-export function endToEndFiles(target: TargetName): { shared: string[]; disruptive: string[] } {
+export function endToEndFiles(target: TargetName): Record<'shared' | 'disruptive' | 'alone', string[]> {
   const inFolder = (folder: string) => [`tests/e2e/${folder}*.test.ts`, `tests/e2e/${folder}${target}/*.test.ts`];
-  return { shared: inFolder(''), disruptive: inFolder('disruptive/') };
+  return { shared: inFolder(''), disruptive: inFolder('disruptive/'), alone: inFolder('alone/') };
 }
 
 /**
- * Runs end-to-end files on a platform: the disruptive ones one by one, and after them the others, two at a time. The
- * disruptive ones mostly wait, so they come while other tests still use the processors.
+ * Runs end-to-end files on a platform: the disruptive ones one by one, after them the others, two at a time, and then
+ * those that run alone. The disruptive ones mostly wait, so they come while other tests still use the processors.
  */
 export async function endToEnd(
   suite: Suite,
@@ -84,13 +85,15 @@ export async function endToEnd(
   env: NodeJS.ProcessEnv,
   files: readonly string[],
 ): Promise<void> {
-  const isDisruptive = (file: string) => file.includes('e2e/disruptive/');
-  for (const [jobs, chosen] of [
-    [1, files.filter(isDisruptive)],
-    [2, files.filter((file) => !isDisruptive(file))],
-  ] as const) {
+  const isIn = (folder: string) => (file: string) => file.startsWith(`tests/e2e/${folder}/`);
+  const [isDisruptive, isAlone] = [isIn('disruptive'), isIn('alone')];
+  const groups = [
+    { what: 'end-to-end tests that disturb the platform', jobs: 1, chosen: files.filter(isDisruptive) },
+    { what: 'end-to-end tests', jobs: 2, chosen: files.filter((file) => !isDisruptive(file) && !isAlone(file)) },
+    { what: 'end-to-end tests that need the cluster alone', jobs: 1, chosen: files.filter(isAlone) },
+  ];
+  for (const { what, jobs, chosen } of groups) {
     if (chosen.length === 0) continue;
-    const what = jobs === 1 ? 'end-to-end tests that disturb the platform' : 'end-to-end tests';
     // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how long
     // the platform takes depends on the machine.
     const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=900'];
