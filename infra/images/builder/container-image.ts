@@ -31,7 +31,7 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
   mkdirSync(join(home, '.config/containers'), { recursive: true });
   mkdirSync(join(workspace, 'tmp'), { recursive: true });
   writeFileSync(join(home, '.config/containers/registries.conf'), registries(settings));
-  writeFileSync(join(home, '.config/containers/policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}');
+  writeFileSync(join(home, '.config/containers/policy.json'), JSON.stringify(buildPolicy));
   const env = {
     HOME: home,
     XDG_RUNTIME_DIR: join(workspace, 'run'),
@@ -51,11 +51,17 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
   });
 }
 
-/** Accepts any archive: this program reads no image from a registry. https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md */
-const pushPolicy = {
-  default: [{ type: 'reject' }],
-  transports: { 'oci-archive': { '': [{ type: 'insecureAcceptAnything' }] } },
-};
+const anything = { '': [{ type: 'insecureAcceptAnything' }] };
+
+/**
+ * Accepts base images from registries, which TLS proves, and the images of this build: not what a Dockerfile names as a file
+ * of this container, such as `FROM oci-archive:…`.
+ * https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md
+ */
+const buildPolicy = { default: [{ type: 'reject' }], transports: { docker: anything, 'containers-storage': anything } };
+
+/** Accepts archives only: this program reads no image from a registry. */
+const pushPolicy = { default: [{ type: 'reject' }], transports: { 'oci-archive': anything } };
 
 /** Pushes the image that was built. @returns its digest */
 export async function pushContainerImage({ workspace, target, plainHttp }: BuildSettings): Promise<string> {

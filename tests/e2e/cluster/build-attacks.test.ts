@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import t from 'tap';
 import { node } from '../../../infra/testcluster/settings.ts';
 import { gitServer } from '../../support/git-server.ts';
@@ -46,4 +47,33 @@ t.test('a RUN step that leaves its chroot finds no credential of the registry', 
   t.match(log, 'left the chroot', 'the attack works');
   t.notMatch(log, password);
   t.notMatch(log, Buffer.from(`builder:${password}`).toString('base64'));
+});
+
+/** A whole image as the files of a folder, without layers: https://github.com/opencontainers/image-spec/blob/main/image-layout.md */
+function imageLayout(folder: string): Record<string, string> {
+  const blobs = new Map<string, string>();
+  const described = (mediaType: string, content: object) => {
+    const text = JSON.stringify(content);
+    const digest = hash('sha256', text);
+    blobs.set(`${folder}/blobs/sha256/${digest}`, text);
+    return { mediaType: `application/vnd.oci.image.${mediaType}`, digest: `sha256:${digest}`, size: text.length };
+  };
+  const rootfs = { type: 'layers', diff_ids: [] };
+  const config = described('config.v1+json', { architecture: 'amd64', os: 'linux', rootfs });
+  const manifest = described('manifest.v1+json', { schemaVersion: 2, config, layers: [] });
+  return {
+    ...Object.fromEntries(blobs),
+    [`${folder}/oci-layout`]: '{"imageLayoutVersion":"1.0.0"}',
+    [`${folder}/index.json`]: JSON.stringify({ schemaVersion: 2, manifests: [manifest] }),
+  };
+}
+
+t.test('a Dockerfile builds on images of registries, not on files of the build container', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const repository = await gitServer(t, { host: node.address });
+  const dockerfile = 'FROM oci:/workspace/source/image\nCOPY Dockerfile /\n';
+  repository.push({ Dockerfile: dockerfile, ...imageLayout('image') });
+  const { code, stdout, stderr } = await platform.svc(['app', 'create', 'files', '--git', repository.url(), ...flags]);
+  t.equal(code, 1);
+  t.match(stdout + stderr, /Source image rejected: .* is rejected by policy/);
 });
