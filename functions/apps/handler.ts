@@ -143,7 +143,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
           project: environment.project,
           deployment: async (client) => {
             const target = sameImage(await restartTarget(client, workloadId));
-            return { workloadId, trigger: 'manual', ...target, actor };
+            return { workloadId, trigger: 'restart', ...target, actor };
           },
         });
       },

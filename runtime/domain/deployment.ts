@@ -13,7 +13,7 @@ export const deploymentStates = [
 export type DeploymentState = (typeof deploymentStates)[number];
 
 /** What created a deployment. */
-export const deploymentTriggers = ['webhook', 'manual', 'promotion', 'rollback', 'git'] as const;
+export const deploymentTriggers = ['webhook', 'manual', 'restart', 'promotion', 'rollback', 'git'] as const;
 
 export type DeploymentTrigger = (typeof deploymentTriggers)[number];
 

@@ -123,7 +123,7 @@ export const targetColumns = `revision, ${deployedColumns}, settings, env_secret
  * The target of a rollback: the requested revision, which must have succeeded, or by default the last one that
  * succeeded before the app's newest deployment, whether that succeeded, failed or is rolling out. A deployment that
  * failed before its release was written, such as in its build, does not count as the newest. An automatic rollback
- * counts as the revision that it restored.
+ * counts as the revision that it restored, and a restart as the one whose image it repeated.
  * @throws Problem `not_found` for an unknown revision, `conflict` for one that never succeeded, `no_earlier_revision`
  */
 export async function rollbackTarget(database: Database, workloadId: Id, revision?: number): Promise<RollbackTarget> {
@@ -143,13 +143,23 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
     );
   }
   const { rows } = await database.query<RollbackTarget>(
-    `SELECT ${targetColumns} FROM deployments
-     WHERE workload_id = $1 AND state = 'succeeded' AND revision < (
-       SELECT CASE WHEN automatic AND state <> 'failed' THEN rollback_of ELSE revision END AS runs
-       FROM deployments newest
-       WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled', 'skipped')
-         AND NOT (state = 'failed' AND settings IS NULL)
-       ORDER BY newest.revision DESC LIMIT 1)
+    `WITH RECURSIVE origin AS (
+       (SELECT revision, image, trigger, CASE WHEN automatic AND state <> 'failed' THEN rollback_of END AS restored
+        FROM deployments
+        WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled', 'skipped')
+          AND NOT (state = 'failed' AND settings IS NULL)
+        ORDER BY revision DESC LIMIT 1)
+       UNION ALL
+       SELECT earlier.revision, earlier.image, earlier.trigger, earlier.restored
+       FROM origin CROSS JOIN LATERAL (
+         SELECT revision, image, trigger, CASE WHEN automatic AND state <> 'failed' THEN rollback_of END AS restored
+         FROM deployments
+         WHERE workload_id = $1 AND (revision = origin.restored
+           OR origin.trigger = 'restart' AND revision < origin.revision AND trigger <> 'restart' AND image = origin.image)
+         ORDER BY revision DESC LIMIT 1) AS earlier
+     )
+     SELECT ${targetColumns} FROM deployments
+     WHERE workload_id = $1 AND state = 'succeeded' AND revision < (SELECT min(revision) FROM origin)
      ORDER BY revision DESC LIMIT 1`,
     [workloadId],
   );

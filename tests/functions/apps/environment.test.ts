@@ -227,7 +227,7 @@ t.test('202: a restart deploys the newest image again; 409 before the first', as
   await end(failed, 'failed');
   await api.call('POST', `${path}/restart`);
   t.match(await listDeployments(pool, id, { limit: 10 }), [
-    { revision: 4, image: 'r/api:2', trigger: 'manual', state: 'accepted', actor: 'admin@svc.local' },
+    { revision: 4, image: 'r/api:2', trigger: 'restart', state: 'accepted', actor: 'admin@svc.local' },
     { revision: 3, image: 'r/api:2', state: 'failed' },
     {
       revision: 2,

@@ -142,6 +142,30 @@ t.test('202: a rollback deploys the image of the last earlier success, as a new 
   t.match((await history()).items[0], { image: image(2), rollbackOf: 2 });
 });
 
+t.test('202: a rollback after restarts goes back to the image before', async (t) => {
+  const { pool, api, accept, succeed, history, rollback } = await service(t);
+  const restart = async (): Promise<string> => (await api.call('POST', `${apps}/api/restart`)).body.id;
+  const succeeds = async (id: string) => {
+    await startDeployment(pool, id);
+    await succeedDeployment(pool, id);
+  };
+  await succeed(1);
+  await succeed(2);
+  await succeeds(await restart());
+  await succeeds(await restart());
+  t.match((await history()).items[0], { revision: 4, image: image(2), trigger: 'restart' });
+  t.equal((await rollback()).status, 202);
+  t.match((await history()).items[0], { revision: 5, image: image(1), rollbackOf: 1 });
+
+  await accept(3);
+  // The restart takes the place of a deployment that has not ended: the image before is the one before that.
+  const restarted = await restart();
+  t.match((await history()).items[0], { revision: 7, image: image(3) });
+  await succeeds(restarted);
+  t.equal((await rollback()).status, 202);
+  t.match((await history()).items[0], { revision: 8, image: image(2), rollbackOf: 4 });
+});
+
 t.test('404 and 409: revisions that cannot be rolled back to', async (t) => {
   const { pool, accept, succeed, rollback } = await service(t);
   t.match((await rollback()).body, { code: 'no_earlier_revision' });
