@@ -181,7 +181,7 @@ const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> 
     rule(kinds.Pod, ['get'], 'log'),
   ],
   // The git credentials of a build.
-  'svc-controllers': [rule(kinds.Secret, ['get', 'create', 'update'])],
+  'svc-controllers': [rule(kinds.Secret, ['get', 'create', 'update', 'delete'])],
 };
 
 /** The ClusterRoles that RoleBindings grant in environments. Applied before {@link environmentAccess}. Pure. */

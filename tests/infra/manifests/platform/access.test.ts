@@ -197,11 +197,11 @@ t.test('the right to use Leases is limited to svc-system', (t) => {
   t.end();
 });
 
-t.test('the controllers read and write the git credentials of builds', (t) => {
+t.test('the controllers read, write and delete the git credentials of builds', (t) => {
   const role = accessManifests('svc-controllers').find(({ kind, metadata }) => {
     return kind === 'Role' && metadata.namespace === 'svc-builds';
   }) as { rules?: PolicyRule[] } | undefined;
-  for (const verb of ['get', 'create', 'update']) t.ok(can(role?.rules ?? [], verb, '', 'secrets'), verb);
+  for (const verb of ['get', 'create', 'update', 'delete']) t.ok(can(role?.rules ?? [], verb, '', 'secrets'), verb);
   t.end();
 });
 
