@@ -70,7 +70,8 @@ async function main(): Promise<void> {
       { name: 'types', program: 'tsc', args: ['--noEmit'] },
       { name: 'unused files, exports and dependencies', program: 'knip', args: ['--no-progress'] },
     ]);
-    await unit('unit and integration tests', first, {});
+    // Everything else waits for the test cluster, so that its builds come first.
+    await unit('unit and integration tests', first, {}, { background: true });
   };
 
   if (reason !== undefined) {
@@ -125,8 +126,14 @@ async function main(): Promise<void> {
     await suite.attempt('taking the embedded cluster down', platform.remove);
   }
 
-  async function unit(name: string, chosen: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-    if (chosen.length > 0) await suite.tests(name, [`--jobs=${values.jobs}`, '--timeout=1500', ...chosen], env);
+  async function unit(
+    name: string,
+    chosen: readonly string[],
+    env: NodeJS.ProcessEnv,
+    options: { background?: boolean } = {},
+  ): Promise<void> {
+    if (chosen.length > 0)
+      await suite.tests(name, [`--jobs=${values.jobs}`, '--timeout=1500', ...chosen], env, options);
   }
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 interface Totals {
@@ -25,10 +25,16 @@ export interface Suite {
   checks(checks: readonly Check[]): Promise<void>;
   /**
    * Runs test files with tap, prints a line per file and every failure in full, and adds up the counts.
-   * @param label printed before each line. A run with a label gets its own folder, so that it can run beside another:
-   * tap keeps its state in the folder it runs in
+   * @param options.label printed before each line. A run with a label gets its own folder, so that it can run beside
+   * another: tap keeps its state in the folder it runs in
+   * @param options.background whether other work gets the processors first; default no
    */
-  tests(name: string, args: readonly string[], env: NodeJS.ProcessEnv, label?: string): Promise<void>;
+  tests(
+    name: string,
+    args: readonly string[],
+    env: NodeJS.ProcessEnv,
+    options?: { label?: string; background?: boolean },
+  ): Promise<void>;
   /** Runs a step that fails as a whole when it throws. @returns whether it succeeded */
   attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
   /** Prints the slowest files, the failures and the last line, `N passed, N failed, N skipped`, and sets the exit code. */
@@ -47,7 +53,11 @@ function run(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   onLine: (line: string) => void,
-  { cwd = root, withErrors = false }: { cwd?: string; withErrors?: boolean } = {},
+  {
+    cwd = root,
+    withErrors = false,
+    background = false,
+  }: { cwd?: string; withErrors?: boolean; background?: boolean } = {},
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(join(binaries, program), args, {
@@ -56,6 +66,8 @@ function run(
       env: { ...process.env, PATH: `${binaries}:${process.env['PATH'] ?? ''}`, ...env },
       stdio: ['ignore', 'pipe', withErrors ? 'pipe' : 'inherit'],
     });
+    // The programs that it starts inherit the priority.
+    if (background && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     for (const stream of [child.stdout, child.stderr]) {
       let rest = '';
       stream?.on('data', (chunk: Buffer) => {
@@ -133,7 +145,7 @@ export function createSuite(): Suite {
       if (process.availableMemory() >= checksBytes) await Promise.all(checks.map(check));
       else for (const one of checks) await check(one);
     },
-    async tests(name, args, env, label) {
+    async tests(name, args, env, { label, background = false } = {}) {
       await buildTap();
       say(name);
       let counted = false;
@@ -158,7 +170,8 @@ export function createSuite(): Suite {
         if (file !== undefined) durations.push({ file: `${prefix}${file}`, milliseconds: Number(milliseconds) });
         if (failing || /^(not )?ok \d+ - /.test(line)) write(`${prefix}${line}`);
       };
-      const tap = (cwd = root) => run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, { cwd });
+      const tap = (cwd = root) =>
+        run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, { cwd, background });
       const code = label === undefined ? await tap() : await inLinkedFolder(tap);
       totals.failed += failed;
       if (!counted || (code !== 0 && failed === 0)) {

@@ -76,7 +76,7 @@ export function endToEndFiles(target: TargetName): Record<'shared' | 'disruptive
 }
 
 /**
- * Runs end-to-end files on a platform: the disruptive ones one by one, after them the others, two at a time, and then
+ * Runs end-to-end files on a platform: the disruptive ones one by one, after them the others, three at a time, and then
  * those that run alone. The disruptive ones mostly wait, so they come while other tests still use the processors.
  */
 export async function endToEnd(
@@ -89,7 +89,7 @@ export async function endToEnd(
   const [isDisruptive, isAlone] = [isIn('disruptive'), isIn('alone')];
   const groups = [
     { what: 'end-to-end tests that disturb the platform', jobs: 1, chosen: files.filter(isDisruptive) },
-    { what: 'end-to-end tests', jobs: 2, chosen: files.filter((file) => !isDisruptive(file) && !isAlone(file)) },
+    { what: 'end-to-end tests', jobs: 3, chosen: files.filter((file) => !isDisruptive(file) && !isAlone(file)) },
     { what: 'end-to-end tests that need the cluster alone', jobs: 1, chosen: files.filter(isAlone) },
   ];
   for (const { what, jobs, chosen } of groups) {
@@ -97,6 +97,6 @@ export async function endToEnd(
     // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how long
     // the platform takes depends on the machine.
     const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=900'];
-    await suite.tests(`${what}, target ${target}`, parameters, env, target);
+    await suite.tests(`${what}, target ${target}`, parameters, env, { label: target });
   }
 }
