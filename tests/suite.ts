@@ -37,7 +37,7 @@ export interface Suite {
   ): Promise<void>;
   /** Runs a step that fails as a whole when it throws. @returns whether it succeeded */
   attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
-  /** Prints the slowest files, the failures and the last line, `N passed, N failed, N skipped`, and sets the exit code. */
+  /** Prints the slowest files, the tests' figures, the failures and the last line, `N passed, N failed, N skipped`, and sets the exit code. */
   end(): void;
 }
 
@@ -124,6 +124,7 @@ export function createSuite(): Suite {
     write(`[${seconds} s] ${line}`);
   };
   const faults: string[] = [];
+  const figures: string[] = [];
   const durations: { file: string; milliseconds: number }[] = [];
   const fail = (line: string) => {
     totals.failed++;
@@ -166,6 +167,8 @@ export function createSuite(): Suite {
           faults.push(`${prefix}${line}`);
         }
         if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
+        const [, figure] = /^\s*# figure (.+)$/.exec(line) ?? [];
+        if (figure !== undefined) figures.push(`figure ${label === undefined ? '' : `${label}.`}${figure}`);
         const [, file, milliseconds] = /^(?:not )?ok \d+ - (\S+) # time=([\d.]+)ms/.exec(line) ?? [];
         if (file !== undefined) durations.push({ file: `${prefix}${file}`, milliseconds: Number(milliseconds) });
         if (failing || /^(not )?ok \d+ - /.test(line)) write(`${prefix}${line}`);
@@ -199,6 +202,7 @@ export function createSuite(): Suite {
         for (const { file, milliseconds } of slowest)
           write(`${(milliseconds / 1000).toFixed(1).padStart(7)} s ${file}`);
       }
+      for (const figure of figures) write(figure);
       if (faults.length > 0) write(`Failures:\n${faults.join('\n')}`);
       write(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
       process.exitCode = totals.failed > 0 ? 1 : 0;

@@ -21,7 +21,7 @@ function reaches(value: number, { operator, value: bound }: Target): boolean {
 }
 
 /** `figure <name> <value> <unit> target <op><value> ok|short`: one line, for people and for scripts. */
-function figureLine({ name, value, unit, target }: Figure): string {
+export function figureLine({ name, value, unit, target }: Figure): string {
   const rounded = unit === 'ratio' ? value.toFixed(3) : String(Math.round(value * 10) / 10);
   const targetText = target
     ? ` target ${target.operator}${target.value} ${reaches(value, target) ? 'ok' : 'short'}`

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { z } from 'zod';
+import { figureLine } from '../bench/figure.ts';
 import { documentedOperations, pathOf, type Operation, type Schema } from '../support/openapi.ts';
 import { runningPlatform, testProject } from '../support/platform.ts';
 import { seededRandom, type Random } from '../support/random.ts';
@@ -7,7 +9,7 @@ import { soakFactor, testSeed } from '../support/soak.ts';
 
 /**
  * Requests made at random from the OpenAPI document, valid and invalid: no answer is a 5xx, every success has a declared
- * status, and every refusal is a problem with a code and a message.
+ * status and a body that fits its schema, and every refusal is a problem with a code and a message.
  */
 const platform = await runningPlatform();
 const seed = testSeed();
@@ -95,6 +97,17 @@ const session = await platform.request(`${platform.info.api}/api/v1/session`, {
 const token = session.json()['token'] as string;
 const operations = (await documentedOperations(platform)).filter((each) => !isShared(each) && !isStream(each));
 
+const shapes = new Map<Schema, z.ZodType>();
+/** What was sent in this file, and how often an answer broke a rule. */
+const counts = { requests: 0, serverErrors: 0, undeclared: 0, misshapen: 0 };
+t.teardown(() => {
+  const none = { operator: '<=', value: 0 } as const;
+  t.comment(figureLine({ name: 'fuzz.requests', value: counts.requests, unit: 'requests' }));
+  t.comment(figureLine({ name: 'fuzz.5xx', value: counts.serverErrors, unit: 'answers', target: none }));
+  t.comment(figureLine({ name: 'fuzz.undeclared', value: counts.undeclared, unit: 'answers', target: none }));
+  t.comment(figureLine({ name: 'fuzz.misshapen', value: counts.misshapen, unit: 'answers', target: none }));
+});
+
 t.test(`${count} requests from the OpenAPI document (seed ${seed})`, async (t) => {
   const random = seededRandom(seed);
   const deviations: string[] = [];
@@ -144,21 +157,44 @@ async function send(operation: Operation, random: Random): Promise<string | unde
 }
 
 /** Sends a request as the admin. @returns what is wrong with the answer; undefined if nothing is */
-async function check({ method, statuses }: Operation, path: string, body?: string): Promise<string | undefined> {
+async function check(operation: Operation, path: string, body?: string): Promise<string | undefined> {
+  const { method } = operation;
   const answer = await platform.request(`${platform.info.api}${path}`, {
     method,
     headers: { authorization: `Bearer ${token}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
     ...(body !== undefined && { body }),
   });
-  const told = `${method} ${path} ${body?.slice(0, 300) ?? ''}: ${answer.status} ${answer.body.slice(0, 200)}`;
-  if (answer.status < 400) return statuses.includes(answer.status) ? undefined : told;
-  if (answer.status >= 500) return told;
+  counts.requests++;
+  const fault = faultOf(operation, answer);
+  if (fault === undefined) return undefined;
+  counts[fault]++;
+  return `${fault}: ${method} ${path} ${body?.slice(0, 300) ?? ''}: ${answer.status} ${answer.body.slice(0, 200)}`;
+}
+
+/** The rule that an answer breaks. */
+function faultOf(
+  { answers }: Operation,
+  { status, body }: { status: number; body: string },
+): Exclude<keyof typeof counts, 'requests'> | undefined {
+  if (status >= 500) return 'serverErrors';
+  if (status < 400 && !answers.has(status)) return 'undeclared';
+  const shape = status < 400 ? shapeOf(answers.get(status)) : problem;
+  if (!shape) return undefined;
   try {
-    const { code, message } = JSON.parse(answer.body) as { code?: unknown; message?: unknown };
-    return typeof code === 'string' && typeof message === 'string' ? undefined : told;
+    return shape.safeParse(JSON.parse(body)).success ? undefined : 'misshapen';
   } catch {
-    return told;
+    return 'misshapen';
   }
+}
+
+const problem = z.looseObject({ code: z.string(), message: z.string() });
+
+/** Checks what a schema of the document says; undefined without a schema. */
+function shapeOf(schema: Schema | undefined): z.ZodType | undefined {
+  if (!schema) return undefined;
+  const shape = shapes.get(schema) ?? z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+  shapes.set(schema, shape);
+  return shape;
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 2_000);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import { figureLine } from '../bench/figure.ts';
 import { runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 import { documentedOperations, pathOf, type Operation } from '../support/openapi.ts';
 
@@ -71,10 +72,17 @@ function refusal({ description, security }: Operation, { token, rank, name }: Pe
 const names: Record<string, string> = { project, app: 'api', environment: 'prod' };
 const someId = '019a0000-0000-7000-8000-000000000003';
 
+/** Of the whole file. */
+const matrix = { requests: 0, deviations: 0 };
+t.teardown(() => {
+  const none = { operator: '<=', value: 0 } as const;
+  t.comment(figureLine({ name: 'role-matrix.requests', value: matrix.requests, unit: 'requests' }));
+  t.comment(figureLine({ name: 'role-matrix.deviations', value: matrix.deviations, unit: 'answers', target: none }));
+});
+
 t.test('every documented route refuses every caller whose role is too low', async (t) => {
   const operations = await documentedOperations(platform);
   const deviations: string[] = [];
-  let sent = 0;
   for (const operation of operations) {
     const path = pathOf(operation, ({ name }) => names[name] ?? someId);
     for (const caller of people) {
@@ -85,13 +93,14 @@ t.test('every documented route refuses every caller whose role is too low', asyn
       const { method } = operation;
       const body = method === 'GET' || method === 'DELETE' ? {} : { body: {} };
       const answer = await api(method, `${path}?environment=prod`, { token: caller.token, ...body });
-      sent++;
+      matrix.requests++;
       if (!expected.includes(answer.status)) {
         deviations.push(`${caller.name}: ${method} ${path} answered ${answer.status}, not ${expected.join(' or ')}`);
       }
     }
   }
-  t.ok(sent > 300, `${sent} requests sent`);
+  matrix.deviations += deviations.length;
+  t.ok(matrix.requests > 300, `${matrix.requests} requests sent`);
   t.same(deviations, []);
   t.match(await platform.ok(['app', 'show', 'api', ...flags]), /Status: +running/, 'nothing has happened to the app');
 });
@@ -107,8 +116,10 @@ t.test('roles of one project open nothing in another', async (t) => {
     for (const caller of people.filter(({ rank }) => rank !== undefined)) {
       const body = operation.method === 'GET' || operation.method === 'DELETE' ? {} : { body: {} };
       const answer = await api(operation.method, `${path}?environment=prod`, { token: caller.token, ...body });
+      matrix.requests++;
       if (answer.status !== 404) deviations.push(`${caller.name}: ${operation.method} ${path}: ${answer.status}`);
     }
   }
+  matrix.deviations += deviations.length;
   t.same(deviations, []);
 });

@@ -33,8 +33,8 @@ export interface Operation {
   security: unknown[];
   parameters: Parameter[];
   body: Schema | undefined;
-  /** The declared statuses of success. */
-  statuses: number[];
+  /** The declared answers of success, by status: the schema of the body; undefined for an answer without JSON. */
+  answers: Map<number, Schema | undefined>;
 }
 
 interface Document {
@@ -47,7 +47,7 @@ interface DocumentedOperation {
   security?: unknown[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, { schema: Schema }> };
-  responses: Record<string, unknown>;
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
 }
 
 const methods = new Set(['get', 'put', 'post', 'patch', 'delete']);
@@ -69,7 +69,11 @@ export async function documentedOperations(platform: Platform): Promise<Operatio
           security: operation.security ?? [],
           parameters: operation.parameters ?? [],
           body: operation.requestBody?.content['application/json']?.schema,
-          statuses: Object.keys(operation.responses).map(Number).filter(Boolean),
+          answers: new Map(
+            Object.entries(operation.responses)
+              .filter(([status]) => /^\d+$/.test(status))
+              .map(([status, { content }]) => [Number(status), content?.['application/json']?.schema]),
+          ),
         };
       }),
   );
