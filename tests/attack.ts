@@ -23,6 +23,7 @@ const endToEndAttacks = [
   'tests/e2e/role-matrix.test.ts',
   'tests/e2e/api-fuzz.test.ts',
   'tests/e2e/gate-attacks.test.ts',
+  'tests/e2e/raw-requests.test.ts',
   'tests/e2e/rights.test.ts',
   'tests/e2e/secrets.test.ts',
   'tests/e2e/alone/secrets-left.test.ts',

@@ -1,0 +1,20 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+/**
+ * Sends bytes to the ingress on a connection of their own, and reads until it closes the connection or `quietMs` pass
+ * without a byte: what is no request may wait for more. @returns everything that was answered
+ */
+export async function sendRaw(ingress: URL, bytes: string | Buffer, quietMs = 2_000): Promise<string> {
+  const socket = connect(Number(ingress.port), ingress.hostname);
+  await once(socket, 'connect');
+  let answer = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
+  // A client that is refused before its whole request was read may see a reset after the answer.
+  socket.on('error', () => undefined);
+  const closed = once(socket, 'close');
+  socket.setTimeout(quietMs, () => socket.destroy());
+  socket.write(bytes);
+  await closed;
+  return answer;
+}
