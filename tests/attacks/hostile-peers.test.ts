@@ -216,3 +216,43 @@ t.test('an external server that breaks its client fails only its own binding', a
     });
   }
 });
+
+/** Servers that keep their client waiting, or leave it, and what their source's state says. */
+const waits: readonly { name: string; attack: (socket: Socket) => void; error: RegExp }[] = [
+  { name: 'says nothing', attack: () => undefined, error: /^Reading stopped: the server took longer than 2 s\.$/ },
+  {
+    name: 'sends a byte at a time',
+    attack: (socket) => {
+      const timer = setInterval(() => socket.write('\0'), 20);
+      socket.once('close', () => clearInterval(timer));
+    },
+    // Redis allows for any reply; the other protocols have no greeting of such bytes.
+    error: /took longer than 2 s|received invalid response|Cannot reach the service/,
+  },
+  {
+    name: 'leaves in the middle of its greeting',
+    attack: (socket) => void socket.end('\n'),
+    error: /^Cannot reach the service/,
+  },
+];
+
+for (const type of Object.keys(sourceAt) as (keyof typeof sourceAt)[]) {
+  t.test(
+    `${type}: a server that keeps its client waiting holds up its own source only, for a bounded time`,
+    async (t) => {
+      const clients = testClients(t, { leaseMs: 2_000 });
+      const redis = new Redis(testServers().redis.port);
+      t.teardown(() => redis.disconnect());
+      const good = await readerOf(t, 'redis', testServers().redis.port, clients);
+      const turns = waits.map(async ({ name, attack, error }) => {
+        const { turn, state } = await readerOf(t, type, await tcpServer(t, attack), clients);
+        await turn();
+        t.match(await state(), { failures: 1, error }, name);
+      });
+      await redis.rpush('jobs', 'one');
+      await good.turn();
+      t.same(await good.deliver(), ['one'], 'another source is read meanwhile');
+      await Promise.all(turns);
+    },
+  );
+}
