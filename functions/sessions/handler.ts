@@ -77,7 +77,7 @@ export function createSessionRoutes({
         }
         const now = clock.now();
         const user = await findUserByEmail(pool, account);
-        const proven = await passwords.verify(body.password, user?.passwordHash, { first: own !== undefined });
+        const proven = await passwords.verify(body.password, user?.passwordHash, { known: own !== undefined });
         const token = generateSessionToken();
         const expiresAt = new Date(now.getTime() + lifetimeMs);
         const id = newId();

@@ -7,8 +7,11 @@ const logCost = 15;
 const blockSize = 8;
 const parallelism = 1;
 const digestBytes = 32;
-/** Each hash takes 32 MiB and a thread of the pool, so concurrency and queue are limited. */
-const maxRunning = 2;
+/**
+ * Each hash takes 32 MiB and a thread of the pool, so concurrency and queue are limited. Sign-ins from unknown devices run
+ * one at a time: a guesser of passwords leaves the other processor to the platform.
+ */
+const maxRunning = { all: 2, unknown: 1 };
 const maxWaiting = 20;
 
 /** Hashes and checks passwords: scrypt in the PHC string format, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
@@ -17,10 +20,10 @@ export interface Passwords {
   hash(password: string): Promise<string>;
   /**
    * Whether a password matches a hash. Without a hash it returns false after the same work, so that the duration does not
-   * show which accounts exist. @param options.first whether it goes before all that wait; for users whose device is known
+   * show which accounts exist. @param options.known whether the caller's device has signed in before: it goes first
    * @throws Problem `too_many_requests`
    */
-  verify(password: string, stored: string | undefined, options?: { first?: boolean }): Promise<boolean>;
+  verify(password: string, stored: string | undefined, options?: { known?: boolean }): Promise<boolean>;
 }
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
@@ -32,28 +35,39 @@ function format(salt: Buffer, digest: Buffer): string {
 }
 
 export function createPasswords(): Passwords {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+  /** How many are being hashed, for known callers and unknown ones. */
+  const running = { known: 0, unknown: 0 };
+  /** The known ones are first. */
+  const waiting: { known: boolean; start: () => void }[] = [];
   const decoy = format(randomBytes(16), randomBytes(digestBytes));
 
-  const limited = async <T>(work: () => Promise<T>, { first = false } = {}): Promise<T> => {
-    if (running >= maxRunning) {
-      if (waiting.length >= (first ? 2 * maxWaiting : maxWaiting)) {
+  const mayStart = ({ known }: { known: boolean }) =>
+    running.known + running.unknown < maxRunning.all && (known || running.unknown < maxRunning.unknown);
+
+  const limited = async <T>(work: () => Promise<T>, known: boolean): Promise<T> => {
+    const kind = known ? 'known' : 'unknown';
+    if (mayStart({ known })) running[kind] += 1;
+    else {
+      if (waiting.length >= (known ? 2 * maxWaiting : maxWaiting)) {
         throw new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
           details: { retryAfterSeconds: 1 },
         });
       }
-      await new Promise<void>((resolve) => (first ? waiting.unshift(resolve) : waiting.push(resolve)));
-    } else {
-      running += 1;
+      await new Promise<void>((resolve) => {
+        const start = () => {
+          running[kind] += 1;
+          resolve();
+        };
+        if (known) waiting.unshift({ known, start });
+        else waiting.push({ known, start });
+      });
     }
     try {
       return await work();
     } finally {
-      // The slot passes to the next waiting call.
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
+      running[kind] -= 1;
+      const next = waiting.findIndex(mayStart);
+      waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
     }
   };
 
@@ -63,8 +77,8 @@ export function createPasswords(): Passwords {
         const salt = randomBytes(16);
         const options = { N: 2 ** logCost, r: blockSize, p: parallelism, maxmem: 2 ** 26 };
         return format(salt, await derive(password.normalize('NFKC'), salt, digestBytes, options));
-      }),
-    verify: (password, stored, options) =>
+      }, true),
+    verify: (password, stored, { known = false } = {}) =>
       limited(async () => {
         const [, ln, r, p, salt = '', digest = ''] = phc.exec(stored ?? decoy) ?? [];
         if (ln === undefined) throw new Error('a stored password hash is not in the expected format');
@@ -72,6 +86,6 @@ export function createPasswords(): Passwords {
         const options = { N: 2 ** Number(ln), r: Number(r), p: Number(p), maxmem: 2 ** 28 };
         const actual = await derive(password.normalize('NFKC'), Buffer.from(salt, 'base64'), expected.length, options);
         return timingSafeEqual(actual, expected) && stored !== undefined;
-      }, options),
+      }, known),
   };
 }
