@@ -1,10 +1,13 @@
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
 import { command, type Group } from '../command.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { requiredText, text, toggle, negated } from '../flags.ts';
 import { gitSourceFlags, gitSourceBody } from '../git-source.ts';
 import { ago, fields, type Output } from '../output.ts';
-import { resolveScope } from '../scope.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { buildCommit } from './app-deploy.ts';
 
 function hostKeyText({ type, fingerprint, given }: NonNullable<GitSourceView['hostKeys']>[number]): string {
@@ -33,12 +36,13 @@ function toOutput(app: string, git: GitSourceView, now: Date): Output {
 const set = command({
   name: 'set',
   args: ['app'],
-  description: 'Build an app from a git repository, and deploy each new commit.',
+  description: 'Build an app from a git repository, and deploy each new commit. Waits until the repository was read.',
   flags: {
     url: requiredText('<url>', 'repository URL (https, http or ssh)'),
     ...gitSourceFlags,
     credentials: negated('remove the stored token or key'),
     newHostKey: toggle('replace the stored host key at the next connection'),
+    ...waitFlags,
     ...scopeFlags,
   },
   examples: [
@@ -51,11 +55,45 @@ const set = command({
     const body = await gitSourceBody(context, flags.url, flags);
     const scope = resolveScope(context, flags);
     const path = scope.path('apps', args.app, 'git');
-    const git = await scope.api.call('PUT', path, gitSourceView, { query: scope.query, body });
+    const read = () => scope.api.call('GET', path, gitSourceView, { query: scope.query });
+    const { polledAt } = flags.wait ? await read() : {};
+    let git = await scope.api.call('PUT', path, gitSourceView, { query: scope.query, body });
+    if (flags.wait) git = await untilPolled(context, { scope, app: args.app, since: polledAt, read, flags });
     context.print(toOutput(args.app, git, context.clock.now()), flags.output);
     context.say(`building the newest commit; check with: svc app history ${args.app} ${scope.flags}`);
   },
 });
+
+interface PollWait {
+  scope: Scope;
+  app: string;
+  /** The last poll before the source was stored. */
+  since: string | undefined;
+  read: () => Promise<GitSourceView>;
+  flags: WaitFlags;
+}
+
+/** Waits until the platform has read the repository of a source that was just stored. @throws Failure when it cannot */
+function untilPolled(context: Context, { scope, app, since, read, flags }: PollWait): Promise<GitSourceView> {
+  return waitFor(
+    context,
+    flags,
+    async () => {
+      const git = await read();
+      if (git.error === undefined) {
+        return git.polledAt === undefined || git.polledAt === since
+          ? { progress: 'reading the repository' }
+          : { done: git };
+      }
+      if (git.problem === 'unreachable') return { progress: `the repository is unreachable: ${git.error}` };
+      throw new Failure(`The git source is stored, but cannot be built: ${git.error}`, {
+        code: 'git_source',
+        hint: `the app keeps its image until you fix this: svc app git set ${app} --url <url> ${scope.flags}`,
+      });
+    },
+    `svc app git status ${app} ${scope.flags}`,
+  );
+}
 
 const status = command({
   name: 'status',

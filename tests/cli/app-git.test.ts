@@ -9,14 +9,18 @@ const source = { configured: true, url, branch: 'main', credentials: 'token' };
 const token = 'ghp_0123456789abcdefSECRET';
 
 t.test('app git set sends the given fields; a token is read from a file, stdin or a prompt', async (t) => {
-  const { run, seen } = await world(t, { [`PUT ${path}`]: { body: source } });
+  let polls = 0;
+  const { run, seen } = await world(t, {
+    [`PUT ${path}`]: { body: source },
+    [`GET ${path}`]: () => ({ body: { ...source, polledAt: new Date(polls++).toISOString() } }),
+  });
   const folder = t.testdir({ token: `${token}\n`, key: 'a key\n', empty: ' \n', hosts: 'git.test ssh-ed25519 AAAA\n' });
   const set = ['app', 'git', 'set', 'api', '--url', url];
   const sent = async (flags: string[], options: object = {}) => {
     const ran = await run([...set, ...flags], options);
     t.equal(ran.code, 0, ran.stderr);
     t.notOk(`${ran.stdout}${ran.stderr}`.includes(token), 'no secret is printed');
-    return seen.at(-1)?.body;
+    return seen.findLast(({ method }) => method === 'PUT')?.body;
   };
   t.same(await sent([]), { url });
   const places = ['--branch', 'release/2', '--path', 'services/api', '--dockerfile', 'Dockerfile.prod'];
@@ -45,6 +49,35 @@ t.test('app git set sends the given fields; a token is read from a file, stdin o
   const plain = ['app', 'git', 'set', 'api', '--url', 'http://git.test/a.git', '--token-file', join(folder, 'token')];
   t.match((await run(plain)).stderr, /http:\/\/ sends the token unencrypted/);
   t.match((await run([...set, '-e', 'prod'])).stderr, /: svc app history api --project shop --environment prod\n$/);
+});
+
+t.test('app git set waits until the repository was read, and fails when it cannot be', async (t) => {
+  const earlier = { ...source, polledAt: '2026-01-01T00:00:00Z' };
+  const now = { ...source, polledAt: '2026-01-01T01:00:00Z', commit: '0123456' };
+  const { run, routes, seen } = await world(t, {
+    [`PUT ${path}`]: { body: earlier },
+    [`GET ${path}`]: sequence(
+      { body: earlier },
+      { body: earlier },
+      { body: { ...source, error: 'no route', problem: 'unreachable' } },
+      { body: now },
+    ),
+  });
+  const set = ['app', 'git', 'set', 'api', '--url', url];
+  const read = await run(set);
+  t.match(read, { code: 0, stdout: /Last commit: +0123456/ });
+  t.match(read.stderr, /^reading the repository\nthe repository is unreachable: no route\nbuilding the newest commit/);
+
+  const refusal = { ...source, error: 'The branch "nope" does not exist.', problem: 'repository' };
+  routes[`GET ${path}`] = { body: refusal };
+  t.match(await run([...set, '--branch', 'nope']), {
+    code: 1,
+    stderr: /cannot be built: The branch "nope" does not exist\..*git_source.*svc app git set api --url <url>/s,
+  });
+
+  const before = seen.length;
+  t.equal((await run([...set, '--no-wait'])).code, 0);
+  t.equal(seen.length, before + 1);
 });
 
 const hostKeys = [{ type: 'ssh-rsa', fingerprint: 'SHA256:abc', given: false }];
