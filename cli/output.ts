@@ -45,11 +45,24 @@ export function table<Row>(rows: readonly Row[], definition: readonly Column<Row
 /** One field of a record: its name, its value and its colour. */
 export type Field = readonly [name: string, value: string | number | undefined, tone?: Tone | undefined];
 
-/** One record with a line for each field; absent fields are left out. */
+/**
+ * One record with a line for each field; absent fields are left out. The further lines of a value, such as those of a stack
+ * trace, stand below its first one.
+ */
 export function fields(record: readonly Field[], paint: Paint = plain): string {
-  const present = record.filter(([, value]) => value !== undefined);
-  const lines = present.map(([name, value]) => [`${name}:`, cell(value)]);
-  return columns(lines, '  ', (text, line, column) => (column === 1 ? paint(text, present[line]?.[2]) : text));
+  const lines = record.flatMap(([name, value, tone]) => {
+    if (value === undefined) return [];
+    const texts = String(value).split(/\r?\n/);
+    return texts.map((text, index) => ({
+      cells: index === 0 ? [`${name}:`, cell(text)] : ['', text === '' ? '' : cell(text)],
+      tone,
+    }));
+  });
+  return columns(
+    lines.map(({ cells }) => cells),
+    '  ',
+    (text, line, column) => (column === 1 ? paint(text, lines[line]?.tone) : text),
+  );
 }
 
 /** Lines with aligned columns. @param colour may add colour codes to a cell, which do not count as width */

@@ -36,7 +36,7 @@ function toOutput(app: string, git: GitSourceView, now: Date): Output {
 const set = command({
   name: 'set',
   args: ['app'],
-  description: 'Build an app from a git repository, and deploy each new commit. Waits until the repository was read.',
+  description: 'Build an app from a git repository, and deploy each new commit.',
   flags: {
     url: requiredText('<url>', 'repository URL (https, http or ssh)'),
     ...gitSourceFlags,

@@ -62,6 +62,16 @@ t.test('deployment show, logs and cancel', async (t) => {
   }
 });
 
+t.test('deployment show keeps the lines of a stack trace', async (t) => {
+  const trace = 'The pods did not get ready.\nError: no database\n    at start (/app/server.js:3:9)\n\nNode.js v24';
+  const failed = { ...deployment, status: 'failed', reason: trace, current: false };
+  const { run } = await world(t, { [`GET ${one}`]: { body: failed } });
+  const { stdout } = await run(['deployment', 'show', id]);
+  const [, first = '', ...others] = /^(Reason: +)(.*)\n( .*)\n( .*)\n\n( .*)$/m.exec(stdout) ?? [];
+  const indented = trace.split('\n').filter(Boolean).slice(1);
+  t.same(others, ['The pods did not get ready.', ...indented.map((line) => ' '.repeat(first.length) + line)]);
+});
+
 t.test('deploy and promote follow to the end; --wait is accepted', async (t) => {
   const { run, seen } = await world(t, {
     [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },
