@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
 import type { BodyPlace } from './body-memory.ts';
+import { issueText, rule, type RequestPart } from './issue-text.ts';
 
 /** Largest request body of a route that names no limit, in bytes. */
 export const defaultBodyLimit = 64 * 1024;
@@ -182,15 +183,15 @@ export function jsonOf(body: Buffer): unknown {
 export function parseShape<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  source: 'params' | 'query' | 'body',
+  part: RequestPart,
 ): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues
-    .slice(0, 20)
-    .map(({ path, message }) => ({ path: [source, ...path.map(String)].join('.'), message }));
-  const first = issues[0];
-  throw new Problem('invalid_request', `The request is not valid: ${first?.path}: ${first?.message}.`, {
-    details: { issues },
+  const issues = parsed.error.issues.slice(0, 20);
+  const clauses = issues.map((issue) => issueText(part, issue));
+  throw new Problem('invalid_request', `The request is not valid: ${clauses[0]}.`, {
+    details: {
+      issues: issues.map((issue) => ({ path: [part, ...issue.path.map(String)].join('.'), message: rule(issue) })),
+    },
   });
 }

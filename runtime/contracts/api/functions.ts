@@ -46,7 +46,7 @@ export const functionCreate = z.strictObject({
   code: z
     .string()
     .min(1)
-    .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `code has at most ${codeMaxBytes} bytes`)
+    .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `must have at most ${codeMaxBytes} bytes`)
     .optional(),
   /** Instead of `runtime` and `code`: a full container image reference. The container listens on `port`. */
   image: z.string().max(512).optional(),
