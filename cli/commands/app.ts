@@ -44,7 +44,7 @@ function waitUntilRunning(context: Context, flags: WaitFlags, scope: Scope, name
       const ended = newest !== undefined && hasEnded(newest.status);
       if (ended) {
         await checkSucceeded(scope, newest);
-        if (app.status === 'running') return { done: app };
+        if (isSettled(app)) return { done: app };
       }
       if (app.status === 'failed' && (!newest || ended || ++failedLooks > reasonAttempts)) {
         throw new Failure(`App "${name}" failed: ${app.message ?? 'see its history'}`, {
@@ -58,6 +58,11 @@ function waitUntilRunning(context: Context, flags: WaitFlags, scope: Scope, name
     },
     `svc app show ${name} ${scope.flags}`,
   );
+}
+
+/** Whether an app has the pods that it should have, which are none when it is scaled to 0. */
+function isSettled({ status }: AppView): boolean {
+  return status === 'running' || status === 'stopped';
 }
 
 /** The progress of the first read of the repository. @throws Failure when the git source has to be fixed */
@@ -175,14 +180,14 @@ function waitUntilServing(context: Context, flags: WaitFlags, scope: Scope, name
         throw new Failure(`App "${name}" failed: ${app.message ?? 'see its history'}`, { code: 'failed' });
       }
       // While old pods serve, the app is running and its message says why the new pods do not start.
-      const fault = app.status === 'running' ? app.message : undefined;
+      const fault = isSettled(app) ? app.message : undefined;
       if (fault !== undefined && ++failedLooks > recoveryAttempts) {
         throw new Failure(fault, {
           code: 'failed',
           hint: `the old pods keep serving; the new settings stay. Check with: svc app show ${name} ${scope.flags}`,
         });
       }
-      const isUp = app.status === 'running' && app.readyReplicas === app.replicas;
+      const isUp = isSettled(app) && app.readyReplicas === app.replicas;
       if (isUp && fault === undefined) return { done: app };
       return { progress: `${name}: ${app.status} (${app.readyReplicas} of ${app.replicas} ready)` };
     },

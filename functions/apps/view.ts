@@ -8,11 +8,12 @@ import { shownIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
 /** A spec that the controller has not observed yet counts as `deploying`. */
-function phaseOf({ metadata, status }: App): AppView['status'] {
+function phaseOf({ metadata, spec, status }: App): AppView['status'] {
   if (metadata.deletionTimestamp !== undefined) return 'deleting';
   const { phase = 'pending', observedGeneration } = status ?? {};
   const behind = observedGeneration !== undefined && observedGeneration < (metadata.generation ?? 0);
-  return behind && (phase === 'running' || phase === 'failed') ? 'deploying' : phase;
+  if (behind && (phase === 'running' || phase === 'failed')) return 'deploying';
+  return phase === 'running' && spec.replicas === 0 ? 'stopped' : phase;
 }
 
 /** An app as the API shows it. `url` and `message` are used when the controller has reported none. */

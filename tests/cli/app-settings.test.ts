@@ -61,6 +61,18 @@ t.test('app update waits until all pods have the settings', async (t) => {
   t.equal(stderr, 'api: deploying (1 of 2 ready)\napi: running (1 of 2 ready)\n');
 });
 
+t.test('app update --replicas 0 waits until the app is stopped', async (t) => {
+  const stopping = { ...app, replicas: 0, readyReplicas: 1, status: 'stopped' };
+  const { run } = await world(t, {
+    [`PATCH ${path}`]: { body: { ...stopping, status: 'deploying' } },
+    [`GET ${path}`]: sequence({ body: stopping }, { body: { ...stopping, readyReplicas: 0 } }),
+  });
+  const { code, stdout, stderr } = await run(['app', 'update', 'api', '--replicas', '0']);
+  t.equal(code, 0);
+  t.equal(stderr, 'api: stopped (1 of 0 ready)\n');
+  t.match(stdout, /Status: +stopped/);
+});
+
 t.test('app update fails with the reason when only earlier pods serve', async (t) => {
   const message = 'Revision 2 failed: pods "api-1" is forbidden: exceeded quota';
   const { run, routes } = await world(t, {

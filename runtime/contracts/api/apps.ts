@@ -62,7 +62,8 @@ export const appView = z.object({
   readyReplicas: z.int(),
   /** During a rollout: ready pods of the new release. */
   rollout: z.object({ revision: z.int(), readyReplicas: z.int() }).optional(),
-  status: z.enum(['pending', 'deploying', 'running', 'failed', 'deleting']),
+  /** `stopped`: the app runs no pods because it is scaled to 0. */
+  status: z.enum(['pending', 'deploying', 'running', 'stopped', 'failed', 'deleting']),
   message: z.string().optional(),
   outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),

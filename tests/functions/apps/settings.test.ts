@@ -121,3 +121,13 @@ t.test('changes that the controller has not observed do not show as running', as
   t.equal((await api.call('GET', path)).body.status, 'failed');
   t.equal((await change({ memory: '96Mi' })).body.status, 'deploying');
 });
+
+t.test('an app that is scaled to zero is stopped', async (t) => {
+  const { create, change, kube, api } = await service(t);
+  await create();
+  t.equal((await change({ replicas: 0 })).body.status, 'pending');
+  const report = { status: { observedGeneration: 2, phase: 'running' } };
+  await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, report, 'status');
+  t.equal((await api.call('GET', path)).body.status, 'stopped');
+  t.equal((await change({ replicas: 1 })).body.status, 'deploying');
+});
