@@ -13,6 +13,7 @@ import {
   idPageQuery,
   page,
 } from '../../runtime/contracts/api/common.ts';
+import { lineCount } from '../../runtime/contracts/api/logs.ts';
 import { accept } from '../../runtime/api/accept.ts';
 import { findDeployment } from '../../runtime/api/project-deployment.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
@@ -42,15 +43,9 @@ const listQuery = environmentQuery.extend({
 });
 
 const logsQuery = z.object({
-  tail: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe(
-      `Number of lines from the end of each log (default: the whole build log, ${defaultPodLines} of each pod).`,
-    ),
+  tail: lineCount.describe(
+    `Number of lines from the end of each log (default: the whole build log, ${defaultPodLines} of each pod).`,
+  ),
 });
 
 /** A project's deployments across apps: their list, their logs, and promotion to another environment. */

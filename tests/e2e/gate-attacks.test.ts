@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
-import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { requestThroughIngress } from '../../infra/demo/ingress.ts';
 import { allKnow } from '../support/checkers.ts';
 import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
 import { forged, forgeries } from '../support/header-spellings.ts';
+import { sendRaw } from '../support/raw-request.ts';
 import { targetOf } from '../support/target/target.ts';
 
 /** Attacks on the gate through the real ingress. Each test's name says the required result. */
@@ -39,16 +39,7 @@ await waitForKey(key);
 
 /** Sends these bytes, whose last request closes the connection; answers are compared without their Date. */
 async function exchange(bytes: string): Promise<string> {
-  const socket = connect(Number(ingress.port), ingress.hostname);
-  await once(socket, 'connect');
-  let answer = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
-  // A client that is refused before its whole request was read may see a reset after the answer.
-  socket.on('error', () => undefined);
-  const closed = once(socket, 'close');
-  // The socket is not ended, because the ingress would take that for a client that has left.
-  socket.write(bytes);
-  await closed;
+  const answer = await sendRaw(ingress, bytes, 60_000);
   return answer.replace(/^Date: .*\r\n/gm, '');
 }
 

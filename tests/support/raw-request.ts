@@ -14,6 +14,7 @@ export async function sendRaw(ingress: URL, bytes: string | Buffer, quietMs = 2_
   socket.on('error', () => undefined);
   const closed = once(socket, 'close');
   socket.setTimeout(quietMs, () => socket.destroy());
+  // The socket is not ended, because the ingress would take that for a client that has left.
   socket.write(bytes);
   await closed;
   return answer;

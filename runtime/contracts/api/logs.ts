@@ -7,16 +7,13 @@ export const sinceMaxSeconds = 31_536_000;
 /** Lines that are read when a request names neither a number nor a time to continue from. */
 const tailDefault = 1000;
 
+/** A number of lines from the end of a log. */
+export const lineCount = z.coerce.number().int().min(1).max(10_000).optional();
+
 /** `tail` of a request for logs. */
-export const tailQuery = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .max(10_000)
-  .optional()
-  .describe(
-    `Number of lines from the end of each log (default ${tailDefault}; with \`follow\` and \`sinceTime\`, all lines).`,
-  );
+export const tailQuery = lineCount.describe(
+  `Number of lines from the end of each log (default ${tailDefault}; with \`follow\` and \`sinceTime\`, all lines).`,
+);
 
 /** The number of lines that a request asks for; undefined for all. A stream that continues must not leave lines out. */
 export function tailOf(query: { tail?: number | undefined; follow: boolean; sinceTime?: string | undefined }) {
