@@ -3,6 +3,7 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { z } from 'zod';
 import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/address.ts';
 import { newId } from '../domain/ids.ts';
 import { Problem, type ProblemCode } from '../domain/problem.ts';
@@ -221,7 +222,7 @@ async function handle(
   const request: RouteRequest<unknown, unknown, unknown> = {
     ...caller,
     params: route.params ? parseShape(route.params, params, 'params') : {},
-    query: route.query ? parseShape(route.query, query, 'query') : {},
+    query: parseQuery(route, query),
     body: route.body ? parseJson(route.body, caller.rawBody, req.headers['content-type']) : undefined,
     headers: req.headers,
     requestId: state.requestId,
@@ -236,6 +237,30 @@ async function handle(
   if (typeof reply === 'function') return async () => finish(await reply());
   audit(route, request, finish(reply));
   return reply;
+}
+
+/**
+ * Validates the query. A parameter that the route does not have is refused: a filter with a typo would select everything.
+ * Only callers of public routes and webhooks, such as monitors and git hosts, may add parameters of their own.
+ */
+function parseQuery({ query: schema, access }: Route, query: object): unknown {
+  if (access !== 'public' && access !== 'webhook') {
+    const known = parameterNames(schema);
+    const unknown = Object.keys(query).find((name) => !known.includes(name));
+    if (unknown !== undefined) {
+      const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
+      const message = `This route has no query parameter ${JSON.stringify(unknown.slice(0, 100))}; ${list}.`;
+      throw new Problem('invalid_request', message, {
+        details: { issues: [{ path: 'query', message: 'has an unknown parameter' }] },
+      });
+    }
+  }
+  return schema ? parseShape(schema, query, 'query') : {};
+}
+
+/** The names of the parameters of a route's query. */
+export function parameterNames(schema: z.ZodType | undefined): string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
 function send(context: Context, reply: RouteReply): void {

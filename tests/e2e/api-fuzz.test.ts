@@ -128,13 +128,17 @@ t.test('a NUL byte in any parameter is refused with a code', async (t) => {
     const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
     for (const poisoned of [...inPath, ...inQuery]) {
       const path = pathOf(operation, ({ name }) => (name === poisoned ? 'a\0b' : name === 'project' ? project : 'api'));
-      const query = inQuery.includes(poisoned) ? `environment=prod&${poisoned}=a%00b` : 'environment=prod';
+      const query = [
+        ...(takesEnvironment(operation) ? ['environment=prod'] : []),
+        ...(inQuery.includes(poisoned) ? [`${poisoned}=a%00b`] : []),
+      ].join('&');
       const deviation = await check(operation, `${path}?${query}`, operation.body && '{}');
       if (deviation !== undefined) deviations.push(deviation);
     }
     for (const name of Object.keys(operation.body?.properties ?? {})) {
       const path = pathOf(operation, (parameter) => (parameter.name === 'project' ? project : 'api'));
-      const deviation = await check(operation, `${path}?environment=prod`, JSON.stringify({ [name]: 'a\0b' }));
+      const query = takesEnvironment(operation) ? 'environment=prod' : '';
+      const deviation = await check(operation, `${path}?${query}`, JSON.stringify({ [name]: 'a\0b' }));
       if (deviation !== undefined) deviations.push(deviation);
     }
   }
@@ -151,7 +155,10 @@ async function send(operation: Operation, random: Random): Promise<string | unde
   const query = operation.parameters
     .filter((parameter) => parameter.in === 'query' && random.chance(0.5))
     .map(({ name, schema }) => `${encodeURIComponent(name)}=${segmentEncoded(valueFor(schema, random))}`);
-  if (!query.some((each) => each.startsWith('environment='))) query.push('environment=prod');
+  if (takesEnvironment(operation) && !query.some((each) => each.startsWith('environment='))) {
+    query.push('environment=prod');
+  }
+  if (random.chance(0.02)) query.push('nonsense=1');
   const body = operation.body && JSON.stringify(valueFor(operation.body, random) ?? {});
   return check(operation, `${path}?${query.join('&')}`, body);
 }
@@ -197,6 +204,8 @@ function shapeOf(schema: Schema | undefined): z.ZodType | undefined {
   return shape;
 }
 
+const takesEnvironment = ({ parameters }: Operation) =>
+  parameters.some((parameter) => parameter.in === 'query' && parameter.name === 'environment');
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 2_000);
 /** A part of a path. A URL has no form for a lone surrogate, and folds dots before they are sent. */
 const segment = (value: unknown) =>

@@ -129,6 +129,7 @@ t.test('invalid requests are refused with a stable code', async (t) => {
     ],
     ['a body beyond 64 KiB', 413, 'body_too_large', 'POST', path, { body: { text: 'x'.repeat(64 * 1024) } }],
     ['a body far beyond 64 KiB', 413, 'body_too_large', 'POST', path, { body: { text: 'x'.repeat(4 * 1024 * 1024) } }],
+    ['an unknown query parameter', 400, 'invalid_request', 'POST', `${path}?enviroment=a`, { body: { text: '' } }],
     ['a NUL in the path', 400, 'invalid_request', 'POST', `${path}%00`, { body: { text: '' } }],
     ['a NUL in the query', 400, 'invalid_request', 'POST', `${path}?environment=%00`, { body: { text: '' } }],
     ['a NUL in an unknown parameter', 400, 'invalid_request', 'POST', `${path}?a=%00`, { body: { text: '' } }],
@@ -146,6 +147,8 @@ t.test('invalid requests are refused with a stable code', async (t) => {
   t.equal(other.headers.get('allow'), 'POST');
   const shape = await api.call('POST', path, { body: { text: 7 } });
   t.same(shape.body.details.issues[0].path, 'body.text');
+  const typo = await api.call('POST', `${path}?enviroment=a`, { body: { text: '' } });
+  t.equal(typo.body.message, 'This route has no query parameter "enviroment"; it has environment.');
 });
 
 t.test('an error of a handler is rendered; only operators see the cause', async (t) => {
