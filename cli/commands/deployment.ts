@@ -91,9 +91,7 @@ export async function followDeployment(
     context,
     flags,
     async () => {
-      const current = await scope.api.call('GET', scope.path('deployments', id), deploymentView, {
-        query: scope.query,
-      });
+      const current = await scope.api.call('GET', scope.path('deployments', id), deploymentView);
       if (hasEnded(current.status)) return { done: current };
       return { progress: await progressOf(scope, app, current) };
     },

@@ -9,6 +9,7 @@ import { rootGroup } from '../../cli/commands/root.ts';
 import type { LocalPlatform } from '../../cli/context.ts';
 import { runProgram } from '../../cli/program.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { undeclaredParameters } from './declared-parameters.ts';
 
 /** One request as the fake API received it. */
 export interface Seen {
@@ -63,6 +64,7 @@ interface Ran {
 
 interface Test {
   teardown(end: () => unknown): void;
+  same(found: unknown, wanted: unknown, message: string): unknown;
 }
 
 export const now = new Date('2026-11-21T12:00:00Z');
@@ -101,6 +103,8 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
       const { method = '', headers } = request;
       const call: Seen = { method, path: url.pathname, query: Object.fromEntries(url.searchParams), headers, body };
       seen.push(call);
+      const undeclared = undeclaredParameters(method, url);
+      if (undeclared.length > 0) t.same(undeclared, [], `the API refuses them: ${method} ${url.pathname}`);
       const route = routes[`${method} ${url.pathname}`];
       const reply = (typeof route === 'function' ? route(call) : route) ?? {
         status: 404,
