@@ -76,7 +76,7 @@ t.test('?wait waits until the deployment ends, and the status code is its result
     const refused = await app.send({ 'x-svc-token': app.token }, { image }, `?wait=${wrong}`);
     t.match(
       refused,
-      { status: 400, body: { message: /query\.wait: must be a number of seconds from 0 to 300/ } },
+      { status: 400, body: { message: /the query parameter wait must be a number of seconds from 0 to 300/ } },
       wrong,
     );
   }
