@@ -204,8 +204,6 @@ function shapeOf(schema: Schema | undefined): z.ZodType | undefined {
   return shape;
 }
 
-const takesEnvironment = ({ parameters }: Operation) =>
-  parameters.some((parameter) => parameter.in === 'query' && parameter.name === 'environment');
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, 2_000);
 /** A part of a path. A URL has no form for a lone surrogate, and folds dots before they are sent. */
 const segment = (value: unknown) =>
@@ -213,3 +211,7 @@ const segment = (value: unknown) =>
     .toWellFormed()
     .replace(/^\.{0,2}$/, 'x');
 const segmentEncoded = (value: unknown) => encodeURIComponent(textOf(value).toWellFormed());
+
+function takesEnvironment({ parameters }: Operation): boolean {
+  return parameters.some((parameter) => parameter.in === 'query' && parameter.name === 'environment');
+}
