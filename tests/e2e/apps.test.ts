@@ -92,7 +92,11 @@ t.test('a name is held by one workload of any kind, and the refusal names that k
   ]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /already used by an app in this environment/);
-  const functions = await platform.kubectl('-n', namespace, 'get', 'functions.platform.svc', '-o', 'name');
+  // The object of the refused function goes once its controller has let it go.
+  const functions = await eventually(
+    () => platform.kubectl('-n', namespace, 'get', 'functions.platform.svc', '-o', 'name'),
+    ({ stdout }) => stdout === '',
+  );
   t.equal(functions.stdout, '');
 });
 
