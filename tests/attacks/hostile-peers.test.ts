@@ -5,6 +5,8 @@ import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { listObjects, openObjectStore } from '../../runtime/services/object-store.ts';
 import { textsOf, unescapeXml } from '../../runtime/services/xml.ts';
+import { GitError } from '../../runtime/git/failure.ts';
+import { branchTip, createGit } from '../../runtime/git/git.ts';
 import { createRemoteSource } from '../../workers/events/remote-source.ts';
 import { testClients } from '../support/clients.ts';
 import { isSuperLinear } from '../support/growth.ts';
@@ -195,25 +197,41 @@ t.test('what ends a client ends only its source’s turn', async (t) => {
   }
 });
 
+/** A message of MongoDB's protocol without end: https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/ */
+const hugeMessages = (socket: Socket) => {
+  socket.once('data', () => {
+    const head = Buffer.alloc(16);
+    head.writeInt32LE(2 ** 26, 0);
+    head.writeInt32LE(2013, 12);
+    socket.write(head);
+    flood(socket, Buffer.alloc(1024 ** 2));
+  });
+};
+
+const hugeListing = (socket: Socket) => {
+  socket.once('data', () => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n');
+    flood(socket, Buffer.from('<Contents>'.repeat(50_000)));
+  });
+};
+
 t.test('an external server that breaks its client fails only its own binding', async (t) => {
-  const broken = answeringWith(message('D', Buffer.from([0xff, 0xff])));
-  const floods = { postgres: broken, mysql: hugePackets };
   const { addService, addFunction, work } = await bindingWorld(t);
-  for (const [type, attack] of Object.entries(floods)) {
+  const attacks = [
+    { type: 'postgres', attack: answeringWith(message('D', Buffer.from([0xff, 0xff]))), error: /cannot be read/ },
+    { type: 'mysql', attack: hugePackets, error: /more than 24 MiB/ },
+    { type: 'mongodb', attack: hugeMessages, error: /more than fits into 192 MiB of memory/ },
+    { type: 'minio', attack: hugeListing, error: /more than 4 MiB in one response/ },
+  ] as const;
+  for (const { type, attack, error } of attacks) {
     const port = await tcpServer(t, attack);
     const external = { host: '127.0.0.1', port, tls: false };
-    await addService(
-      type,
-      { type: type as keyof typeof floods, external },
-      { status: runningAt(external), credentials: { username: 'svc', password: 'x' } },
-    );
+    const credentials = { username: 'svc', password: 'x', accessKey: 'svc', secretKey: 'correct-horse' };
+    await addService(type, { type, external }, { status: runningAt(external), credentials });
     const api = await addFunction(`of-${type}`);
     await api.bind({ service: type, version: 1 });
     await work();
-    t.match(await api.status(type), {
-      phase: 'failed',
-      message: /the server sent (something that cannot be read|more than 24 MiB)/,
-    });
+    t.match(await api.status(type), { phase: 'failed', message: error }, type);
   }
 });
 
@@ -226,8 +244,8 @@ const waits: readonly { name: string; attack: (socket: Socket) => void; error: R
       const timer = setInterval(() => socket.write('\0'), 20);
       socket.once('close', () => clearInterval(timer));
     },
-    // Redis allows for any reply; the other protocols have no greeting of such bytes.
-    error: /took longer than 2 s|received invalid response|Cannot reach the service/,
+    // Redis waits for the end of a line; the other protocols have no greeting of such bytes.
+    error: /^Reading stopped: the server (took longer than 2 s|sent something that cannot be read)\.$/,
   },
   {
     name: 'leaves in the middle of its greeting',
@@ -256,3 +274,56 @@ for (const type of Object.keys(sourceAt) as (keyof typeof sourceAt)[]) {
     },
   );
 }
+
+/** What `git ls-remote` says of a server; `server` is `host:port`. */
+async function pollGit(t: Test, server: string, resolved: readonly string[] = []): Promise<Error | undefined> {
+  const git = createGit({ folder: t.testdir({}), resolved, env: process.env, memoryMaxMib: 128 });
+  return branchTip(git, { url: `http://${server}/shop/api.git`, branch: 'main' }, { timeoutMs: 1_500 }).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+}
+
+/** The head of a list of branches: https://git-scm.com/docs/http-protocol */
+const branchesHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-git-upload-pack-advertisement\r\n\r\n';
+
+t.test('git: a server that keeps its client waiting is left after the time-out, and no process stays', async (t) => {
+  const trickle = (socket: Socket) => {
+    socket.write(branchesHead);
+    const timer = setInterval(() => socket.write('0'), 50);
+    socket.once('close', () => clearInterval(timer));
+  };
+  for (const attack of [() => undefined, trickle]) {
+    const closed = Promise.withResolvers<void>();
+    const port = await tcpServer(t, (socket) => {
+      socket.resume().once('close', () => closed.resolve());
+      attack(socket);
+    });
+    t.match(await pollGit(t, `127.0.0.1:${port}`), {
+      message: 'git did not finish within 2 s.',
+      problem: 'unreachable',
+    });
+    // A process that git started would keep its connection.
+    await closed.promise;
+  }
+});
+
+t.test('git: what is no answer of a git server is told in a line', async (t) => {
+  for (const answer of ['\0'.repeat(100), `${branchesHead}0000`, `${branchesHead}${'f'.repeat(70_000)}`]) {
+    const port = await tcpServer(t, (socket) => socket.once('data', () => void socket.end(answer)));
+    const failure = await pollGit(t, `127.0.0.1:${port}`);
+    t.ok(failure instanceof GitError, failure?.message);
+    t.ok((failure?.message.length ?? 0) < 600);
+  }
+});
+
+t.test('git: a name is resolved once, when its addresses are checked', async (t) => {
+  let connections = 0;
+  const port = await tcpServer(t, (socket) => {
+    connections++;
+    socket.end();
+  });
+  // The resolver would find nothing for this name, which stands for one that resolves differently now.
+  await pollGit(t, `rebinding.invalid:${port}`, [`rebinding.invalid:${port}:127.0.0.1`]);
+  t.equal(connections, 1);
+});

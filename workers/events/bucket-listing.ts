@@ -5,7 +5,7 @@ import {
   type ListedObject,
   type ObjectStoreTarget,
 } from '../../runtime/services/object-store.ts';
-import { SourceError } from './source.ts';
+import { connectionFailure, SourceError } from './source.ts';
 
 /** A bucket and how to list it. */
 export interface BucketTarget extends ObjectStoreTarget {
@@ -35,7 +35,7 @@ function toSourceError(error: unknown): SourceError {
   if (error instanceof ObjectStoreError) {
     return new SourceError(`The object store refused the request: ${error.message} (${error.code}).`);
   }
-  const { message, code, name } = error as Error & { code?: string };
+  const { name } = error as Error;
   if (name === 'AbortError' || name === 'TimeoutError') return new SourceError('Reading the source took too long.');
-  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
+  return connectionFailure(error);
 }

@@ -5,7 +5,7 @@ import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import { eventBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { markAll } from './mark-all.ts';
 import { toPages } from './pages.ts';
-import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
+import { connectionFailure, SourceError, type OpenSource, type SourceRequest } from './source.ts';
 import { defaultTimes, graceMs, tooMuch, type SqlTimes } from './sql-limits.ts';
 
 /**
@@ -216,9 +216,7 @@ function toSourceError(error: unknown, limitMs: number): SourceError {
   const { message, code, errno, sqlState } = error as Error & { code?: string; errno?: number; sqlState?: string };
   if (code === 'PROTOCOL_SEQUENCE_TIMEOUT') return new SourceError(tooLong(limitMs));
   // Only errors of the server have a state.
-  if (sqlState === undefined || errno === undefined) {
-    return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
-  }
+  if (sqlState === undefined || errno === undefined) return connectionFailure(error);
   if (timeOuts.has(errno)) return new StatementError(tooLong(limitMs));
   if (connectionErrors.has(errno)) return new SourceError(`The service refused the connection: ${message}.`);
   return new StatementError(`The database refused the statement: ${message}.`);

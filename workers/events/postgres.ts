@@ -6,7 +6,7 @@ import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import { eventBytesMax, eventIdBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { markAll } from './mark-all.ts';
 import { createBatchSize, toPages } from './pages.ts';
-import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
+import { connectionFailure, SourceError, unreadable, type OpenSource, type SourceRequest } from './source.ts';
 import { defaultTimes, graceMs, tooMuch, type SqlTimes } from './sql-limits.ts';
 
 /** Maximum rows of one FETCH; each has up to a megabyte, and the server may send as much in one answer. */
@@ -157,11 +157,12 @@ function toSourceError(error: unknown, limitMs: number): SourceError {
   if (error instanceof AnswerTooLargeError) return tooMuch(error);
   const { message, code } = error as Error & { code?: string };
   if (error instanceof pg.DatabaseError) {
+    // An error that the server sent has a code; the others are the client's own about what it received.
+    if (code === undefined) return new SourceError(unreadable, { cause: error });
     if (code === '57014') return new StatementError(`The statement took longer than ${limitMs / 1000} s.`);
     // Errors of the connection, authorization or shutdown, not of the statement.
-    if (/^(08|28|3D|53|57P|58)/.test(code ?? ''))
-      return new SourceError(`The service refused the connection: ${message}.`);
+    if (/^(08|28|3D|53|57P|58)/.test(code)) return new SourceError(`The service refused the connection: ${message}.`);
     return new StatementError(`The database refused the statement: ${message}.`);
   }
-  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
+  return connectionFailure(error);
 }

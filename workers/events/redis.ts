@@ -6,7 +6,7 @@ import { closeRedis, connectRedis } from '../../runtime/services/redis-connectio
 import { tlsName } from '../../runtime/services/tls-name.ts';
 import { eventBytesMax, type SourceEvent } from '../../runtime/domain/events.ts';
 import { createBatchSize, pageBytes } from './pages.ts';
-import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
+import { connectionFailure, SourceError, type OpenSource, type SourceRequest } from './source.ts';
 
 /** Time-out of a command and of connecting. */
 const commandMs = 10_000;
@@ -283,7 +283,7 @@ function toJson(item: Buffer): string {
 function toSourceError(error: unknown): SourceError {
   if (error instanceof SourceError) return error;
   if (error instanceof AnswerTooLargeError) return new SourceError(`Reading stopped: ${error.message}.`);
-  const { message, code, name } = error as Error & { code?: string };
+  const { message, name } = error as Error;
   if (name === 'ReplyError') return new SourceError(`Redis refused the request: ${message}.`);
-  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
+  return connectionFailure(error);
 }

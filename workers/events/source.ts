@@ -45,6 +45,17 @@ export class SourceError extends Error {
   }
 }
 
+/** The failure of a connection, or of a client that cannot decode what the server sent. */
+export function connectionFailure(error: unknown): SourceError {
+  const { message, code, name } = error as Error & { code?: string };
+  // What the clients' parsers throw: errors of the language, of redis-parser, and of Node's HTTP parser.
+  const parser = error instanceof RangeError || error instanceof TypeError || name === 'ParserError';
+  if (parser || code?.startsWith('HPE_')) return new SourceError(unreadable, { cause: error });
+  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
+}
+
+export const unreadable = 'Reading stopped: the server sent something that cannot be read.';
+
 /** What is needed to open a source. */
 export interface SourceRequest {
   /** The function's id and namespace. */
