@@ -57,6 +57,9 @@ t.test('dependencies are shown, and those without one exact version are refused'
     const refused = await create({ name: 'other', dependencies: [entry] });
     t.match(refused, { status: 422, body: { code: 'invalid_dependency', details: { dependency: entry } } }, entry);
   }
+  const many = (count: number) => Array.from({ length: count }, (_, index) => `package-${index}@1.0.0`);
+  t.match(await create({ name: 'many', dependencies: many(50) }), { status: 201 });
+  t.match(await create({ name: 'other', dependencies: many(51) }), { status: 400, body: { code: 'invalid_request' } });
 });
 
 t.test('an image in place of code, there and back', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { clientAddress, createAddressMatcher } from '../../../runtime/domain/address.ts';
+import { clientAddress, clientNetwork, createAddressMatcher } from '../../../runtime/domain/address.ts';
 
 t.test('an address matches the networks that contain it', (t) => {
   const matches = createAddressMatcher(['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1/128']);
@@ -66,5 +66,23 @@ t.test('the client is the first hop from the right that is not a trusted proxy',
   t.equal(clientAddress(chain(31), trusted), '198.51.100.1');
   t.equal(clientAddress(chain(32), trusted), undefined, 'more than 32 hops');
   t.equal(clientAddress(chain(100_000), trusted), undefined, 'a forged chain');
+  t.end();
+});
+
+t.test('a client is an IPv4 address, or the first half of an IPv6 address in one spelling', (t) => {
+  for (const [address, network] of [
+    ['198.51.100.7', '198.51.100.7'],
+    ['::ffff:198.51.100.7', '::ffff:198.51.100.7'],
+    ['unknown', 'unknown'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:0DB8:0001::7', '2001:db8:1:0'],
+    ['2001:db8::1:2:3:4:5', '2001:db8:0:1'],
+    ['::1', '0:0:0:0'],
+    ['::', '0:0:0:0'],
+    ['fe80::', 'fe80:0:0:0'],
+    ['::2:3:4:5:6:7:8', '0:2:3:4'],
+  ] as const) {
+    t.equal(clientNetwork(address), network, address);
+  }
   t.end();
 });

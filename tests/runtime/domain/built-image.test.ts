@@ -19,6 +19,12 @@ t.test('an image below the registry belongs to the project of its path', async (
   for (const other of ['victim-prod', 'shop-two-prod', 'shopping-prod', 'a-shop-prod']) {
     t.equal(classify(`registry.test/builds/${other}/api:1`, builds), 'image_not_allowed', other);
   }
+  t.equal(classify('ghcr.io/builds/victim-prod/api:1', builds), 'own', 'another host');
+  t.equal(classify('registry.test/builds/victim-prod:1', builds), 'own', 'no build has this name');
+  const deep = { registry: 'registry.test/builds/eu' };
+  t.equal(classify('registry.test/builds/eu/victim-prod/api:1', deep), 'image_not_allowed');
+  t.equal(classify('registry.test/builds/us/victim-prod/api:1', deep), 'own', 'another path of the registry');
+  t.equal(classify('localhost/builds/victim-prod/api:1', { registry: 'localhost/builds' }), 'image_not_allowed');
   t.equal(classify('registry.test/builds/victim-prod/api:1', undefined), 'own', 'an installation that builds nothing');
 });
 
@@ -61,14 +67,18 @@ t.test('text that Kubernetes refuses as an image is refused', async (t) => {
     'a b',
     'a@sha256:1',
     'http://a/b',
-    `a/${'b'.repeat(2_000)}`,
+    `a/${'b'.repeat(1_023)}`,
   ]) {
     t.equal(classify(text, builds), 'invalid_value', text.slice(0, 20));
   }
+  t.equal(classify(`a/${'b'.repeat(1_022)}`, builds), 'own', 'the longest');
+  t.equal(classify('[:::::]:5000/builds/victim-prod/api:1', builds), 'own', 'a host that Kubernetes cannot reach');
 });
 
 t.test('repositories are compared without tag and digest', async (t) => {
   t.ok(isSameRepository('r.test/a/b:1', `R.test:443/a/b@sha256:${'a'.repeat(64)}`));
   t.ok(isSameRepository('node:22', 'docker.io/library/node'));
   t.notOk(isSameRepository('r.test/a/b:1', 'r.test/a/bb:1'));
+  t.ok(isSameRepository('my.app:1', 'docker.io/my.app:2'), 'a name without a slash has no host');
+  t.notOk(isSameRepository('Registry/a:1', 'docker.io/registry/a:1'), 'a path has no capitals');
 });

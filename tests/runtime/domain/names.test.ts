@@ -4,8 +4,11 @@ import {
   checkEnvironmentName,
   checkHost,
   checkProjectName,
+  checkVolumeName,
   checkWorkloadName,
   functionHost,
+  isEnvironmentOf,
+  isNamespaceOfEnvironment,
   nameTaken,
   namespaceOf,
 } from '../../../runtime/domain/names.ts';
@@ -27,6 +30,24 @@ t.test('project and environment names join to one namespace in one way only', (t
   for (const name of ['pre-prod', 'Prod', 'a'.repeat(21)]) t.throws(() => checkEnvironmentName(name), refused);
   t.equal(namespaceOf('shop', 'prod'), 'shop-prod');
   for (const project of ['kube', 'svc']) t.throws(() => namespaceOf(project, 'system'), refused);
+  t.end();
+});
+
+t.test('a namespace is an environment of one project', (t) => {
+  for (const namespace of ['shop-prod', 'a-b', 'web-shop-p1']) t.ok(isNamespaceOfEnvironment(namespace), namespace);
+  for (const namespace of ['shop', '-prod', 'shop-', 'shop-1', 'Shop-prod', '']) {
+    t.notOk(isNamespaceOfEnvironment(namespace), namespace);
+  }
+  t.ok(isEnvironmentOf('shop-p', 'shop'));
+  for (const namespace of ['shop-1prod', 'shop-a-b', 'shopprod', 'shop-']) t.notOk(isEnvironmentOf(namespace, 'shop'));
+  t.end();
+});
+
+t.test('a volume is not called like the storage of a service or a function', (t) => {
+  for (const name of ['data', 'data-0', 'data-db-1', 'function-data']) t.equal(checkVolumeName(name), name);
+  for (const name of ['data-db-0', 'function-api-dependencies-1a2b']) {
+    t.throws(() => checkVolumeName(name), { ...refused, message: /is reserved for the storage/ });
+  }
   t.end();
 });
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isPrivateNetwork, networkContains, parseNetwork } from '../../../runtime/domain/network.ts';
+import { isInternalAddress, isPrivateNetwork, networkContains, parseNetwork } from '../../../runtime/domain/network.ts';
 
 t.test('networks and addresses are converted to one form', (t) => {
   const forms: [string, string][] = [
@@ -79,6 +79,14 @@ t.test('a network contains those that are completely inside it', (t) => {
     ['fd00::/8', 'fe80::1/128', false],
   ];
   for (const [whole, part, contains] of cases) t.equal(networkContains(whole, part), contains, `${whole} ${part}`);
+  t.end();
+});
+
+t.test('an internal address is private, loopback or link-local', (t) => {
+  for (const address of ['10.1.2.3', '192.168.0.1', '127.0.0.1', '169.254.1.1', '::1', 'fd00::1', 'fe80::1']) {
+    t.equal(isInternalAddress(address), true, address);
+  }
+  for (const address of ['8.8.8.8', '2001:db8::1', '', 'x', '10.1.2.3:80']) t.equal(isInternalAddress(address), false);
   t.end();
 });
 

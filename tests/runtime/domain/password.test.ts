@@ -50,6 +50,12 @@ t.test('what is guessed first is no password', async (t) => {
   for (const password of random) t.equal(checkPassword(password, { email }), password);
 });
 
+t.test('at least seven characters must not be guessed first', async (t) => {
+  const check = (rest: string) => checkPassword(`passphrase${rest}`, { email });
+  t.throws(() => check('κλμνξ'), { message: /easy to guess/ });
+  t.equal(check('κλμνξο'), 'passphraseκλμνξο');
+});
+
 t.test('a generated password has four groups of five unambiguous characters and is different each time', async (t) => {
   const passwords = Array.from({ length: 100 }, generatePassword);
   for (const password of passwords) t.match(password, /^(?:[a-km-np-z2-9]{5}-){3}[a-km-np-z2-9]{5}$/);

@@ -18,6 +18,7 @@ t.test('the next times of schedules, in UTC', (t) => {
     ['30 8,20 1 JAN,jul *', ['2026-07-01T08:30', '2026-07-01T20:30', '2027-01-01T08:30']],
     ['0 0 29 2 *', ['2028-02-29T00:00', '2032-02-29T00:00', '2036-02-29T00:00']],
     ['0 0 31 2,3 *', ['2026-03-31T00:00', '2027-03-31T00:00']],
+    ['0 0 * 2 *', ['2026-02-28T00:00', '2027-02-01T00:00']],
     ['0 0 30 2 6', ['2026-02-28T00:00', '2027-02-06T00:00']],
     // A range over all days restricts as any other; an open day in a list does not.
     ['0 0 1-31 * 1', ['2026-02-28T00:00', '2026-03-01T00:00', '2026-03-02T00:00']],
@@ -32,6 +33,11 @@ t.test('the next times of schedules, in UTC', (t) => {
   ] as const) {
     t.same(next(expression, times.length), times, expression);
   }
+  t.end();
+});
+
+t.test('the values of a field are in order', (t) => {
+  t.equal(parseSchedule('30,5 * * * *').expression, '0 5,30 * * * *');
   t.end();
 });
 
@@ -60,6 +66,15 @@ t.test('clock changes as in Kubernetes: skipped times are left out, repeated tim
   const hours = ['2026-10-25T01:00', '2026-10-25T01:15', '2026-10-25T01:30', '2026-10-25T01:45', '2026-10-25T02:00'];
   t.same(next('*/15 * * * *', 5, 'Europe/Berlin', between), hours);
   t.same(next('15 2 * * *', 2, 'Europe/Berlin', between), ['2026-10-25T01:15', '2026-10-26T01:15']);
+  // West of Greenwich, where all offsets are negative.
+  const later = new Date('2026-11-01T05:45:00Z');
+  t.same(next('30 1 * * *', 2, 'America/New_York', later), ['2026-11-01T06:30', '2026-11-02T06:30']);
+  t.same(next('*/30 * * * *', 4, 'America/New_York', new Date('2026-11-01T04:45:00Z')), [
+    '2026-11-01T05:00',
+    '2026-11-01T05:30',
+    '2026-11-01T06:00',
+    '2026-11-01T06:30',
+  ]);
   t.same(next('0 0 * * *', 1, 'Asia/Kathmandu', spring), ['2026-03-28T18:15']);
   // Half an hour back, and a whole day that never existed.
   const islands = new Date('2026-04-04T12:00:00Z');
@@ -97,6 +112,8 @@ t.test('an invalid schedule is refused with the invalid part', (t) => {
     ['60 * * * *', /minute is a number from 0 to 59, not "60"/],
     ['0 24 * * *', /hour is a number/],
     ['0 0 0 * *', /day of the month is a number from 1/],
+    ['0 0 32 * *', /day of the month is a number from 1 to 31/],
+    ['0 0 1 13 *', /month is a number from 1 to 12/],
     ['0 0 * * 7', /0 is Sunday/],
     ['0 0 * foo *', /month/],
     ['5-1 * * * *', /ends before it starts/],

@@ -109,6 +109,9 @@ t.test('bounds', async (t) => {
     ]),
   );
   t.match(refusalOf(() => resolved(bomb)).message, /larger than 64 KiB/);
+  // 600 MB, more than a string can have.
+  const wide = { V: 'x'.repeat(60_000), W: '${V}'.repeat(10_000) };
+  t.equal(refusalOf(() => resolved(wide)).message, 'The value of "W" is larger than 64 KiB.');
 });
 
 t.test('the digest depends on the contents, and on nothing else', async (t) => {

@@ -374,6 +374,20 @@ t.test('events delivered before mark-done was set are marked by it, and not deli
   t.match(await deliver(), [{ id: 7 }, { id: 1_204 }], 'rows that return are new');
 });
 
+t.test('an id has at most 2,000 bytes', async (t) => {
+  const settings = (bytes: number): FunctionEvents => ({
+    type: 'postgres',
+    source: 'db',
+    query: `SELECT repeat('x', ${bytes}) AS id`,
+  });
+  const { turn, deliver } = await world(t, settings(2_000));
+  await turn();
+  t.equal((await deliver()).length, 1);
+  const long = await world(t, settings(2_001));
+  await long.turn();
+  t.match(await long.state(), { failures: 1, error: /^The id "x{40}…" is longer than 2000 bytes\.$/ });
+});
+
 t.test('a source is not read while it has too many dead letters, or too much data in them', async (t) => {
   const { insert, turn, deliver, counts, pool, id, state } = await world(t);
   const give = async (count: number, bytes: number) =>
