@@ -26,7 +26,10 @@ export interface Passwords {
   verify(password: string, stored: string | undefined, options?: { known?: boolean }): Promise<boolean>;
 }
 
-const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+/** Derives a key of a length in bytes from a password and a salt. */
+type Derive = (password: string, salt: Buffer, bytes: number, options: ScryptOptions) => Promise<Buffer>;
+
+const scryptKey: Derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 const encode = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
 const phc = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
@@ -34,7 +37,8 @@ function format(salt: Buffer, digest: Buffer): string {
   return `$scrypt$ln=${logCost},r=${blockSize},p=${parallelism}$${encode(salt)}$${encode(digest)}`;
 }
 
-export function createPasswords(): Passwords {
+/** @param options.derive the slow work, which tests hold back */
+export function createPasswords({ derive = scryptKey }: { derive?: Derive } = {}): Passwords {
   /** How many are being hashed, for known callers and unknown ones. */
   const running = { known: 0, unknown: 0 };
   /** The known ones are first. */
