@@ -105,7 +105,7 @@ function heldPasswords() {
   return {
     verify: (name: string, known: boolean) => passwords.verify(name, undefined, { known }),
     running: () => [...started.keys()],
-    async end(name: string) {
+    end: async (name: string) => {
       started.get(name)?.();
       started.delete(name);
       // The next one starts in a microtask.
