@@ -1,4 +1,4 @@
-import { functionView } from '../../runtime/contracts/api/functions.ts';
+import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
 import {
   functionMemory,
   functionReplicasMax,
@@ -7,6 +7,7 @@ import {
 } from '../../runtime/contracts/resources/function.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, duration, text, toggle, withoutDefaults, type FlagValues } from '../flags.ts';
 import { resolveScope } from '../scope.ts';
@@ -38,7 +39,7 @@ import { securityGroup } from './workload-security.ts';
 const settingFlags = {
   ...triggerFlags,
   port: amount('<port>', 'port that the image listens on (default 8080)', { min: 1, max: 65_535 }),
-  hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
+  hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>, longer if taken)'),
   idleTimeout: duration('<duration>', 'idle time before scaling to zero, up to 1d (default 5m; events 30s)', {
     max: idleTimeoutMaxSeconds,
   }),
@@ -102,8 +103,17 @@ const create = command({
     const created = await functionKind.create(scope, body);
     const current = flags.wait ? await waitForUpdate(context, flags, scope, args.function) : created;
     functionKind.print(context, current, flags.output);
+    if (flags.hostname === undefined) sayTakenHost(context, current);
   },
 });
+
+/** Tells that another workload has the function's short default host, and why its URL is longer (decision 0042). */
+function sayTakenHost(context: Context, { name, project, environment, url }: FunctionView): void {
+  const namespace = `--${project}-${environment}--`;
+  if (!url?.includes(`//fn-${name}${namespace}`)) return;
+  const { hostname } = new URL(url.replace(namespace, '--'));
+  context.say(`${hostname} is taken, so ${name} answers at ${url}; --hostname chooses another host`);
+}
 
 const update = command({
   name: 'update',

@@ -41,7 +41,7 @@ export async function newRouting(
   const first = hostname ?? appHost(name, namespace, config.appsDomain);
   const hosts = [first, ...extraHosts] as const;
   checkHosts(config, { name, namespace }, first, extraHosts);
-  await admitHosts(admission, { project, label: `${name}--${namespace}` }, hosts);
+  await admitHosts(admission, { project, labels: [`${name}--${namespace}`] }, hosts);
   const spec = { ...(extraHosts.length > 0 && { extraHosts }), security: newSecurity(security) };
   return { hosts, spec };
 }
@@ -52,7 +52,7 @@ function checkHosts(
   first: string,
   extraHosts: readonly string[],
 ): void {
-  const owner = { appsDomain: config.appsDomain, label: `${name}--${namespace}` };
+  const owner = { appsDomain: config.appsDomain, labels: [`${name}--${namespace}`] };
   for (const host of [first, ...extraHosts]) checkHostFree(config, host);
   checkChosenHost(first, owner);
   checkExtraHosts(extraHosts, first, owner);
@@ -85,7 +85,7 @@ export async function withExtraHosts(
     const holder = await otherHolder(kube, id, host);
     if (holder) throw hostTaken(host, asker, holder);
   }
-  const applicant = { project: asker.project, workloadId: id, label: `${name}--${namespace}` };
+  const applicant = { project: asker.project, workloadId: id, labels: [`${name}--${namespace}`] };
   await admitHosts({ kube, config, resolveTxt }, applicant, extraHosts);
   const until = new Date(now.getTime() + claimAheadMs);
   const newClaims: Stored<HostName>[] = [];

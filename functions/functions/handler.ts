@@ -12,7 +12,7 @@ import type { FunctionResource } from '../../runtime/contracts/resources/functio
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { functionImage, publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
-import { functionHost, testRunName } from '../../runtime/domain/names.ts';
+import { functionLabels, testRunName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
@@ -34,6 +34,7 @@ import { checkCron, checkRoute, specOf } from './check.ts';
 import { checkDelivered, readEventsState, withSourceBound } from './event-source.ts';
 import type { FunctionDependencies } from './dependencies.ts';
 import { eventRoutes } from './events.ts';
+import { withHost } from './host.ts';
 import { checkPods, isExclusive, isRestartPending, settingsRoutes } from './settings.ts';
 import { triggerOf } from './trigger.ts';
 import { functionRuns, functionToView } from './view.ts';
@@ -75,10 +76,11 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           functionImage(config, spec);
           if (spec.image !== undefined) await checkUsableImage(kube, config, environment, spec.image);
           if (spec.trigger !== 'http') return { spec };
-          const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
-          const applicant = { project: environment.project, label: `fn-${name}--${config.cluster}` };
+          const { namespace, project } = environment;
+          const { spec: served, host } = await withHost({ kube, config }, { name, namespace }, spec);
+          const applicant = { project, labels: functionLabels({ name, namespace }, config.cluster) };
           await admitHosts({ kube, config, resolveTxt }, applicant, [host]);
-          return { spec, hosts: [host], url: publicUrl(config, host) };
+          return { spec: served, hosts: [host], url: publicUrl(config, host) };
         },
       },
       list: { summary: 'Lists the functions of an environment by name.' },
@@ -199,11 +201,12 @@ function updateRoute(
         if (body.image !== undefined) await checkUsableImage(kube, config, environment, body.image);
         if (!spec.events && !query.discardEvents) await checkDelivered(pool, current);
         if (spec.trigger !== 'http') return spec;
-        const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
+        const { namespace, project } = environment;
+        const { spec: served, host } = await withHost({ kube, config }, { name, namespace, workloadId }, spec);
         await checkHostHolder(kube, host, { workloadId, asker });
-        const applicant = { project: environment.project, workloadId, label: `fn-${name}--${config.cluster}` };
+        const applicant = { project, workloadId, labels: functionLabels({ name, namespace }, config.cluster) };
         await admitHosts({ kube, config, resolveTxt }, applicant, [host]);
-        return spec;
+        return served;
       });
       return { status: 200, body: await toView(changed), audit: { settings } };
     },

@@ -116,9 +116,26 @@ export function appHost(app: string, namespace: string, appsDomain: string): str
   return checkHost(`${app}--${namespace}.${appsDomain}`);
 }
 
-/** The public host of a function: `fn-<name>--<cluster>.<apps_domain>`. @throws Problem `invalid_value` */
+/** The short public host of a function: `fn-<name>--<cluster>.<apps_domain>`. @throws Problem `invalid_value` */
 export function functionHost(name: string, cluster: string, appsDomain: string): string {
   return checkHost(`fn-${name}--${cluster}.${appsDomain}`);
+}
+
+/**
+ * The public host that only this function can have: `fn-<name>--<namespace>--<cluster>.<apps_domain>` (decision 0042).
+ * @throws Problem `invalid_value`
+ */
+export function ownFunctionHost(
+  { name, namespace }: { name: string; namespace: string },
+  cluster: string,
+  appsDomain: string,
+): string {
+  return checkHost(`fn-${name}--${namespace}--${cluster}.${appsDomain}`);
+}
+
+/** The first labels of the hosts that a function may have by default. */
+export function functionLabels({ name, namespace }: { name: string; namespace: string }, cluster: string): string[] {
+  return [`fn-${name}--${cluster}`, `fn-${name}--${namespace}--${cluster}`];
 }
 
 /** Checks a host name (RFC 1123: labels of at most 63 characters, 253 in all). @throws Problem `invalid_value` */

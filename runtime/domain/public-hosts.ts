@@ -5,8 +5,8 @@ import { Problem } from './problem.ts';
 export interface HostPlace {
   /** The domain of default hosts. */
   appsDomain: string;
-  /** The first label of the workload's own default host, which is always allowed. */
-  label: string;
+  /** The first labels of the workload's own default hosts, which are always allowed. */
+  labels: readonly string[];
 }
 
 function refuse(field: string, host: string, why: string): never {
@@ -18,13 +18,13 @@ function refuse(field: string, host: string, why: string): never {
  * of a workload (decision 0001), and `console` is reserved for the platform.
  * @throws Problem `invalid_value`
  */
-export function checkChosenHost(host: string, { appsDomain, label: own }: HostPlace, field = 'hostname'): string {
+export function checkChosenHost(host: string, { appsDomain, labels: own }: HostPlace, field = 'hostname'): string {
   if (host.includes('*')) refuse(field, host, 'contains a wildcard; list each host.');
   checkHost(host, field);
   if (/\.\d+$/.test(host)) refuse(field, host, 'is an IP address; use a host name.');
   const label = host.endsWith(`.${appsDomain}`) ? host.slice(0, -appsDomain.length - 1) : undefined;
   if (label === 'console') refuse(field, host, 'is reserved by the platform; choose another host.');
-  if (label !== undefined && !label.includes('.') && label.includes('--') && label !== own) {
+  if (label !== undefined && !label.includes('.') && label.includes('--') && !own.includes(label)) {
     refuse(field, host, 'may be the default host of another app or function; choose another host.');
   }
   return host;

@@ -160,7 +160,7 @@ export async function claimHostAhead(
 /** The other workload that holds a host; undefined when this one or none holds it. */
 export async function otherHolder(
   kube: Pick<KubeClient, 'get'>,
-  workloadId: Id,
+  workloadId: Id | undefined,
   host: string,
 ): Promise<HostHolder | undefined> {
   const liveClaim = await kube.get<HostName>(kinds.HostName, host);

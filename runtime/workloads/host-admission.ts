@@ -25,12 +25,12 @@ export interface HostApplicant {
   project: string;
   /** Undefined for a workload that does not exist yet. */
   workloadId?: Id | undefined;
-  /** The first label of the workload's default host, `<label>.<apps domain>`. */
-  label: string;
+  /** The first labels of the workload's default hosts, `<label>.<apps domain>`. */
+  labels: readonly string[];
 }
 
 /**
- * Checks the hosts that a workload does not serve yet. Its default host is always its own, and hosts that it has claimed
+ * Checks the hosts that a workload does not serve yet. Its default hosts are always its own, and hosts that it has claimed
  * stay, whatever has changed since. Any other must be free, and outside the apps domain it must be in a domain that the
  * project may use, by the settings or by a DNS record.
  * @throws Problem `invalid_value`, `host_taken`, `host_not_allowed`
@@ -39,9 +39,10 @@ export async function admitHosts(admission: HostAdmission, applicant: HostApplic
   const { kube, config } = admission;
   const { appsDomain } = config;
   for (const host of hosts) {
-    if (host === `${applicant.label}.${appsDomain}` || (await hasClaimed(kube, applicant, host))) continue;
+    const isDefault = applicant.labels.some((label) => host === `${label}.${appsDomain}`);
+    if (isDefault || (await hasClaimed(kube, applicant, host))) continue;
     checkHostFree(config, host);
-    checkChosenHost(host, { appsDomain, label: applicant.label });
+    checkChosenHost(host, { appsDomain, labels: applicant.labels });
     if (!host.endsWith(`.${appsDomain}`)) await checkAllowed(admission, applicant.project, host);
     if (await isServedElsewhere(kube, host)) {
       throw new Problem(

@@ -150,7 +150,13 @@ t.test('409: a host that another route of the cluster serves', async (t) => {
 
 t.test('422: no host that is or may become another workload’s, in every way', async (t) => {
   const { attempts } = await world(t);
-  for (const host of ['web--shop-prod.apps.test', 'fn-pay--c1.apps.test', '*.apps.test', '10.0.0.1']) {
+  for (const host of [
+    'web--shop-prod.apps.test',
+    'fn-pay--c1.apps.test',
+    'fn-pay--blog-prod--c1.apps.test',
+    '*.apps.test',
+    '10.0.0.1',
+  ]) {
     t.same(codesOf(await attempts(host)), all('422 invalid_value'), host);
   }
   for (const answer of await attempts('console.apps.test')) t.notOk(answer.status < 400, answer.text);

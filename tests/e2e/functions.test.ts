@@ -180,7 +180,7 @@ t.test('code that does not load makes the function failed with its error, never 
   t.ok(failed.message);
 });
 
-t.test('two functions of one name cannot share a host: the second is refused and leaves nothing', async (t) => {
+t.test('two functions of one name have hosts of their own; a chosen host that is taken leaves nothing', async (t) => {
   const one = await testProject(t, platform);
   const two = await testProject(t, platform);
   const name = uniqueName('twin');
@@ -188,7 +188,19 @@ t.test('two functions of one name cannot share a host: the second is refused and
   const create = (flags: string[]) =>
     platform.svc(['function', 'create', name, '--runtime', 'node', '--code-file', file, ...flags]);
   t.equal((await create(one.flags)).code, 0);
-  const refused = await create(two.flags);
+  const urlOf = async (flags: string[]) =>
+    (await platform.json<FunctionView>(['function', 'show', name, ...flags])).url;
+  const { hostname: short } = new URL(await urlOf(one.flags));
+
+  const second = await create(two.flags);
+  t.equal(second.code, 0, second.stderr);
+  t.match(second.stderr, `${short} is taken, so ${name} answers at `);
+  const url = await urlOf(two.flags);
+  t.match(url, `//fn-${name}--${two.namespace}--local.`);
+  for (const each of [await urlOf(one.flags), url]) t.equal((await platform.request(each)).status, 200);
+  await platform.ok(['function', 'delete', name, '--yes', ...two.flags]);
+
+  const refused = await create([...two.flags, '--hostname', short]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /host_taken/);
   t.match(refused.stderr, one.namespace);

@@ -10,5 +10,5 @@ export function publicHosts(
   { appsDomain }: Pick<PlatformConfigSpec, 'appsDomain'>,
 ): readonly [string, ...string[]] {
   const first = hostname === undefined ? appHost(name, namespace, appsDomain) : checkHost(hostname);
-  return [first, ...checkExtraHosts(extraHosts, first, { appsDomain, label: `${name}--${namespace}` })];
+  return [first, ...checkExtraHosts(extraHosts, first, { appsDomain, labels: [`${name}--${namespace}`] })];
 }

@@ -90,8 +90,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const { spec } = app;
     const hosts = publicHosts(spec, identity, config);
     const [host] = hosts;
-    const label = `${identity.name}--${identity.namespace}`;
-    const applicant = { project: identity.project, workloadId: identity.id, label };
+    const labels = [`${identity.name}--${identity.namespace}`];
+    const applicant = { project: identity.project, workloadId: identity.id, labels };
     await admitHosts({ kube, config, resolveTxt }, applicant, hosts);
     await holdClaims(kube, app, hosts);
     const step = gateStep(app, clock.now());

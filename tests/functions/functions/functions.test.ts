@@ -123,14 +123,43 @@ t.test('409: a name that an app holds is refused with the documented message', a
   t.type(left?.metadata.deletionTimestamp, 'string', 'the controller removes the rest');
 });
 
-t.test('409: one host for the same name in two projects', async (t) => {
+t.test('the same name in two projects: the second function gets a host that only it can have', async (t) => {
+  const { kube, api, create } = await service(t);
+  kube.seed(...readyProject('blog'));
+  const first = await create();
+  t.match(first.body, { url: 'http://fn-hello--c1.apps.test' });
+  const elsewhere = '/api/v1/projects/blog/functions';
+  const url = 'http://fn-hello--blog-prod--c1.apps.test';
+  t.match(await create({}, elsewhere), { status: 201, body: { url } });
+  const spec = () =>
+    kube.all<FunctionResource>(kinds.Function).find((each) => each.metadata.namespace === 'blog-prod')?.spec;
+  t.equal(spec()?.hostname, 'fn-hello--blog-prod--c1.apps.test');
+  t.equal((await api.call('PATCH', `${elsewhere}/hello`, { body: { hostname: null } })).status, 200);
+  t.equal(spec()?.hostname, 'fn-hello--blog-prod--c1.apps.test', 'the short host is still taken');
+  await kube.delete({ ...kinds.HostName, name: 'fn-hello--c1.apps.test' });
+  t.equal((await api.call('PATCH', `${elsewhere}/hello`, { body: { hostname: null } })).status, 200);
+  t.equal(spec()?.hostname, undefined, 'the short host has become free');
+});
+
+t.test('409: a chosen host that another project has is refused without naming its holder', async (t) => {
   const { kube, create } = await service(t);
   kube.seed(...readyProject('blog'));
   await create();
   const elsewhere = '/api/v1/projects/blog/functions';
-  const answer = await create({}, elsewhere);
-  t.match(answer.body, { code: 'host_taken', details: { holder: { namespace: 'shop-prod', name: 'hello' } } });
+  const answer = await create({ hostname: 'fn-hello--c1.apps.test' }, elsewhere);
+  t.match(answer, { status: 409, body: { code: 'host_taken' } });
   t.equal((await create({ name: 'hi', hostname: 'hello.blog.test' }, elsewhere)).status, 201);
+});
+
+t.test('422: a name that is too long for any default host, where the short host is taken', async (t) => {
+  const { kube, create } = await service(t);
+  const project = 'b'.repeat(30);
+  kube.seed(...readyProject(project));
+  const name = 'a'.repeat(40);
+  t.equal((await create({ name })).status, 201);
+  const answer = await create({ name }, `/api/v1/projects/${project}/functions`);
+  t.match(answer, { status: 422, body: { code: 'invalid_value', details: { field: 'hostname' } } });
+  t.match(answer.body, { message: /Choose a shorter name, or set --hostname/ });
 });
 
 t.test('400 and 422: settings that cannot run', async (t) => {

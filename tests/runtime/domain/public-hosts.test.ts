@@ -1,7 +1,7 @@
 import t from 'tap';
 import { checkChosenHost, checkExtraHosts } from '../../../runtime/domain/public-hosts.ts';
 
-const place = { appsDomain: 'apps.test', label: 'api--shop-prod' };
+const place = { appsDomain: 'apps.test', labels: ['api--shop-prod'] };
 
 t.test('a chosen host is not reserved, and not the default host of another workload', async (t) => {
   for (const host of [
