@@ -165,6 +165,10 @@ const update = command({
     const changesPods = flags.wait && Object.keys(settings).some((key) => key !== 'autoRollback');
     const app = changesPods ? await waitUntilServing(context, flags, scope, args.app) : result;
     appKind.print(context, app, flags.output);
+    if (app.pendingRestart) {
+      const restart = `svc app restart ${args.app} ${scope.flags}`;
+      context.say(`its pods keep the variables and secrets of the last rollout; apply the new ones: ${restart}`);
+    }
   },
 });
 

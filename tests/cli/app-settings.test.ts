@@ -91,6 +91,17 @@ t.test('app update fails with the reason when only earlier pods serve', async (t
   t.match(await run(update), { code: 0, stdout: /running/ }, 'a change that fixes it');
 });
 
+t.test('app update tells that new pods keep the variables of the last rollout', async (t) => {
+  const { run, routes } = await world(t, { [`PATCH ${path}`]: { body: app }, [`GET ${path}`]: { body: app } });
+  const scale = ['app', 'update', 'api', '--replicas', '2'];
+  t.notMatch((await run(scale)).stderr, /restart/);
+  routes[`GET ${path}`] = { body: { ...app, pendingRestart: true } };
+  t.match(await run(scale), {
+    code: 0,
+    stderr: /keep the variables and secrets of the last rollout.*svc app restart api/,
+  });
+});
+
 t.test('app show prints all settings, and the changes that wait for a restart', async (t) => {
   const { run } = await world(t, {
     [`GET ${path}`]: {
