@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
-import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
+import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { connectionFault, createConnections, type Connections, type Outgoing } from '../connection.ts';
@@ -10,6 +10,7 @@ import { text, textOrNone, texts } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
 import type { OutputFormat } from '../output.ts';
 import { resolveScope } from '../scope.ts';
+import { functionKind } from './function-kind.ts';
 import { waitForRoute } from './function-route.ts';
 
 const coldStartHeader = 'x-svc-cold-start';
@@ -35,9 +36,7 @@ export const invokeCommand = command({
   async run({ context, args, flags }) {
     const request = await requestOf(context, flags);
     const scope = resolveScope(context, flags);
-    const view = await scope.api.call('GET', scope.path('functions', args.function), functionView, {
-      query: scope.query,
-    });
+    const view = await functionKind.read(scope, args.function);
     if (view.url === undefined) {
       throw new Failure(`Function "${args.function}" has no URL, since its trigger is ${view.trigger}.`, {
         code: 'invalid_value',
@@ -52,7 +51,10 @@ export const invokeCommand = command({
     try {
       const response = await sendRouted(context, connections, url, request);
       await printResponse(context, response, flags.output);
-      if ((response.statusCode ?? 0) >= 400) throw responseFailure(response, view, scope.flags);
+      const { statusCode = 0 } = response;
+      // The function's status says why its pods do not start; the answer may not, because anyone can get it.
+      const latest = statusCode >= 500 ? await functionKind.read(scope, args.function) : view;
+      if (statusCode >= 400) throw responseFailure(response, latest, scope.flags);
     } catch (error) {
       const fault = connectionFault(error);
       if (fault === undefined) throw error;
@@ -125,8 +127,19 @@ async function printResponse(
 }
 
 /** The failure of the command for a response with an error status. */
-function responseFailure(response: IncomingMessage, { name, gate }: FunctionView, scopeFlagsText: string): Failure {
-  const { statusCode: status } = response;
+function responseFailure(
+  response: IncomingMessage,
+  { name, gate, status: state, message }: FunctionView,
+  scopeFlagsText: string,
+): Failure {
+  const { statusCode: status = 0 } = response;
+  if (status >= 500 && state === 'failed' && message !== undefined) {
+    const hint = `svc function logs ${name} ${scopeFlagsText}`;
+    return new Failure(`The answer is ${status}. Function "${name}" failed: ${message}`, {
+      code: `http_${status}`,
+      hint,
+    });
+  }
   const unrouted = isUnrouted(response);
   const denied = status === 401 && gate !== undefined && gate !== 'off';
   const hint = denied

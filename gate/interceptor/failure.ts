@@ -1,4 +1,4 @@
-import type { PodFault } from '../../runtime/contracts/pod.ts';
+import { dependenciesContainer, type PodFault } from '../../runtime/contracts/pod.ts';
 
 /** The party that caused a failure. */
 type FaultOwner = 'client' | 'platform' | 'cold_start' | 'timeout' | 'function';
@@ -68,18 +68,20 @@ export const platformUnavailable: Failure = {
 };
 
 /** Every pod of the function crashes, or cannot even be created. */
-export function coldStartFailed({ reason, exitCode }: PodFault): Failure {
-  const how =
-    exitCode === undefined
-      ? `its pod cannot start (${reason})`
-      : `its process exits at startup (exit code ${exitCode})`;
+export function coldStartFailed(fault: PodFault): Failure {
   return {
     status: 502,
     code: 'cold_start_failed',
-    message: `The function does not start: ${how}. Check its status and log.`,
+    message: `The function does not start: ${causeOf(fault)}`,
     fault: 'cold_start',
     retryAfterSeconds: 10,
   };
+}
+
+function causeOf({ reason, exitCode, initContainer }: PodFault): string {
+  if (initContainer === dependenciesContainer) return 'its dependencies cannot be installed. Check its status.';
+  if (exitCode === undefined) return `its pod cannot start (${reason}). Check its status.`;
+  return `its process exits at startup (exit code ${exitCode}). Check its status and log.`;
 }
 
 /** The pod closed the connection before it sent a response. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { V1EnvVar, V1PodSpec, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { Json } from '../../runtime/contracts/kubernetes.ts';
+import { dependenciesContainer } from '../../runtime/contracts/pod.ts';
 import type { FunctionRuntime, InlineCode } from '../../runtime/contracts/resources/function.ts';
 import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { hostnameLabel, idLabel, workloadLabels } from '../../runtime/domain/labels.ts';
@@ -8,9 +9,6 @@ import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
 import { registryVariables, type PackageRegistries } from './package-registries.ts';
 import type { VolumeClaim } from './volume.ts';
-
-/** The name of the init container that installs dependencies. */
-export const dependenciesContainer = 'dependencies';
 
 /** Where the claim is mounted. The packages appear in a folder of it once all of them are installed. */
 const cacheDirectory = '/var/run/svc/dependencies';

@@ -22,10 +22,15 @@ export interface Pod extends KubeObject {
   };
 }
 
+/** The name of the init container that installs a function's dependencies. */
+export const dependenciesContainer = 'dependencies';
+
 /** Why a pod cannot serve, when more waiting will not help. */
 export interface PodFault {
   /** The kubelet's reason, such as `CrashLoopBackOff` or `ImagePullBackOff`. */
   reason: string;
+  /** The name of the init container that has it; undefined for other containers and for the pod. */
+  initContainer?: string;
   /** The exit code of the container's previous run, if there was one. */
   exitCode?: number;
   /** Whether the previous run was killed because it ran out of memory. */
@@ -57,8 +62,9 @@ const notSynced = /^failed to sync (secret|configmap) cache/;
 export function podFault(pod: Pod): PodFault | undefined {
   const { phase, reason, message } = pod.status ?? {};
   if (phase === 'Failed') return { reason: reason ?? 'Failed', ...(message !== undefined && { message }) };
-  const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-  for (const { state, lastState } of statuses) {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  for (const status of [...initContainerStatuses, ...containerStatuses]) {
+    const { name, state, lastState } = status;
     const waiting = state?.waiting;
     if (waiting?.reason === undefined || !faultReasons.has(waiting.reason)) continue;
     if (notSynced.test(waiting.message ?? '')) continue;
@@ -66,6 +72,7 @@ export function podFault(pod: Pod): PodFault | undefined {
     const detail = previous?.message ?? waiting.message;
     return {
       reason: waiting.reason,
+      ...(initContainerStatuses.includes(status) && { initContainer: name }),
       ...(previous && { exitCode: previous.exitCode }),
       ...(previous?.reason === 'OOMKilled' && { outOfMemory: true }),
       ...(detail !== undefined && { message: detail }),

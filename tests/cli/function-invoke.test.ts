@@ -78,6 +78,17 @@ t.test('function invoke fails when the function does, and sends no invalid reque
     stdout: 'broken',
     stderr: /The answer is 500\. \(http_500\)\nhint: svc function logs hello/,
   });
+  const message = 'The dependencies cannot be installed: code E404.';
+  routes[`GET ${functions}/hello`] = sequence(
+    { body: { ...hello, url: api } },
+    { body: { ...hello, url: api, status: 'failed', message } },
+  );
+  t.match(await run(['function', 'invoke', 'hello']), {
+    code: 1,
+    stderr:
+      /The answer is 500\. Function "hello" failed: The dependencies cannot be installed: code E404\. \(http_500\)/,
+  });
+  routes[`GET ${functions}/hello`] = { body: { ...hello, url: api } };
   routes[`GET ${functions}/gated`] = { body: { ...hello, url: api, gate: 'gated' } };
   routes['GET /'] = { status: 401, body: 'no key' };
   t.match(await run(['function', 'invoke', 'gated']), { code: 1, stderr: /http_401\)\nhint: .*X-API-Key: <key>/ });

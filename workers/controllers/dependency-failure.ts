@@ -1,5 +1,4 @@
-import { dependenciesContainer } from '../../infra/manifests/function-dependencies.ts';
-import type { Pod } from '../../runtime/contracts/pod.ts';
+import { dependenciesContainer, type Pod } from '../../runtime/contracts/pod.ts';
 
 const messageMax = 500;
 /**

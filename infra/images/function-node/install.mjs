@@ -22,6 +22,9 @@ function install(folder) {
     '--no-audit',
     '--no-fund',
     '--loglevel=error',
+    // npm's own 10 s and more between two attempts outlast the first call, which would never get the reason.
+    '--fetch-retry-mintimeout=1000',
+    '--fetch-retry-maxtimeout=5000',
   ];
   // A private HOME, so that npm uses only the platform's configuration.
   const env = {

@@ -20,6 +20,8 @@ def output_lines(output):
 
 def install(folder, manifest):
     command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--no-input", "--no-cache-dir"]
+    # The first call waits for 60 seconds in all; pip's own five retries of 15 seconds outlast it.
+    command += ["--retries", "2", "--timeout", "10"]
     command += ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]
     command += ["--target", os.path.join(folder, "python"), "--requirement", manifest]
     # A private HOME, so that pip uses only the platform's configuration.

@@ -143,6 +143,24 @@ t.test('a pod that crashes at its start ends the wait, without quoting its log',
   t.equal((await world.ask(port)).body, 'repaired');
 });
 
+t.test('dependencies that cannot be installed end the wait, and are named as the cause', async (t) => {
+  const world = createWorld(t);
+  const { port, activator } = await world.startInterceptor();
+  const pending = world.ask(port);
+  await until(() => activator.waiting() === 1);
+  const waiting = { waiting: { reason: 'CrashLoopBackOff', message: 'back-off' } };
+  const installer = { name: 'dependencies', ready: false, restartCount: 1, state: waiting };
+  const lastState = { terminated: { exitCode: 1, message: 'password is hunter2' } };
+  world.pods.put(helloPod('installing', 1, { initContainerStatuses: [{ ...installer, lastState }] }));
+  const answer = await pending;
+  t.equal(answer.status, 502);
+  t.match(json(answer.body), {
+    code: 'cold_start_failed',
+    message: 'The function does not start: its dependencies cannot be installed. Check its status.',
+  });
+  t.notMatch(answer.body, 'hunter2');
+});
+
 t.test('a client that disconnects while it waits leaves no state behind', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activator, activity, registry } = await world.startInterceptor();

@@ -112,7 +112,7 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
     const marked = join(root, 'marked');
 
     /** One run of the step, as in a pod. */
-    const install = async (cache: string, dependencies: string[]) => {
+    const install = async (cache: string, dependencies: string[], from = variables(registry)) => {
       const [manifest, content] = Object.entries(dependencyManifest({ dependencies, runtime: name }))[0] ?? ['', ''];
       writeFileSync(join(root, manifest), content);
       const child = spawn(command[0], [command[1]], {
@@ -123,7 +123,7 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
           PYTHONDONTWRITEBYTECODE: '1',
           SVC_MANIFEST: join(root, manifest),
           SVC_DEPENDENCIES: join(root, cache, 'packages'),
-          ...variables(registry),
+          ...from,
         },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
@@ -165,6 +165,20 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       t.ok(said.split('\n').length <= 13, said);
       t.same(readdirSync(join(root, 'lost')), []);
     });
+
+    await t.test(
+      'a registry that cannot be reached fails with the reason, within the wait of a first call',
+      async (t) => {
+        const none = 'http://127.0.0.1:1';
+        const { exit, said } = await install(
+          'unreachable',
+          ['greeting@1.0.0'],
+          variables({ ...registry, npm: none, pypi: none }),
+        );
+        t.equal(exit, 1);
+        t.match(said, /ECONNREFUSED|Connection refused|No matching distribution/);
+      },
+    );
 
     // npm skips scripts, pip must refuse packages that need them.
     if (name === 'node') return;
