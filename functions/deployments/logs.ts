@@ -6,6 +6,7 @@ import type { TextTail } from '../../runtime/domain/text-tail.ts';
 import { readBuildLog } from '../../runtime/workloads/build-log.ts';
 import { readPodLogs } from '../../runtime/workloads/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { findCrashLog } from '../../runtime/records/crash-logs.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
 import type { Deployment } from '../../runtime/records/deployments.ts';
 
@@ -13,7 +14,7 @@ import type { Deployment } from '../../runtime/records/deployments.ts';
 export const defaultPodLines = 1000;
 
 /**
- * The logs of a deployment: of its build, live or stored, and of its pods that still exist.
+ * The logs of a deployment: of its build, live or stored, of its pods that still exist, and of the pod that failed it.
  * @param tail lines from the end of each; default: the whole build log, and {@link defaultPodLines} of each pod
  */
 export async function readDeploymentLogs(
@@ -29,6 +30,11 @@ export async function readDeploymentLogs(
     revision === null
       ? []
       : await readPodLogs(kube, source, tail ?? defaultPodLines, ({ metadata }) => isOfRelease(metadata, revision));
+  const crash = state === 'failed' ? await findCrashLog(pool, id) : undefined;
+  if (crash && !pods.some(({ name, log }) => name === crash.pod && log !== undefined && log !== '')) {
+    const { text, truncated } = tail === undefined ? crash : lastLines(crash, tail);
+    pods.push({ name: crash.pod, log: text, ...(truncated && { truncated: true }) });
+  }
   return { ...(build && { build }), pods };
 }
 

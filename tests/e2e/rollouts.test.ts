@@ -6,6 +6,7 @@ const platform = await runningPlatform();
 const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
 
 interface Entry {
+  id: string;
   revision: number;
   image: string;
   digest?: string;
@@ -54,6 +55,8 @@ t.test('no request fails during rollouts, whether they succeed or fail', async (
       {},
     ]);
     t.equal(await version(), 'v2');
+    const logs = await platform.svc(['deployment', 'logs', entries[1]?.id ?? '', ...flags.slice(0, 2)]);
+    t.match(logs.stdout, /at JSON\.parse/, 'the whole log of the pod, which is gone');
     t.match(await platform.json(['app', 'show', 'api', ...flags]), {
       status: 'running',
       pendingRestart: true,

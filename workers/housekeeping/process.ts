@@ -82,12 +82,23 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const usage = await drain(() => purgeUsage(pool, oldest, batch));
     const work = await drain(() => purgeWork(pool, ago(workMs), batch));
     const buildLogs = await drain(() => purgeAged(pool, 'build_logs', ago(buildLogMs), batch));
+    const crashLogs = await drain(() => purgeAged(pool, 'crash_logs', ago(buildLogMs), batch));
     const webhookDeliveries = await drain(() => purgeAged(pool, 'webhook_deliveries', ago(deliveryMs), batch));
     const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sessions = await purgeSessions(pool, now);
     const replicas = await purgeReplicas(pool, ago(usageDays * dayMs));
-    const purged = { usage, work, buildLogs, webhookDeliveries, notifications, deadLetters, sessions, replicas };
+    const purged = {
+      usage,
+      work,
+      buildLogs,
+      crashLogs,
+      webhookDeliveries,
+      notifications,
+      deadLetters,
+      sessions,
+      replicas,
+    };
     log.info({ folded, purged }, 'housekeeping done');
     return { again: complete ? new Date(now.getTime() + hourMs) : now };
   };

@@ -94,6 +94,8 @@ const agedTables = {
   webhook_deliveries: { key: 'id', at: 'received_at' },
   /** Age since the last output. */
   build_logs: { key: 'deployment_id', at: 'updated_at' },
+  /** Age since the failure. */
+  crash_logs: { key: 'deployment_id', at: 'updated_at' },
   /** Age since the end of the delivery; the attempts are deleted with it. */
   notification_deliveries: { key: 'id', at: 'ended_at' },
 } as const;

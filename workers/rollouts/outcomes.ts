@@ -5,9 +5,10 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { failDeployment, type AutomaticRollback } from '../../runtime/records/automatic-rollback.ts';
+import { saveCrashLog } from '../../runtime/records/crash-logs.ts';
 import { endDeployment, succeedDeployment } from '../../runtime/records/deployments.ts';
 import { isApplied } from './apply.ts';
-import { lastLines, runningDigest } from './pods.ts';
+import { crashLog, lastLines, runningDigest } from './pods.ts';
 import type { Rollout } from './store.ts';
 
 /** Time-out of optional reads, in ms; well below the time-out of an attempt. */
@@ -56,7 +57,10 @@ export function createOutcomes({
 
     async fail(attempt, rollout, reason, app) {
       const applied = app !== undefined && isApplied(rollout, app);
-      const logLines = applied ? await readOptional(attempt, () => lastLines(kube, rollout)) : undefined;
+      const log = applied ? await readOptional(attempt, () => crashLog(kube, rollout)) : undefined;
+      // Before the end, after which a rollback removes the pod.
+      if (log) await saveCrashLog(pool, rollout.id, log);
+      const logLines = log && lastLines(log.text);
       failpoint('rollout.before-end');
       const { ended, rollback } = await failDeployment(
         pool,

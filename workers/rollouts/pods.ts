@@ -4,6 +4,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { isPodReady } from '../../runtime/contracts/pod.ts';
 import { imageDigest } from '../../runtime/domain/image.ts';
 import { isOfRelease, servingPods } from '../../runtime/domain/labels.ts';
+import { crashLogMaxBytes, type CrashLog } from '../../runtime/records/crash-logs.ts';
 import { readLog } from '../../runtime/workloads/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
@@ -12,24 +13,33 @@ import type { Rollout } from './store.ts';
 const linesMax = 16;
 const lineMax = 200;
 const quoteMax = 1_200;
-/** How much of a log is read; lines may be longer than their quotes. */
-const logMaxBytes = 64 * 1024;
+/** How many lines of a log are kept, at most {@link crashLogMaxBytes} in all. */
+const linesRead = 1_000;
 const container = 'app';
 
 type Reader = Pick<KubeClient, 'list' | 'stream'>;
 
 /**
- * The last lines of the log of a release's failing pod, the one with the most restarts. Undefined without output, or
- * without a pod that started.
+ * The end of the log of a release's failing pod, the one with the most restarts. Undefined without output, or without a
+ * pod that started.
  */
-export async function lastLines(kube: Reader, rollout: Rollout): Promise<string | undefined> {
+export async function crashLog(kube: Reader, rollout: Rollout): Promise<CrashLog | undefined> {
   const restarts = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCount ?? 0;
   const failing = (await podsOf(kube, rollout)).filter((pod) => !isPodReady(pod));
   const [worst] = failing.sort((a, b) => restarts(b) - restarts(a));
   if (!worst) return undefined;
-  const query = new URLSearchParams({ container, tailLines: String(linesMax) });
-  const log = await readLog(kube, rollout.namespace, worst.metadata.name, query, logMaxBytes);
-  const output = (log?.text ?? '').split('\n').map(printable);
+  const { name } = worst.metadata;
+  const query = new URLSearchParams({ container, tailLines: String(linesRead) });
+  const log = await readLog(kube, rollout.namespace, name, query, crashLogMaxBytes);
+  return log && log.text !== '' ? { pod: name, ...log } : undefined;
+}
+
+/** The last lines of a log, for the reason of a failure; undefined without any. Pure. */
+export function lastLines(log: string): string | undefined {
+  const output = log
+    .split('\n')
+    .slice(-linesMax - 1)
+    .map(printable);
   const quoted: string[] = [];
   let bytesLeft = quoteMax;
   for (const line of output.filter((text) => text !== '').toReversed()) {

@@ -5,6 +5,7 @@ import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
+import { saveCrashLog } from '../../../runtime/records/crash-logs.ts';
 import { acceptDeployment, type NewDeployment } from '../../../runtime/records/acceptance.ts';
 import {
   endDeployment,
@@ -191,4 +192,28 @@ t.test("logs are those of the build and of the revision's pods", async (t) => {
   t.same((await api.call('GET', `${deployments}/${second}/logs`)).body, { pods: [{ name: 'api-2', log: 'hello\n' }] });
   t.match(await api.call('GET', `/api/v1/projects/blog/deployments/${first}/logs`), { status: 404 });
   t.match(await api.call('GET', `${deployments}/x/logs`), { status: 404 });
+});
+
+t.test('the log of the pod that failed a deployment is shown after the pod is gone', async (t) => {
+  const { pool, kube, api, addApp, accept } = await rig(t);
+  const workloadId = await addApp('api', 'prod');
+  const failed = await accept(workloadId);
+  await pool.query(`UPDATE deployments SET state = 'failed', ended_at = now() WHERE id = $1`, [failed]);
+  await saveCrashLog(pool, failed, { pod: 'api-1', text: 'starting\nError: no\0\n', truncated: true });
+  const pods = async (query = '') => (await api.call('GET', `${deployments}/${failed}/logs${query}`)).body.pods;
+  t.same(await pods(), [{ name: 'api-1', log: 'starting\nError: no\n', truncated: true }]);
+  t.same(await pods('?tail=1'), [{ name: 'api-1', log: 'Error: no\n', truncated: true }]);
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'api-1',
+      namespace: 'shop-prod',
+      labels: podLabels({ kind: 'App', name: 'api', id: workloadId }, 'serve'),
+      annotations: { 'platform.svc/release': '1' },
+    },
+    spec: { containers: [{ name: 'app' }] },
+  });
+  kube.stream = saying(() => 'live\n');
+  t.same(await pods(), [{ name: 'api-1', log: 'live\n' }], 'the pod itself, while it exists');
 });

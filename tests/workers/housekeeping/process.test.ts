@@ -144,6 +144,7 @@ t.test('old records are deleted, and no others', async (t) => {
       [deployment, app, revision],
     );
     await pool.query(`INSERT INTO build_logs VALUES ($1, 'log', false, $2)`, [deployment, updated]);
+    await pool.query(`INSERT INTO crash_logs VALUES ($1, 'pod', 'log', false, $2)`, [deployment, updated]);
   }
   const [gone, kept] = [newId(), newId()];
   for (const [incarnation, folded] of [
@@ -169,6 +170,7 @@ t.test('old records are deleted, and no others', async (t) => {
   t.equal((await column('SELECT delivery_id AS value FROM notification_attempts')).length, 2, 'and its attempts');
   t.same(await column('SELECT id AS value FROM webhook_deliveries'), [late]);
   t.same(await column('SELECT deployment_id AS value FROM build_logs'), [builtLate]);
+  t.same(await column('SELECT deployment_id AS value FROM crash_logs'), [builtLate]);
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 

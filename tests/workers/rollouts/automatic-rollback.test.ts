@@ -7,6 +7,7 @@ import type { Id } from '../../../runtime/domain/ids.ts';
 import { idLabel, releaseAnnotation, roleLabel } from '../../../runtime/domain/labels.ts';
 import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { findCrashLog } from '../../../runtime/records/crash-logs.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -61,7 +62,7 @@ async function world(t: Test) {
     transaction(pool, (client) =>
       acceptDeployment(client, { workloadId: app.id, trigger: 'rollback', image: 'r/api:1', rollbackOf, restores }),
     ).then(({ id }) => id);
-  return { kube, app, crash, step, change, pod, settle, deploy, newest, back };
+  return { pool, kube, app, crash, step, change, pod, settle, deploy, newest, back };
 }
 
 t.test('the digest is the one that all pods run, and a rollback uses it', async (t) => {
@@ -87,7 +88,7 @@ t.test('the digest is the one that all pods run, and a rollback uses it', async 
 });
 
 t.test('a failure quotes the worst pod’s log, within a limit and without control characters', async (t) => {
-  const { kube, app, pod, deploy } = await world(t);
+  const { pool, kube, app, pod, deploy } = await world(t);
   await deploy('r/api:1');
   pod('fine', 2, {});
   pod('young', 2, { ready: false });
@@ -101,7 +102,12 @@ t.test('a failure quotes the worst pod’s log, within a limit and without contr
   const failed = (await app.history())[1];
   t.match(failed?.reason, /^It crashes\.\nThe last lines of its log:\nearly\n[^]*\nError: {2}no\nx{200}$/);
   t.ok((failed?.reason ?? '').length < 1_300);
-  t.match(requests, [/pods\/worst\/log\?container=app&tailLines=16/]);
+  t.match(requests, [/pods\/worst\/log\?container=app&tailLines=1000$/]);
+  t.match(failed && (await findCrashLog(pool, failed.id)), {
+    pod: 'worst',
+    truncated: false,
+    text: /^early\n[^]*x{5000}\n$/,
+  });
   kube.stream = saying(() => `${'x'.repeat(100_000)}\nError: no\n`);
   pod('later', 4, { ready: false });
   await deploy('r/api:3', 'failed');
