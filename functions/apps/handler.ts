@@ -75,7 +75,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
           const config = await readPlatformConfig(kube);
           if (image !== undefined) await checkUsableImage(kube, config, environment, image, name);
           const { hosts, spec: routing } = await newRouting({ kube, config, resolveTxt }, environment, body);
-          await checkSettings(kube, environment.namespace, settings);
+          await checkSettings(kube, environment, settings);
           const list = newVariables('App', env ?? {});
           return {
             spec: { ...settings, image: image ?? '', ...(list.length > 0 && { env: list }), ...routing },
@@ -112,7 +112,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
         checkSecurity(settings.security);
         const current = await findLiving();
         if (image !== undefined && current.spec.git) throw gitSourceConfigured(name);
-        await checkSettings(kube, environment.namespace, settings, current.spec);
+        await checkSettings(kube, environment, settings, current.spec);
         const list = env && (await replacedVariables(kube, current, env));
         const patch = () => patchApp(kube, current, { ...settings, ...(list && { env: list }) });
         const app =

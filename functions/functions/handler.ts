@@ -35,7 +35,7 @@ import { checkDelivered, readEventsState, withSourceBound } from './event-source
 import type { FunctionDependencies } from './dependencies.ts';
 import { eventRoutes } from './events.ts';
 import { withHost } from './host.ts';
-import { checkPods, isExclusive, isRestartPending, settingsRoutes } from './settings.ts';
+import { checkFits, checkPods, isExclusive, isRestartPending, settingsRoutes } from './settings.ts';
 import { triggerOf } from './trigger.ts';
 import { functionRuns, functionToView } from './view.ts';
 
@@ -72,6 +72,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           });
           const spec = await withSourceBound(dependencies, environment, { name, spec: requested }, events?.database);
           await checkPods(kube, environment.namespace, spec);
+          await checkFits(kube, environment, spec);
           const config = await readPlatformConfig(kube);
           functionImage(config, spec);
           if (spec.image !== undefined) await checkUsableImage(kube, config, environment, spec.image);
@@ -197,6 +198,8 @@ function updateRoute(
           spec = await withSourceBound(dependencies, environment, owner, fields.events?.database);
         }
         await checkPods(kube, environment.namespace, spec);
+        // A function that the limits no longer fit can still change in every other way.
+        if (body.memory !== undefined || body.minReplicas !== undefined) await checkFits(kube, environment, spec);
         functionImage(config, spec);
         if (body.image !== undefined) await checkUsableImage(kube, config, environment, body.image);
         if (!spec.events && !query.discardEvents) await checkDelivered(pool, current);

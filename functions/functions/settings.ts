@@ -12,10 +12,12 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { canonicalBytes, canonicalCpu, checkLimits } from '../../runtime/domain/quantity.ts';
 import { checkMounts } from '../../runtime/api/mounts.ts';
+import { checkQuota } from '../../runtime/api/quota.ts';
 import type { ObjectRoutes } from '../../runtime/api/object-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
 import type { Route } from '../../runtime/http/route.ts';
+import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
 import { functionEnvironment } from '../../runtime/workloads/function-environment.ts';
@@ -115,6 +117,15 @@ export async function checkPods(kube: Pick<KubeClient, 'get'>, namespace: string
   if (spec.trigger === 'cron' || !asksForSeveral(spec)) return;
   const exclusive = await exclusiveVolume(kube, namespace, volumes);
   if (exclusive !== undefined) throw oneReplicaOnly('Function', exclusive);
+}
+
+/** Refuses pods that the environment has no room for. @throws Problem `invalid_value` */
+export async function checkFits(
+  kube: Pick<KubeClient, 'get'>,
+  environment: Environment,
+  { memory = functionMemory, minReplicas = 1 }: FunctionSpec,
+): Promise<void> {
+  await checkQuota(kube, environment, { memory, replicas: Math.max(1, minReplicas) });
 }
 
 /** Whether a function mounts a volume that only one pod at a time can mount. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { checkMounts } from '../../runtime/api/mounts.ts';
+import { checkQuota } from '../../runtime/api/quota.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
@@ -41,6 +42,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
           const { name: _, env, ...settings } = body;
           const spec = jobSpec.parse({ ...settings, ...(env && { env: variableList(env) }) });
           checkJob(spec);
+          await checkQuota(kube, environment, spec);
           await checkUsableImage(kube, await readPlatformConfig(kube), environment, spec.image);
           await checkMounts(kube, environment.namespace, spec.volumes ?? []);
           return { spec };
@@ -65,6 +67,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
         const { env, ...settings } = body;
         const change = withoutUndefined({ ...settings, env: env && variableList(env) });
         checkJob(withoutNull(change));
+        if (change.memory !== undefined) await checkQuota(kube, environment, { memory: change.memory });
         if (body.image !== undefined) {
           await checkUsableImage(kube, await readPlatformConfig(kube), environment, body.image);
         }

@@ -1,6 +1,6 @@
 import type { Stored } from '../contracts/kubernetes.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
-import type { Project } from '../contracts/resources/project.ts';
+import type { EnvironmentLimits, Project } from '../contracts/resources/project.ts';
 import type { Id } from '../domain/ids.ts';
 import { namespaceOf } from '../domain/names.ts';
 import { Problem } from '../domain/problem.ts';
@@ -16,6 +16,8 @@ export interface Environment {
   ready: boolean;
   /** Why it is not ready. */
   message?: string;
+  /** Its own limits; those that are absent are the installation's. */
+  limits?: EnvironmentLimits;
 }
 
 /**
@@ -51,7 +53,7 @@ export async function resolveEnvironment(
 
 /** The environments of one project, in the order of its spec. */
 export function environmentsOf({ metadata, spec, status }: Stored<Project>): Environment[] {
-  return spec.environments.map(({ name, id, deleting: marked = false }) => {
+  return spec.environments.map(({ name, id, limits, deleting: marked = false }) => {
     const observed = status?.environments?.find((environment) => environment.id === id);
     const deleting = marked || metadata.deletionTimestamp !== undefined;
     const subject = marked ? 'it' : `the project "${metadata.name}"`;
@@ -63,6 +65,7 @@ export function environmentsOf({ metadata, spec, status }: Stored<Project>): Env
       namespace: namespaceOf(metadata.name, name),
       ready: !deleting && (observed?.ready ?? false),
       ...(message !== undefined && { message }),
+      ...(limits && { limits }),
     };
   });
 }
