@@ -91,7 +91,7 @@ export const functionSpec = z.object({
   trigger: z.enum(functionTriggers).default('http'),
   /** The port that the function listens on. */
   port: z.int().min(1).max(65_535).default(8080),
-  /** The public host; default `fn-<name>--<cluster>.<apps_domain>`. */
+  /** The public host; default `fn-<name>--<cluster>.<apps_domain>`, which the API chooses only where it is free (decision 0042). */
   hostname: z.string().optional(),
   security: securitySettings.optional(),
   gate: gateSettings.optional(),
