@@ -11,15 +11,6 @@ interface LockEntry {
   resolved?: string;
   integrity?: string;
   link?: boolean;
-  os?: string[];
-  cpu?: string[];
-  libc?: string[];
-}
-
-/** Whether npm can install the package on the machines that the platform's images and tests are made for. */
-function isInstalled({ os, cpu, libc }: LockEntry): boolean {
-  const allows = (list: string[] | undefined, value: string) => list === undefined || list.includes(value);
-  return allows(os, 'linux') && allows(cpu, 'x64') && allows(libc, 'glibc');
 }
 
 for (const file of ['package-lock.json', 'infra/local/function-node/package-lock.json']) {
@@ -27,8 +18,8 @@ for (const file of ['package-lock.json', 'infra/local/function-node/package-lock
     const { packages } = JSON.parse(readFileSync(join(root, file), 'utf8')) as { packages: Record<string, LockEntry> };
     const entries = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
     t.ok(entries.length > 0);
-    // Binaries for other machines may be absent from the registry that wrote the file, which then knows no digest.
-    const open = entries.filter(([, entry]) => isInstalled(entry) && !entry.integrity?.startsWith('sha512-'));
+    // npm writes no digest for binaries of other machines that its cache lacks: add what `npm view … dist.integrity` prints.
+    const open = entries.filter(([, { integrity }]) => !integrity?.startsWith('sha512-'));
     t.same(open, []);
     t.same(
       entries.filter(([, { resolved }]) => resolved !== undefined),

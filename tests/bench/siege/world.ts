@@ -70,7 +70,9 @@ export async function createAttackerProject(
   const authorization = `Bearer ${await signIn(platform)}`;
   const syncs: Victim[] = [];
   for (const { app } of gitPort === undefined ? [] : apps.slice(attackedApps)) {
-    await platform.ok(['app', 'git', 'set', app, '--url', `http://${host}:${gitPort}/${app}.git`, ...flags]);
+    const url = `http://${host}:${gitPort}/${app}.git`;
+    // The attacker's repository cannot be built, which the command would wait for.
+    await platform.ok(['app', 'git', 'set', app, '--url', url, '--no-wait', ...flags]);
     const path = `/api/v1/projects/${project}/apps/${app}/git/sync?environment=prod`;
     syncs.push({ ...api, path, headers: { authorization } });
   }
