@@ -174,7 +174,7 @@ function render(context: Context, error: unknown): void {
   const retryAfter = problem.details?.['retryAfterSeconds'];
   if (typeof retryAfter === 'number') context.set('Retry-After', String(retryAfter));
   // The rest of the body is not read, so the connection cannot be reused.
-  if (!context.req.complete && closingCodes.has(problem.code)) context.set('Connection', 'close');
+  if (context.req.isPaused() && closingCodes.has(problem.code)) context.set('Connection', 'close');
   context.status = problem.status;
   context.body = problemBodyOf(problem);
 }

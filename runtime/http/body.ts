@@ -10,6 +10,8 @@ export const defaultBodyLimit = 64 * 1024;
 export const largeBodyLimit = 1024 * 1024;
 /** Bytes that are read and discarded, so that a client that is still sending receives the error response. */
 const discardLimit = 8 * 1024 * 1024;
+/** Time to discard them after the error response, in ms. Then the connection is closed. */
+const discardMs = 2_000;
 
 /**
  * Reads a request's body to its end. Its bytes stay counted in `place` until that is freed.
@@ -20,6 +22,11 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new Problem('unsupported_media_type', 'Send the body uncompressed.');
+  }
+  const tooLarge = () => new Problem('body_too_large', `The request body exceeds the limit of ${limit} bytes.`);
+  if (Number(request.headers['content-length'] ?? 0) > limit) {
+    discard(request);
+    throw tooLarge();
   }
   return new Promise((resolve, reject) => {
     let buffer: Buffer = Buffer.alloc(0);
@@ -36,8 +43,6 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
       request.pause();
       reject(problem);
     };
-    const tooLarge = () =>
-      refuse(new Problem('body_too_large', `The request body exceeds the limit of ${limit} bytes.`));
     /** Copies the chunk: kept as they come, chunks of a few bytes would take a hundred times their size. */
     const append = (chunk: Buffer) => {
       const needed = size + chunk.length;
@@ -69,11 +74,11 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
         return;
       }
       size = next;
-      if (size > discardLimit) tooLarge();
+      if (size > discardLimit) refuse(tooLarge());
     };
     const onEnd = () => {
       if (size > limit) {
-        tooLarge();
+        refuse(tooLarge());
         return;
       }
       end();
@@ -83,6 +88,24 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
     place.arriving(refuse);
     request.on('data', onData).on('end', onEnd).on('error', onBreak).on('close', onBreak);
   });
+}
+
+/** Reads a refused body for a moment without keeping it: a client that is still sending does not see a response before. */
+function discard(request: IncomingMessage): void {
+  const { socket } = request;
+  const timer = setTimeout(() => socket.destroy(), discardMs);
+  let size = 0;
+  request.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > discardLimit) request.pause();
+  });
+  const end = () => {
+    clearTimeout(timer);
+    request.off('end', end);
+    socket.off('close', end);
+  };
+  request.once('end', end);
+  socket.once('close', end);
 }
 
 /** Deeper than any request of the API and of git hosts. */

@@ -146,6 +146,23 @@ t.test('the body that has been arriving for longest makes room, one without a se
   t.equal(bodies.bytes(), 0, 'nothing stays counted');
 });
 
+t.test(
+  'a body that is declared too large is refused before it arrives, and the rest is awaited for a moment',
+  async (t) => {
+    const small = route({ ...(upload as Parameters<typeof route>[0]), path: '/small', bodyLimit: 1000 });
+    const api = await testApi(t, { routes: [small] });
+    const text = unfinished('/api/v1/small', { size: 2000 });
+    const { socket, closed } = send(portOf(api.url), text);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    t.match(answer.toString(), /^HTTP\/1\.1 413 /);
+    t.match(answer.toString(), /\r\nConnection: keep-alive\r\n/);
+    socket.write(`\n${text}`);
+    const [next] = (await once(socket, 'data')) as [Buffer];
+    t.match(next.toString(), /^HTTP\/1\.1 413 /, 'the connection stays usable');
+    await closed;
+  },
+);
+
 t.test('one owner’s bodies are bounded, and so are all that are being worked on', (t) => {
   const bodies = createBodyMemory({ total: 3000, perOwner: 2000 });
   const place = (name: string, bytes: number) => {

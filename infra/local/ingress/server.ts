@@ -17,6 +17,9 @@ const limits = {
   keepAliveTimeout: 180_000,
 };
 
+/** What a client may still send after its answer, as Go's server permits. https://pkg.go.dev/net/http#Server */
+const afterAnswer = { bytes: 256 * 1024, ms: 500 };
+
 export interface IngressServerOptions {
   /** Rejects only when the client has disconnected. */
   handler: Handler;
@@ -52,8 +55,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
       disconnected.abort();
-      // Discards the rest of the body, so that the connection stays usable.
-      request.unpipe().resume();
+      discardRest(request);
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
     const incoming = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
@@ -111,6 +113,27 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
       });
     },
   };
+}
+
+/**
+ * Reads the little that is left of an answered request's body, so that its connection stays usable. A client that still
+ * has much to send reads the answer first; then its connection is closed.
+ */
+function discardRest(request: IncomingMessage): void {
+  const { socket } = request;
+  let bytes = 0;
+  const timer = setTimeout(() => socket.destroy(), afterAnswer.ms);
+  const end = () => clearTimeout(timer);
+  socket.once('close', end);
+  request.once('end', () => {
+    end();
+    socket.off('close', end);
+  });
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > afterAnswer.bytes) request.pause();
+  });
+  request.unpipe().resume();
 }
 
 /** A request with a body cannot be upgraded, and an HTTP/2 tunnel (h2c) would carry unchecked requests. */

@@ -72,6 +72,8 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
     outgoing.once('close', () => fail());
     outgoing.once('response', (message) => {
       answered = true;
+      // A pod that has answered needs no more of the body.
+      message.once('end', () => outgoing.writableFinished || outgoing.destroy());
       const received = headersOf(message.rawHeaders);
       removeHopByHop(received);
       resolve({ status: message.statusCode ?? 502, headers: received, body: message });

@@ -267,10 +267,12 @@ t.test(
   },
 );
 
-t.test('a response before the end of the upload reaches the client, and the connection stays usable', async (t) => {
+t.test('a response before the end of the upload reaches the client, and the pod gets no more of it', async (t) => {
+  const ended = Promise.withResolvers<IncomingMessage>();
   const world = await openApp(t, (request, response) => {
     response.end(request.method);
     request.on('error', () => undefined);
+    if (request.method === 'POST') request.socket.once('close', () => ended.resolve(request));
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
@@ -279,12 +281,32 @@ t.test('a response before the end of the upload reaches the client, and the conn
   upload.write('part');
   const [reply] = (await once(upload, 'response')) as [IncomingMessage];
   t.equal(await text(reply), 'POST');
-  upload.end(Buffer.alloc(4 * 1024 * 1024));
+  t.equal((await ended.promise).complete, false);
+  upload.end(Buffer.alloc(128 * 1024));
   const second = send('GET');
   second.end();
   const [after] = (await once(second, 'response')) as [IncomingMessage];
-  t.equal(await text(after), 'GET');
+  t.equal(await text(after), 'GET', 'a short rest is discarded, and the connection stays usable');
+  t.equal(second.socket, upload.socket);
 });
+
+t.test(
+  'the connection of an upload is closed when its answer is read and much is left, or its end is missing',
+  async (t) => {
+    const world = await openApp(t, (_, response) => response.writeHead(403).end());
+    for (const rest of [Buffer.alloc(64 * 1024 * 1024), Buffer.alloc(0)]) {
+      const upload = httpRequest({ port: world.port, method: 'POST', headers: { host: appHost } });
+      upload.on('error', () => undefined);
+      upload.write('part');
+      const closed = new Promise((resolve) => upload.once('close', resolve));
+      const [reply] = (await once(upload, 'response')) as [IncomingMessage];
+      t.equal(reply.statusCode, 403);
+      reply.resume();
+      upload.write(rest);
+      await closed;
+    }
+  },
+);
 
 t.test('no repeatable request is lost when the pod has closed a kept-alive connection', async (t) => {
   const used = new WeakSet<object>();
