@@ -70,6 +70,7 @@ export function createSessionRoutes({
         const account = normaliseEmail(body.email);
         const guesser = guesserOf(account, request);
         const own = 'own' in guesser ? guesser.own : undefined;
+        passwords.admit(own !== undefined);
         const wait = await loginLimit.take(account, guesser);
         if (wait > 0) {
           log.warn({ clientAddress }, 'login refused: too many attempts');

@@ -1,4 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Problem } from '../../runtime/domain/problem.ts';
 
@@ -9,13 +10,20 @@ const parallelism = 1;
 const digestBytes = 32;
 /**
  * Each hash takes 32 MiB and a thread of the pool, so concurrency and queue are limited. Sign-ins from unknown devices run
- * one at a time: a guesser of passwords leaves the other processor to the platform.
+ * one at a time: a guesser of passwords leaves the other processor to the platform. While others of them wait, there are
+ * pauses of three times the work between them, so that guesses take a quarter of a processor.
  */
 const maxRunning = { all: 2, unknown: 1 };
+const pauseFactor = 3;
 const maxWaiting = 20;
 
 /** Hashes and checks passwords: scrypt in the PHC string format, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export interface Passwords {
+  /**
+   * Checks whether a sign-in would get a place now, before anything else is spent on it.
+   * @param known as for `verify` @throws Problem `too_many_requests`
+   */
+  admit(known: boolean): void;
   /** @throws Problem `too_many_requests` when too many are being hashed */
   hash(password: string): Promise<string>;
   /**
@@ -37,8 +45,11 @@ function format(salt: Buffer, digest: Buffer): string {
   return `$scrypt$ln=${logCost},r=${blockSize},p=${parallelism}$${encode(salt)}$${encode(digest)}`;
 }
 
-/** @param options.derive the slow work, which tests hold back */
-export function createPasswords({ derive = scryptKey }: { derive?: Derive } = {}): Passwords {
+/** @param options.derive the slow work @param options.pause waits; tests hold both back */
+export function createPasswords({
+  derive = scryptKey,
+  pause = wait,
+}: { derive?: Derive; pause?: (ms: number) => Promise<void> } = {}): Passwords {
   /** How many are being hashed, for known callers and unknown ones. */
   const running = { known: 0, unknown: 0 };
   /** The known ones are first. */
@@ -48,15 +59,24 @@ export function createPasswords({ derive = scryptKey }: { derive?: Derive } = {}
   const mayStart = ({ known }: { known: boolean }) =>
     running.known + running.unknown < maxRunning.all && (known || running.unknown < maxRunning.unknown);
 
+  const admit = (known: boolean) => {
+    if (mayStart({ known }) || waiting.length < (known ? 2 * maxWaiting : maxWaiting)) return;
+    throw new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
+      details: { retryAfterSeconds: 1 },
+    });
+  };
+
+  const leave = (kind: 'known' | 'unknown') => {
+    running[kind] -= 1;
+    const next = waiting.findIndex(mayStart);
+    waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
+  };
+
   const limited = async <T>(work: () => Promise<T>, known: boolean): Promise<T> => {
     const kind = known ? 'known' : 'unknown';
+    admit(known);
     if (mayStart({ known })) running[kind] += 1;
     else {
-      if (waiting.length >= (known ? 2 * maxWaiting : maxWaiting)) {
-        throw new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
-          details: { retryAfterSeconds: 1 },
-        });
-      }
       await new Promise<void>((resolve) => {
         const start = () => {
           running[kind] += 1;
@@ -66,16 +86,18 @@ export function createPasswords({ derive = scryptKey }: { derive?: Derive } = {}
         else waiting.push({ known, start });
       });
     }
+    const startedAt = performance.now();
     try {
       return await work();
     } finally {
-      running[kind] -= 1;
-      const next = waiting.findIndex(mayStart);
-      waiting.splice(next, next < 0 ? 0 : 1)[0]?.start();
+      const isPaused = !known && waiting.some((other) => !other.known);
+      if (isPaused) void pause(pauseFactor * (performance.now() - startedAt)).then(() => leave(kind));
+      else leave(kind);
     }
   };
 
   return {
+    admit,
     hash: (password) =>
       limited(async () => {
         const salt = randomBytes(16);

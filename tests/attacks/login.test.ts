@@ -21,6 +21,7 @@ async function world(t: { teardown(end: () => unknown): void }) {
   const { pool } = await testDatabase(t);
   const clock = fakeClock(new Date());
   const passwords = {
+    admit: () => {},
     hash: (text: string) => Promise.resolve(text),
     verify: (text: string, stored: string | undefined) => Promise.resolve(text === stored),
   };
@@ -96,15 +97,22 @@ t.test('a stolen device token is no way around the limit', async (t) => {
 /** Passwords whose hashing waits until the test ends it: `running` names those that are being hashed, by the password. */
 function heldPasswords() {
   const started = new Map<string, () => void>();
+  const pauses: (() => void)[] = [];
   const passwords = createPasswords({
     derive: (name, _salt, bytes) =>
       new Promise((resolve) => {
         started.set(name, () => resolve(Buffer.alloc(bytes)));
       }),
+    pause: () => new Promise((resolve) => pauses.push(resolve)),
   });
   return {
     verify: (name: string, known: boolean) => passwords.verify(name, undefined, { known }),
+    admit: (known: boolean) => passwords.admit(known),
     running: () => [...started.keys()],
+    endPause: async () => {
+      pauses.shift()?.();
+      await setImmediate();
+    },
     end: async (name: string) => {
       started.get(name)?.();
       started.delete(name);
@@ -115,25 +123,39 @@ function heldPasswords() {
 }
 
 t.test('a queue full of strangers does not keep out a known device', async (t) => {
-  const { verify, running, end } = heldPasswords();
+  const { verify, admit, running, end, endPause } = heldPasswords();
   const strangers = Array.from({ length: 21 }, (_, index) => verify(`stranger ${index}`, false));
   await t.rejects(verify('another stranger', false), { code: 'too_many_requests' });
+  t.throws(() => admit(false), { code: 'too_many_requests' });
+  admit(true);
   const known = verify('known', true);
   t.same(running(), ['stranger 0', 'known']);
   await end('known');
   await known;
-  for (const index of strangers.keys()) await end(`stranger ${index}`);
+  for (const index of strangers.keys()) {
+    await end(`stranger ${index}`);
+    await endPause();
+  }
   await Promise.all(strangers);
 });
 
-t.test('guesses take one processor: two of them wait for each other, a known device for neither', async (t) => {
-  const { verify, running, end } = heldPasswords();
-  const all = Promise.all([verify('guess', false), verify('another guess', false), verify('known', true)]);
-  t.same(running(), ['guess', 'known']);
-  await end('known');
-  t.same(running(), ['guess'], 'the free place is not for guesses');
-  await end('guess');
-  t.same(running(), ['another guess']);
-  await end('another guess');
-  await all;
-});
+t.test(
+  'guesses take a part of one processor: they wait for each other and pause, a known device for neither',
+  async (t) => {
+    const { verify, running, end, endPause } = heldPasswords();
+    const all = Promise.all([verify('guess', false), verify('another guess', false), verify('known', true)]);
+    t.same(running(), ['guess', 'known']);
+    await end('known');
+    t.same(running(), ['guess'], 'the free place is not for guesses');
+    await end('guess');
+    t.same(running(), [], 'a pause');
+    const late = verify('late', true);
+    t.same(running(), ['late']);
+    await end('late');
+    await late;
+    await endPause();
+    t.same(running(), ['another guess']);
+    await end('another guess');
+    await all;
+  },
+);
