@@ -39,9 +39,13 @@ export const appKind = defineKind<AppView>({
     ['Memory', view.memory],
     ['CPU', view.cpu],
     ['Variables', Object.keys(view.env).join(', ') || undefined],
+    ['Bindings', view.bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
     ['Auto-rollback', view.autoRollback ? undefined : 'off'],
     ['Volumes', mountsText(view.volumes)],
-    ['Changes', view.pendingRestart ? `variables or secrets changed; apply: svc app restart ${view.name}` : undefined],
+    [
+      'Changes',
+      view.pendingRestart ? `variables, secrets or bindings changed; apply: svc app restart ${view.name}` : undefined,
+    ],
   ],
   help: { delete: 'Delete apps and all their resources.' },
 });

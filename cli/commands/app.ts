@@ -9,7 +9,7 @@ import { Failure, usageFailure } from '../failure.ts';
 import { text, texts, withoutDefaults } from '../flags.ts';
 import { usedGitFlags, gitSourceFlags, gitSourceBody } from '../git-source.ts';
 import { resolveScope, type Scope } from '../scope.ts';
-import { variableFlag } from '../pod-settings.ts';
+import { newEnvironmentBody, newEnvironmentFlags } from '../new-environment.ts';
 import { appKind } from './app-kind.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { buildCommit, deployCommand, promoteCommand } from './app-deploy.ts';
@@ -22,6 +22,7 @@ import { removalFlags, settingFlags, settingsBody } from './app-settings.ts';
 import { webhookGroup } from './app-webhook.ts';
 import { checkSucceeded, historyCommand, newestDeployments, printDeployment } from './deployment.ts';
 import { envGroup } from './workload-env.ts';
+import { bindingCommands } from './workload-bind.ts';
 import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
 import { securityBody, securityFlags } from './security-policy.ts';
@@ -54,6 +55,7 @@ function waitUntilRunning(context: Context, flags: WaitFlags, scope: Scope, name
       }
       if (!newest && app.image === '') return { progress: `${name}: ${await gitProgress(scope, name)}` };
       if (newest?.status === 'building') return { progress: `${name}: building` };
+      if (app.status === 'pending' && app.message !== undefined) return { progress: `${name}: ${app.message}` };
       return { progress: `${name}: ${app.status} (${app.readyReplicas} of ${app.replicas} ready)` };
     },
     `svc app show ${name} ${scope.flags}`,
@@ -89,7 +91,7 @@ const create = command({
     ...gitSourceFlags,
     hostname: text('<host>', 'public host (default <app>--<project>-<environment>.<apps domain>)'),
     ...settingFlags,
-    ...variableFlag,
+    ...newEnvironmentFlags,
     extraHost: texts('<host>', 'additional public host'),
     ...securityFlags,
     ...waitFlags,
@@ -99,6 +101,7 @@ const create = command({
     'svc app create api --image registry.example.com/shop/api:1.4.2 --port 8080',
     'svc app create web --image registry.example.com/shop/web:7 --replicas 2 --health-path /ready --memory 256Mi',
     'svc app create api --git https://git.example.com/shop/api.git --branch release --token-file token',
+    'svc app create api --image registry.example.com/shop/api:1 --bind orders --secret API_KEY --env-file .env',
   ],
   async run({ context, args, flags }) {
     const { git, hostname, image } = flags;
@@ -113,6 +116,7 @@ const create = command({
       ...(flags.extraHost.length > 0 && { extraHosts: flags.extraHost }),
       ...securityBody(flags),
       ...settingsBody(flags),
+      ...(await newEnvironmentBody(context, flags)),
     };
     const created = await appKind.create(scope, body);
     const app = flags.wait ? await waitUntilRunning(context, flags, scope, args.app) : created;
@@ -208,6 +212,7 @@ export const appCommands: Commands = {
     deployCommand,
     restartCommand,
     appKind.delete,
+    ...bindingCommands(restartableApp),
     historyCommand,
     rollbackCommand,
     promoteCommand,

@@ -1,31 +1,13 @@
-import { bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Scope } from '../scope.ts';
-import { waitFor, type Step, type WaitFlags } from '../wait.ts';
+import { waitFor, type WaitFlags } from '../wait.ts';
 import { functionKind } from './function-kind.ts';
 import { waitForRoute } from './function-route.ts';
+import { bindingStep } from './workload-bind.ts';
 
 const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
-
-export const bindingPath = (scope: Scope, name: string, service: string) =>
-  scope.path('functions', name, `bindings/${segment(service)}`);
-
-export const readBinding = (scope: Scope, name: string, service: string) =>
-  scope.api.call('GET', bindingPath(scope, name, service), bindingView, { query: scope.query });
-
-/** The status of a binding. @throws Failure `failed` with the reason */
-export async function bindingStep(scope: Scope, name: string, service: string): Promise<Step<BindingView>> {
-  const binding = await readBinding(scope, name, service);
-  if (binding.status === 'failed') {
-    const message = binding.message ?? 'see its status';
-    throw new Failure(`The binding to "${service}" failed: ${message}`, { code: 'failed' });
-  }
-  if (binding.status === 'ready') return { done: binding };
-  return { progress: `${service}: ${binding.message ?? binding.status}` };
-}
 
 /**
  * Waits until the last change of a function is applied: all old pods are gone, its minimum of pods and the binding to its
@@ -47,11 +29,11 @@ export async function waitForUpdate(
       const source = view.events?.source;
       const isBound = (as: string) =>
         view.bindings?.some(({ service, status: now }) => service === source && now === as);
-      if (source !== undefined && isBound('failed')) await bindingStep(scope, name, source);
+      if (source !== undefined && isBound('failed')) await bindingStep(scope, 'function', name, source);
       if (!updating) checkRunning(view);
       const isUp = view.trigger === 'cron' || readyReplicas >= view.minReplicas;
       if (!updating && ((usable.has(status) && isUp) || status === 'failed')) {
-        const step = source !== undefined && !isBound('ready') && (await bindingStep(scope, name, source));
+        const step = source !== undefined && !isBound('ready') && (await bindingStep(scope, 'function', name, source));
         return step && 'progress' in step ? step : { done: view };
       }
       const phase = updating ? 'updating' : 'starting';

@@ -13,7 +13,7 @@ import { amount, duration, text, toggle, withoutDefaults, type FlagValues } from
 import { resolveScope } from '../scope.ts';
 import { checkExclusive, podFlags, podRemovalFlags, podSettingsBody, variableFlag } from '../pod-settings.ts';
 import { waitFlags } from '../wait.ts';
-import { bindCommand, bindingsCommand, unbindCommand } from './function-bind.ts';
+import { bindingCommands } from './workload-bind.ts';
 import { deadLettersGroup, eventsCommand } from './function-events.ts';
 import { deleteCommand, functionKind, listCommand } from './function-kind.ts';
 import { invokeCommand } from './function-invoke.ts';
@@ -154,9 +154,7 @@ export const functionCommands: Commands = {
     restartCommand,
     listCommand,
     functionKind.show,
-    bindCommand,
-    unbindCommand,
-    bindingsCommand,
+    ...bindingCommands(restartableFunction),
     invokeCommand,
     runCommand,
     testCommand,

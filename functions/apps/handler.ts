@@ -7,9 +7,11 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
-import { createdByAnnotation, servingPods } from '../../runtime/domain/labels.ts';
+import { createdByAnnotation, secretsExpectedAnnotation, servingPods } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import type { Variable } from '../../runtime/domain/variables.ts';
 import { accept } from '../../runtime/api/accept.ts';
+import { bindingRoutes, newBindings } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
@@ -18,7 +20,7 @@ import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { checkSecurity } from '../../runtime/api/security-settings.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
-import { newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
+import { newSecrets, newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
@@ -27,6 +29,7 @@ import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
 import type { ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
+import { createSecretStore } from '../../runtime/workloads/secrets.ts';
 import { notRunningReason } from './not-running.ts';
 import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
@@ -47,10 +50,19 @@ export interface AppDependencies {
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */
 export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppDependencies): Route[] {
   const apps = objectRoutes<App>(kube, 'App');
+  const secretStore = createSecretStore({ kube, clock });
   const variables: VariableKind<App> = {
     phrase: 'an app',
     effect: 'from the next deployment',
     isRestartPending: (app) => isRestartPending(kube, app),
+  };
+  /** Stores the secrets of a new app, for which its first release waits. */
+  const storeSecrets = async (app: Stored<App>, values: readonly Variable[]) => {
+    await secretStore.create(app, values);
+    const { apiVersion, kind, metadata } = app;
+    const { name, namespace = '', uid } = metadata;
+    const annotations = { [secretsExpectedAnnotation]: null };
+    return kube.mergePatch<App>({ apiVersion, kind, namespace, name }, { metadata: { uid, annotations } });
   };
   const fullView = async (app: Stored<App>, environment: Environment) =>
     appToView(app, environment, {
@@ -67,7 +79,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
         body: appCreate,
         bodyLimit: largeBodyLimit,
         async prepare({ body, environment, actor }) {
-          const { name, image, git, env, ...settings } = body;
+          const { name, image, git, env, secrets = {}, bindings: requested = [], ...settings } = body;
           if ((image === undefined) === (git === undefined)) {
             throw new Problem('invalid_request', 'Set either an image or a git source to build images from.');
           }
@@ -76,13 +88,27 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
           if (image !== undefined) await checkUsableImage(kube, config, environment, image, name);
           const { hosts, spec: routing } = await newRouting({ kube, config, resolveTxt }, environment, body);
           await checkSettings(kube, environment, settings);
-          const list = newVariables('App', env ?? {});
+          const { bindings, variables } = await newBindings({ kube, pool, clock }, environment, name, requested);
+          const values = newSecrets(secrets, env);
+          const list = newVariables('App', env ?? {}, [...values, ...variables]);
           return {
-            spec: { ...settings, image: image ?? '', ...(list.length > 0 && { env: list }), ...routing },
+            spec: {
+              ...settings,
+              image: image ?? '',
+              ...(list.length > 0 && { env: list }),
+              ...(bindings.length > 0 && { bindings }),
+              ...routing,
+            },
             hosts,
-            annotations: { [createdByAnnotation]: actor },
+            annotations: {
+              [createdByAnnotation]: actor,
+              ...(values.length > 0 && { [secretsExpectedAnnotation]: 'true' }),
+            },
             url: publicUrl(config, hosts[0]),
-            ...(git && { complete: (app) => setGitSource(kube, app, git) }),
+            async complete(app) {
+              const stored = values.length === 0 ? app : await storeSecrets(app, values);
+              return git ? setGitSource(kube, stored, git) : stored;
+            },
           };
         },
       },
@@ -163,6 +189,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
       },
     }),
     ...gateRoutes(apps, { kube }),
+    ...bindingRoutes(apps, { kube, pool, clock, baseUrl }, { phrase: 'an app' }),
     ...variableRoutes(apps, { kube }, variables),
     ...secretRoutes(apps, { kube, clock }, variables),
   ];

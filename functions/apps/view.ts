@@ -1,7 +1,9 @@
 import type { AppView } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
+import { bindingStatus, boundServices } from '../../runtime/contracts/resources/binding.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
+import { shortBindings } from '../../runtime/api/binding-routes.ts';
 import { gateOf } from '../../runtime/api/gate-routes.ts';
 import { securityToView } from '../../runtime/api/security-settings.ts';
 import { shownIdOf } from '../../runtime/workloads/objects.ts';
@@ -23,7 +25,7 @@ export function appToView(
   { url, pendingRestart, message }: { url?: string; pendingRestart?: boolean; message?: string | undefined } = {},
 ): AppView {
   const { metadata, spec, status } = app;
-  const reported = { url: status?.url ?? url, message: status?.message ?? message };
+  const reported = { url: status?.url ?? url, message: status?.message ?? message ?? waitReason(app) };
   const outOfMemory = lastOutOfMemory(status);
   const rollout = status?.release;
   return {
@@ -50,8 +52,18 @@ export function appToView(
     extraHosts: spec.extraHosts ?? [],
     security: securityToView(spec.security),
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
+    ...shortBindings(app),
     ...(pendingRestart !== undefined && { pendingRestart }),
     gate: gateOf(app),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
+}
+
+/** What the first deployment of an app waits for; undefined for nothing. */
+function waitReason(app: App): string | undefined {
+  if (app.spec.release) return undefined;
+  const unready = boundServices(app.spec).find((binding) => bindingStatus(app, binding)?.phase !== 'ready');
+  if (!unready) return undefined;
+  const detail = bindingStatus(app, unready)?.message;
+  return `Waiting for the binding to "${unready.service}"${detail === undefined ? '.' : `: ${detail}`}`;
 }

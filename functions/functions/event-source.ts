@@ -2,17 +2,18 @@ import type { Pool } from 'pg';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { checkDatabase } from '../../runtime/contracts/resources/bound-database.ts';
 import { typesWith } from '../../runtime/contracts/resources/event-fields.ts';
-import { boundServices, type FunctionResource, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import { boundServices } from '../../runtime/contracts/resources/binding.ts';
+import type { FunctionResource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { getLivingWorkload, workloadIdOf } from '../../runtime/workloads/objects.ts';
+import { checkDatabaseFree, checkNames, serviceTypes, withBinding } from '../../runtime/api/binding-routes.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { countEvents, countUndelivered } from '../../runtime/records/dead-letters.ts';
 import { findEventSource, originOf } from '../../runtime/records/function-events.ts';
-import { boundSpec, checkDatabaseFree, checkNames, serviceTypes } from './bindings.ts';
 import type { EventsState } from './view.ts';
 
 /**
@@ -49,9 +50,9 @@ export async function withSourceBound(
     checkDatabase(type, database);
     await checkDatabaseFree(pool, service, database, id);
   }
-  const next = boundSpec({ name, spec }, source, { database }, clock.now());
-  checkNames(next, await serviceTypes(kube, environment));
-  return next;
+  const bindings = withBinding({ name, bindings: spec.bindings ?? [] }, { service: source, database }, clock.now());
+  checkNames(bindings, await serviceTypes(kube, environment));
+  return { ...spec, bindings };
 }
 
 /**
@@ -89,4 +90,13 @@ export async function readEventsState(pool: Pool, object: Stored<FunctionResourc
 
 function invalid(field: string, message: string): Problem {
   return new Problem('invalid_value', message, { details: { field } });
+}
+
+/** @throws Problem `in_use` for the binding to the function's event source */
+export function checkNoEventSource({ metadata, spec }: Stored<FunctionResource>, service: string): void {
+  if (spec.events?.source !== service) return;
+  throw new Problem(
+    'in_use',
+    `"${service}" is the event source of the function "${metadata.name}". Change the function’s trigger first (svc function update).`,
+  );
 }

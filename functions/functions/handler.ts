@@ -14,6 +14,7 @@ import { functionImage, publicUrl } from '../../runtime/contracts/resources/plat
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { functionLabels, testRunName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { logReply } from '../../runtime/api/log-reply.ts';
@@ -28,10 +29,9 @@ import { environmentsOf } from '../../runtime/kube/environments.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { admitHosts } from '../../runtime/workloads/host-admission.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
-import { bindingRoutes } from './bindings.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { checkCron, checkRoute, specOf } from './check.ts';
-import { checkDelivered, readEventsState, withSourceBound } from './event-source.ts';
+import { checkDelivered, checkNoEventSource, readEventsState, withSourceBound } from './event-source.ts';
 import type { FunctionDependencies } from './dependencies.ts';
 import { eventRoutes } from './events.ts';
 import { withHost } from './host.ts';
@@ -97,7 +97,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
     }),
     allFunctionsRoute(dependencies, listView),
     updateRoute(functions, dependencies, fullView),
-    ...bindingRoutes(functions, dependencies),
+    ...bindingRoutes(functions, dependencies, { phrase: 'a function', checkUnbind: checkNoEventSource }),
     ...eventRoutes(functions, dependencies),
     ...settingsRoutes(functions, dependencies),
     ...runRoutes<FunctionResource>(functions, dependencies, {

@@ -20,7 +20,7 @@ import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
-import { functionEnvironment } from '../../runtime/workloads/function-environment.ts';
+import { boundEnvironment } from '../../runtime/workloads/bound-environment.ts';
 import type { FunctionDependencies } from './dependencies.ts';
 import { functionToView } from './view.ts';
 
@@ -57,7 +57,7 @@ export function settingsRoutes(
       replies: { 200: functionView },
       async handle({ name, findLiving }) {
         const object = await findLiving();
-        const { missing } = await functionEnvironment(kube, object);
+        const { missing } = await boundEnvironment(kube, object);
         if (missing.length > 0) {
           throw new Problem(
             'not_ready',
@@ -91,7 +91,7 @@ export async function isRestartPending(
   if (running.memory !== canonicalBytes(spec.memory ?? functionMemory)) return true;
   if (running.cpu !== (spec.cpu === undefined ? undefined : canonicalCpu(spec.cpu))) return true;
   try {
-    const { environment, missing } = await functionEnvironment(kube, object);
+    const { environment, missing } = await boundEnvironment(kube, object);
     return missing.length > 0 || environment?.name !== running.envSecret;
   } catch (error) {
     if (error instanceof Problem) return true;

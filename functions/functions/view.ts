@@ -1,10 +1,8 @@
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { bindingStatus } from '../../runtime/contracts/resources/binding.ts';
 import {
-  bindingStatus,
   functionLimits,
-  type FunctionBinding,
-  type FunctionBindingStatus,
   type FunctionEvents,
   type FunctionResource,
   type FunctionRun,
@@ -14,6 +12,7 @@ import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone, shownTimes, upcomingTimes } from '../../runtime/domain/schedule.ts';
+import { shortBindings } from '../../runtime/api/binding-routes.ts';
 import { gateOf } from '../../runtime/api/gate-routes.ts';
 import type { EventCounts } from '../../runtime/records/dead-letters.ts';
 import type { EventSourceState } from '../../runtime/records/function-events.ts';
@@ -56,7 +55,7 @@ export function functionToView(object: Stored<FunctionResource>, options: ViewOp
     idleTimeoutSeconds: spec.idleTimeoutSeconds,
     ...functionLimits(spec, options.exclusive),
     ...(spec.trigger === 'cron' && scheduleToView(object, options.now)),
-    ...(spec.bindings && { bindings: spec.bindings.map((binding) => shortBinding(object, binding)) }),
+    ...shortBindings(object),
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
     volumes: spec.volumes ?? [],
     ...(spec.memory !== undefined && { memory: spec.memory }),
@@ -126,19 +125,6 @@ function scheduleToView(object: Stored<FunctionResource>, now: Date): Partial<Fu
     nextRuns: nextRuns.map((time) => time.toISOString()),
     ...(lastRun && { lastRun }),
   };
-}
-
-function shortBinding(object: Stored<FunctionResource>, binding: FunctionBinding) {
-  return { service: binding.service, status: bindingPhase(object, binding) };
-}
-
-/** A binding's status in the API. */
-export function bindingPhase(
-  object: Stored<FunctionResource>,
-  binding: FunctionBinding,
-): FunctionBindingStatus['phase'] | 'deleting' {
-  const deleting = binding.dropDatabase === true || object.metadata.deletionTimestamp !== undefined;
-  return deleting ? 'deleting' : (bindingStatus(object, binding)?.phase ?? 'pending');
 }
 
 /** The runs of a cron function, newest first. */

@@ -5,6 +5,7 @@ import {
   type ServiceCredentials,
 } from '../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
@@ -14,7 +15,7 @@ import { checkStorageClass } from '../../runtime/api/storage-class.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { credentialsData, readCredentials } from '../../runtime/services/credentials.ts';
-import { deleteWorkload } from '../../runtime/workloads/objects.ts';
+import { deleteWorkload, type Configurable } from '../../runtime/workloads/objects.ts';
 import { changeOwnedSecret } from '../../runtime/workloads/owned-secret.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { newServiceSpec } from './check.ts';
@@ -76,25 +77,32 @@ export function createServiceRoutes({ kube }: { kube: KubeClient }): Route[] {
   ];
 }
 
-/** @throws Problem `in_use` that names the functions that are bound to the service */
+/** @throws Problem `in_use` that names the apps and functions that are bound to the service */
 async function checkUnbound(
   kube: KubeClient,
   { metadata: { name, namespace } }: Stored<ServiceResource>,
 ): Promise<void> {
-  const { items } = await kube.list<FunctionResource>(kinds.Function, namespace === undefined ? {} : { namespace });
-  const bound = items.filter(
-    ({ metadata, spec }) =>
-      metadata.deletionTimestamp === undefined && spec.bindings?.some(({ service }) => service === name),
-  );
+  const options = namespace === undefined ? {} : { namespace };
+  const [apps, functions] = await Promise.all([
+    kube.list<App>(kinds.App, options),
+    kube.list<FunctionResource>(kinds.Function, options),
+  ]);
+  const isBound = ({ metadata, spec }: Configurable) =>
+    metadata.deletionTimestamp === undefined && spec.bindings?.some(({ service }) => service === name) === true;
+  const users = { app: apps.items.filter(isBound), function: functions.items.filter(isBound) };
+  const triggered = namesOf(users.function.filter(({ spec }) => spec.events?.source === name));
+  const listed = (kind: string, names: string[]) => `the ${kind}${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
+  const bound = Object.entries(users).filter(([, { length }]) => length > 0);
   if (bound.length === 0) return;
-  const functions = namesOf(bound);
-  const triggered = namesOf(bound.filter(({ spec }) => spec.events?.source === name));
-  const listed = (names: string[]) => `the function${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
-  const message = `The service "${name}" is used by ${listed(functions)}. Unbind it first (svc function unbind).`;
-  const events = `It is the event source of ${listed(triggered)}: change their trigger before that (svc function update).`;
-  throw new Problem('in_use', triggered.length > 0 ? `${message} ${events}` : message, { details: { functions } });
+  const by = bound.map(([kind, workloads]) => listed(kind, namesOf(workloads))).join(' and ');
+  const commands = bound.map(([kind]) => `svc ${kind} unbind`).join(', ');
+  const message = `The service "${name}" is used by ${by}. Unbind it first (${commands}).`;
+  const events = `It is the event source of ${listed('function', triggered)}: change their trigger before that (svc function update).`;
+  throw new Problem('in_use', triggered.length > 0 ? `${message} ${events}` : message, {
+    details: { apps: namesOf(users.app), functions: namesOf(users.function) },
+  });
 }
 
-function namesOf(functions: readonly FunctionResource[]): string[] {
-  return functions.map(({ metadata }) => metadata.name);
+function namesOf(workloads: readonly Configurable[]): string[] {
+  return workloads.map(({ metadata }) => metadata.name);
 }

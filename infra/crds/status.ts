@@ -2,11 +2,10 @@ import { z } from 'zod';
 import type { Condition } from '../../runtime/contracts/kubernetes.ts';
 import type { AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import type { BuildStatus } from '../../runtime/contracts/resources/build.ts';
+import { bindingPhases, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
 import {
-  bindingPhases,
   functionPhases,
   functionRunTriggers,
-  type FunctionBindingStatus,
   type FunctionStatus,
   type StartSettings,
 } from '../../runtime/contracts/resources/function.ts';
@@ -52,6 +51,19 @@ const run = <const Trigger extends readonly [string, ...string[]]>(triggers: Tri
     message: text,
   });
 
+/** The queue `bindings` writes them, and the controllers keep them. */
+const bindings = z
+  .array(
+    shapeOf<BindingStatus>()({
+      service: z.string(),
+      version: z.int().min(1),
+      phase: z.enum(bindingPhases),
+      message: text,
+      database: text,
+    }),
+  )
+  .exactOptional();
+
 /** The status that the App controller writes. */
 export const appStatus = shapeOf<AppStatus>()({
   ...common,
@@ -73,10 +85,11 @@ export const appStatus = shapeOf<AppStatus>()({
   }).exactOptional(),
   image: text,
   imageEdits: count,
+  bindings,
   ...gate,
 });
 
-/** The status that the Function controller and the queue `bindings` write. */
+/** The status that the Function controller writes. */
 export const functionStatus = shapeOf<FunctionStatus>()({
   ...common,
   ...gate,
@@ -90,17 +103,7 @@ export const functionStatus = shapeOf<FunctionStatus>()({
   running: shapeOf<StartSettings>()({ envSecret: text, cpu: text, memory: text, restartedAt: text }).exactOptional(),
   active: count,
   runs: z.array(run(functionRunTriggers)).exactOptional(),
-  bindings: z
-    .array(
-      shapeOf<FunctionBindingStatus>()({
-        service: z.string(),
-        version: z.int().min(1),
-        phase: z.enum(bindingPhases),
-        message: text,
-        database: text,
-      }),
-    )
-    .exactOptional(),
+  bindings,
 });
 
 /** The status that the Job controller writes. */

@@ -21,6 +21,11 @@ function keyedRunRequests(schema: StructuralSchema): void {
   schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-map-keys'] = ['id'];
 }
 
+function keyedBindings(schema: StructuralSchema): void {
+  schemaAt(schema, 'spec.bindings')['x-kubernetes-list-type'] = 'map';
+  schemaAt(schema, 'spec.bindings')['x-kubernetes-list-map-keys'] = ['service'];
+}
+
 /** `kubectl get sapp` */
 export const appDefinition = customResource({
   kind: kinds.App,
@@ -35,6 +40,7 @@ export const appDefinition = customResource({
     refineGitSource(schemaAt(schema, 'spec.git'));
     schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
     schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
+    keyedBindings(schema);
     // A worker that is late must not restore an older release.
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {
@@ -70,8 +76,7 @@ export const functionDefinition = customResource({
     schemaAt(schema, 'spec.image').maxLength = 512;
     schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
     schemaAt(schema, 'spec.schedule').maxLength = 200;
-    schemaAt(schema, 'spec.bindings')['x-kubernetes-list-type'] = 'map';
-    schemaAt(schema, 'spec.bindings')['x-kubernetes-list-map-keys'] = ['service'];
+    keyedBindings(schema);
     keyedRunRequests(schema);
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {

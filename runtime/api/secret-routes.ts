@@ -8,10 +8,11 @@ import { referencesOf } from '../domain/variables.ts';
 import { largeBodyLimit } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import type { Configurable } from '../workloads/objects.ts';
 import { createSecretStore, noSecret, readSecrets, type WorkloadSecret } from '../workloads/secrets.ts';
 import type { ObjectRoutes } from './object-routes.ts';
 import type { VariableKind } from './variable-routes.ts';
-import { checkVariableName, type Configurable } from './workload-variables.ts';
+import { checkVariableName } from './workload-variables.ts';
 
 /** `/secrets` below a workload's path. Only project admins may read a value, and the audit log records it. */
 export function secretRoutes<Workload extends Configurable>(

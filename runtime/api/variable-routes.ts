@@ -4,8 +4,9 @@ import { Problem } from '../domain/problem.ts';
 import { largeBodyLimit } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import type { Configurable } from '../workloads/objects.ts';
 import type { ObjectRoutes } from './object-routes.ts';
-import { changeVariables, mergedVariables, replacedVariables, type Configurable } from './workload-variables.ts';
+import { changeVariables, mergedVariables, replacedVariables } from './workload-variables.ts';
 
 /** How one kind of workload gets its variables and secrets. */
 export interface VariableKind<Workload extends Configurable> {

@@ -1,23 +1,47 @@
 import type { z } from 'zod';
 import type { variablesUpdate } from '../contracts/api/variables.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
-import type { App } from '../contracts/resources/app.ts';
-import type { FunctionResource } from '../contracts/resources/function.ts';
 import { Problem } from '../domain/problem.ts';
 import { resolveVariables, type Variable } from '../domain/variables.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { bindingsFor } from '../workloads/function-environment.ts';
-import { readSecrets } from '../workloads/secrets.ts';
+import { bindingsFor } from '../workloads/bound-environment.ts';
+import type { Configurable } from '../workloads/objects.ts';
+import { checkSecrets, readSecrets } from '../workloads/secrets.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
-/** A workload whose variables and secrets have routes of their own. */
-export type Configurable = App | FunctionResource;
-
-/** The variables of a new workload, which has no secrets yet. @throws Problem `invalid_value` */
-export function newVariables(kind: Configurable['kind'], env: Readonly<Record<string, string>>): Variable[] {
+/**
+ * The variables of a new workload.
+ * @param others what its secrets and bindings set @throws Problem `invalid_value`
+ */
+export function newVariables(
+  kind: Configurable['kind'],
+  env: Readonly<Record<string, string>>,
+  others: readonly Variable[] = [],
+): Variable[] {
   const variables = variableList(kind, env);
-  resolveVariables(variables);
+  const own = new Set(variables.map(({ name }) => name));
+  resolveVariables(
+    variables,
+    others.filter(({ name }) => !own.has(name)),
+  );
   return variables;
+}
+
+/**
+ * The secrets of a new app.
+ * @throws Problem `invalid_value`, and `already_exists` for a name that is also a variable's, which would hide it
+ */
+export function newSecrets(
+  secrets: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
+): Variable[] {
+  const values = Object.entries(secrets).map(([name, value]) => ({ name, value }));
+  checkSecrets(values);
+  const both = values.find(({ name }) => Object.hasOwn(env, name));
+  if (!both) return values;
+  throw new Problem('already_exists', `"${both.name}" is both a variable and a secret. Choose one of them.`, {
+    details: { name: both.name },
+  });
 }
 
 /**
@@ -40,7 +64,7 @@ export async function replacedVariables(
       { details: { name: hidden.name } },
     );
   }
-  const bound = workload.kind === 'App' ? [] : await bindingsFor(kube, workload, [...variables, ...secrets]);
+  const bound = await bindingsFor(kube, workload, [...variables, ...secrets]);
   resolveVariables(variables, [...secrets, ...bound]);
   return variables;
 }

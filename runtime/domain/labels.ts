@@ -26,6 +26,8 @@ export const environmentIdLabel = 'platform.svc/environment-id';
 /** On the pod template: the release generation that the pods run. */
 export const releaseAnnotation = 'platform.svc/release';
 /** On an App: the email address of its creator, shown in the history for the first deployment. */
+/** On an app that was created with secrets, until they are stored: its first release waits for them. */
+export const secretsExpectedAnnotation = 'platform.svc/secrets-expected';
 export const createdByAnnotation = 'platform.svc/created-by';
 /** The finalizer of workloads, removed after their claims and records outside their namespace are deleted. */
 export const workloadFinalizer = 'platform.svc/records';

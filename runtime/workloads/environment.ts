@@ -37,6 +37,33 @@ export function resolvedEnvironment(
 }
 
 /**
+ * The environment of an existing Secret with other values of its bindings; undefined where nothing would change, and where
+ * the workload has no such Secret.
+ * @param variables that the environment was made from @param values of the bindings now
+ */
+export async function renewedEnvironment(
+  kube: Pick<KubeClient, 'get'>,
+  workload: Stored<WorkloadObject>,
+  name: string,
+  { variables, values, salt }: { variables: readonly Variable[]; values: readonly Variable[]; salt: string },
+): Promise<ResolvedEnvironment | undefined> {
+  if (values.length === 0) return undefined;
+  const secret = await kube.get<Secret>(kinds.Secret, name, workload.metadata.namespace);
+  if (!secret || !isOwned(secret, workload)) return undefined;
+  const own = new Set(variables.map((variable) => variable.name));
+  const now = new Map(values.map((variable) => [variable.name, variable.value]));
+  const others = Object.entries(secret.data ?? {}).flatMap(([key, data]) => {
+    const value = now.get(key) ?? Buffer.from(data, 'base64').toString('utf8');
+    return own.has(key) ? [] : [{ name: key, value }];
+  });
+  const renewed = resolvedEnvironment(workload, variables, { secrets: others, salt });
+  const isSame = renewed?.variables.every(
+    ({ name: key, value }) => secret.data?.[key] === Buffer.from(value).toString('base64'),
+  );
+  return isSame === true ? undefined : renewed;
+}
+
+/**
  * Ensures that the Secret of an environment exists and is marked with the release, so that it is not deleted as unused
  * before the release is applied. Workloads without releases need no mark.
  * @throws ForeignObjectError, ChildError, NotYetError as {@link ensureChild}

@@ -13,6 +13,9 @@ import type { KubeClient } from '../kube/kube-client.ts';
 
 export type WorkloadObject = App | FunctionResource | JobResource | ServiceResource;
 
+/** A workload that has variables, secrets and bindings. */
+export type Configurable = App | FunctionResource;
+
 /** An object that users create in an environment. */
 export type EnvironmentObject = WorkloadObject | Volume;
 

@@ -3,7 +3,13 @@ import type { Stored } from '../contracts/kubernetes.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { Problem } from '../domain/problem.ts';
-import { checkVariableName, checkVariableValue, environmentMaxBytes, variablesMax } from '../domain/variables.ts';
+import {
+  checkVariableName,
+  checkVariableValue,
+  environmentMaxBytes,
+  variablesMax,
+  type Variable,
+} from '../domain/variables.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { changeOwnedSecret, isOwned, type Secret } from './owned-secret.ts';
 import type { WorkloadObject } from './objects.ts';
@@ -45,8 +51,10 @@ export async function readSecrets(kube: Pick<KubeClient, 'get'>, workload: Store
   return parseSecrets(secret && isOwned(secret, workload) ? (secret.data ?? {}) : {});
 }
 
-/** Changes one secret at a time; every call is one write of one Secret. */
+/** Changes secrets; every call is one write of one Secret. */
 export interface SecretStore {
+  /** Stores the first secrets of a workload, which {@link checkSecrets} has accepted. */
+  create(workload: Stored<WorkloadObject>, values: readonly Variable[]): Promise<void>;
   /**
    * Sets a secret and keeps its previous value; does nothing for an equal value.
    * @throws Problem `invalid_value` for an invalid name or value, and at the limits of number and size
@@ -81,6 +89,16 @@ export function createSecretStore({ kube, clock }: { kube: KubeClient; clock: Pi
   };
 
   return {
+    async create(workload, values) {
+      const updatedAt = clock.now();
+      await changeOwnedSecret(kube, workload, secretsName(workload), (data) =>
+        values.reduce(
+          (stored, { name, value }) =>
+            toData({ name, value, updatedAt }, without(stored, name), parseSecrets(stored).salt),
+          data,
+        ),
+      );
+    },
     async set(workload, name, value) {
       checkVariableName(name, 'name');
       checkVariableValue(name, value, 'value');
@@ -112,6 +130,21 @@ export function createSecretStore({ kube, clock }: { kube: KubeClient; clock: Pi
       });
     },
   };
+}
+
+/** Checks the secrets of a new workload. @throws Problem `invalid_value` */
+export function checkSecrets(values: readonly Variable[]): void {
+  for (const { name, value } of values) {
+    checkVariableName(name, 'secrets');
+    checkVariableValue(name, value, 'secrets');
+  }
+  checkRoom(values);
+}
+
+/** Whether a workload has a Secret with secrets of its own. */
+export async function hasSecrets(kube: Pick<KubeClient, 'get'>, workload: Stored<WorkloadObject>): Promise<boolean> {
+  const secret = await kube.get<Secret>(kinds.Secret, secretsName(workload), workload.metadata.namespace);
+  return secret !== undefined && isOwned(secret, workload);
 }
 
 /** The error for a secret that does not exist. */
@@ -146,7 +179,11 @@ function without(data: Data, name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(data).filter(([key]) => !keys.has(key)));
 }
 
-function toData(secret: WorkloadSecret | undefined, rest: Record<string, string>, salt: string) {
+function toData(
+  secret: WorkloadSecret | undefined,
+  rest: Record<string, string>,
+  salt: string,
+): Record<string, string> {
   return {
     [saltKey]: encode(salt === '' ? randomBytes(16).toString('hex') : salt),
     ...rest,
@@ -159,7 +196,7 @@ function toData(secret: WorkloadSecret | undefined, rest: Record<string, string>
 }
 
 /** Includes previous values, because Kubernetes limits the size of the Secret with all of them. */
-function checkRoom(secrets: readonly WorkloadSecret[]): void {
+function checkRoom(secrets: readonly Pick<WorkloadSecret, 'name' | 'value' | 'previous'>[]): void {
   if (secrets.length > variablesMax) {
     throw new Problem('invalid_value', `The limit of ${variablesMax} secrets is reached.`, {
       details: { field: 'name' },

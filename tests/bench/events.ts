@@ -7,7 +7,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { appLabel } from '../../runtime/domain/labels.ts';
-import { bindingSecretName, boundCredentials } from '../../runtime/workloads/function-bindings.ts';
+import { bindingSecretName, boundCredentials } from '../../runtime/workloads/bindings.ts';
 import type { Secret } from '../../runtime/workloads/owned-secret.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -127,7 +127,11 @@ async function createIntake(
 /** The service's pod, since the service's name resolves only in pods. */
 async function connect(kube: KubeClient, namespace: string, name: string): Promise<pg.Client> {
   for (;;) {
-    const secret = await kube.get<Secret>(kinds.Secret, bindingSecretName(name, service), namespace);
+    const secret = await kube.get<Secret>(
+      kinds.Secret,
+      bindingSecretName({ kind: 'Function', metadata: { name } }, service),
+      namespace,
+    );
     const credentials = boundCredentials(secret?.data);
     const pods = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${appLabel}=${service}` });
     const pod = pods.items[0];

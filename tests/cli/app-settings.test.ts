@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { accepted, app, createdAt, deployment, id, sequence, world } from './world.ts';
 
@@ -46,6 +47,34 @@ t.test('app create and update send the given settings, and nothing else', async 
     ['--replicas', '51'],
   ];
   for (const flags of wrong) t.equal((await run([...update, ...flags])).code, 2, flags.join(' '));
+});
+
+t.test('app create takes variables from a file, secrets from the shell or a prompt, and bindings', async (t) => {
+  const { run, seen } = await world(t, { 'POST /api/v1/projects/shop/apps': { status: 201, body: app } });
+  const file = join(t.testdir({ '.env': '# local\nA="from file"\nexport B=2\n' }), '.env');
+  const create = ['app', 'create', 'api', '--image', 'r/api:1', '--no-wait'];
+  const flags = ['--env-file', file, '--env', 'B=3', '--secret', 'ONE', '--secret', 'TWO'];
+  const bound = ['--bind', 'orders', '--bind', 'stock=STOCK_'];
+  const ended = await run([...create, ...flags, ...bound], { env: { ONE: 'from shell' }, typed: ['typed\n'] });
+  t.equal(ended.code, 0, ended.stderr);
+  t.match(ended.stderr, /Value of TWO: /);
+  t.notMatch(ended.stderr, /typed/);
+  t.match(seen[0]?.body, {
+    env: { A: 'from file', B: '3' },
+    secrets: { ONE: 'from shell', TWO: 'typed' },
+    bindings: [{ service: 'orders' }, { service: 'stock', prefix: 'STOCK_' }],
+  });
+  const wrong: [string[], RegExp][] = [
+    [['--secret', 'A=visible'], /takes a name.*visible to others/s],
+    [['--secret', 'NONE'], /Cannot prompt without a terminal.*set the variable NONE/s],
+    [['--secret', 'EMPTY'], /the secret EMPTY is empty/],
+    [['--env-file', '/none/.env'], /Cannot read/],
+  ];
+  for (const [more, message] of wrong) {
+    const refused = await run([...create, ...more], { env: { EMPTY: '' } });
+    t.match([refused.code, refused.stderr], [2, message], more.join(' '));
+  }
+  t.equal(seen.length, 1);
 });
 
 t.test('app update waits until all pods have the settings', async (t) => {

@@ -111,7 +111,7 @@ t.test('rows wake a function, are delivered and marked as done, and it scales to
     'db',
     ...flags,
   ]);
-  t.same(bound.variables, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME']);
+  t.same(bound.variables, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME', 'DATABASE_URL']);
   const { url } = await platform.json<{ url: string }>(['function', 'show', reader, ...flags]);
   const read = () => platform.request(url);
   const first = await eventually(read, ({ status: answer }) => answer !== 404);

@@ -66,7 +66,7 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
   };
 }
 
-/** Escapes `_` and `%`, which are wildcards in a GRANT and would match other functions' databases. */
+/** Escapes `_` and `%`, which are wildcards in a GRANT and would match other workloads' databases. */
 function databasePattern(database: string): string {
   return escapeId(database.replace(/[\\_%]/g, '\\$&'), true);
 }

@@ -2,13 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import {
-  bindingStatus,
-  type FunctionBinding,
-  type FunctionBindingStatus,
-  type FunctionResource,
-} from '../../runtime/contracts/resources/function.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { bindingStatus, type Binding, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
+import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
 import { passwordField, usernameField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { NoClientError } from '../../runtime/process/client-pool.ts';
@@ -18,17 +13,12 @@ import {
   bindingSecretName,
   boundCredentials,
   type BoundCredentials,
-} from '../../runtime/workloads/function-bindings.ts';
+} from '../../runtime/workloads/bindings.ts';
 import { changeOwnedSecret } from '../../runtime/workloads/owned-secret.ts';
 import { serviceEndpoint } from '../../runtime/services/address.ts';
-import { isLiving } from '../../runtime/workloads/objects.ts';
+import { isLiving, type Configurable } from '../../runtime/workloads/objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import {
-  countFailures,
-  findBinding,
-  deleteBindingRecord,
-  type BindingRecord,
-} from '../../runtime/records/function-bindings.ts';
+import { countFailures, findBinding, deleteBindingRecord, type BindingRecord } from '../../runtime/records/bindings.ts';
 import { removeDropped, reportBinding } from './report.ts';
 import { BindingError } from './server.ts';
 import type { OpenServer } from './open-server.ts';
@@ -55,9 +45,9 @@ const noEventsMs = 10 * 60_000;
 const recheckMs = 24 * 3_600_000;
 
 /**
- * Provisions one binding, or removes it, depending on the function's spec. Every step is idempotent: the password is
+ * Provisions one binding, or removes it, depending on the workload's spec. Every step is idempotent: the password is
  * stored before it is set on the server, so that each attempt sets the same one. A refusal of the service is no failure of
- * the work: it is reported in the function's status and retried.
+ * the work: it is reported in the workload's status and retried.
  */
 export function createBindingProcessor(dependencies: BindingsDependencies): Processor {
   const { pool, kube, clock, makePassword = () => randomBytes(24).toString('base64url') } = dependencies;
@@ -73,13 +63,13 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
 
   /** Stores the credentials of this version of the binding. @returns the password, which stays the same for a version */
   const storeCredentials = async (
-    resource: Stored<FunctionResource>,
-    { service, version }: FunctionBinding,
+    resource: Stored<Configurable>,
+    { service, version }: Binding,
     endpoint: Pick<BoundCredentials, 'type' | 'host' | 'port' | 'tls'>,
     plan: Plan,
   ): Promise<string> => {
     let password = '';
-    await changeOwnedSecret(kube, resource, bindingSecretName(resource.metadata.name, service), (data) => {
+    await changeOwnedSecret(kube, resource, bindingSecretName(resource, service), (data) => {
       const previous = boundCredentials(data);
       const isSame = previous?.version === version && previous[usernameField(previous.type)] === plan.username;
       password = (isSame && previous[passwordField(previous.type)]) || makePassword();
@@ -89,9 +79,9 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
     return password;
   };
 
-  const bind = async (record: BindingRecord, resource: Stored<FunctionResource>, binding: FunctionBinding) => {
+  const bind = async (record: BindingRecord, resource: Stored<Configurable>, binding: Binding) => {
     const { service: name, version } = binding;
-    const report = (status: Pick<FunctionBindingStatus, 'phase' | 'message' | 'database'>) =>
+    const report = (status: Pick<BindingStatus, 'phase' | 'message' | 'database'>) =>
       reportBinding(kube, resource, { service: name, version, ...status });
     const service = await findService(record);
     if (!service || service.metadata.deletionTimestamp !== undefined) {
@@ -122,7 +112,7 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
     }
   };
 
-  const unbind = async (record: BindingRecord, resource?: Stored<FunctionResource>, dropped?: FunctionBinding) => {
+  const unbind = async (record: BindingRecord, resource?: Stored<Configurable>, dropped?: Binding) => {
     const service = await findService(record);
     const liveService = service?.metadata.deletionTimestamp === undefined && service;
     try {
@@ -144,11 +134,11 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
   return async ({ recordId, log }) => {
     const record = await findBinding(pool, recordId);
     if (!record) return 'done';
-    const current = await kube.get<FunctionResource>(kinds.Function, record.name, record.namespace);
+    const current = await kube.get<Configurable>(workloadResources[record.kind], record.name, record.namespace);
     const resource = current && isLiving(current, record.workloadId) ? current : undefined;
     const binding = resource?.spec.bindings?.find(({ service }) => service === record.service);
-    const { namespace, name, service } = record;
-    log.debug({ namespace, function: name, service, bound: binding !== undefined }, 'binding');
+    const { namespace, kind, name, service } = record;
+    log.debug({ namespace, kind, name, service, bound: binding !== undefined }, 'binding');
     try {
       if (resource && binding && binding.dropDatabase !== true) return await bind(record, resource, binding);
       return await unbind(record, resource, binding);

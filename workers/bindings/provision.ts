@@ -3,7 +3,8 @@ import type { Pool } from 'pg';
 import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
-import { eventsBucket, type FunctionBinding, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { Binding } from '../../runtime/contracts/resources/binding.ts';
+import { eventsBucket } from '../../runtime/contracts/resources/function.ts';
 import {
   passwordField,
   usernameField,
@@ -14,7 +15,7 @@ import {
 import type { Id } from '../../runtime/domain/ids.ts';
 import { BlockedHostError, serviceAddress, serviceEndpoint } from '../../runtime/services/address.ts';
 import { readCredentials } from '../../runtime/services/credentials.ts';
-import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import { workloadIdOf, type Configurable } from '../../runtime/workloads/objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   findDatabase,
@@ -23,7 +24,7 @@ import {
   reserveDatabase,
   recordPlanned,
   type BindingRecord,
-} from '../../runtime/records/function-bindings.ts';
+} from '../../runtime/records/bindings.ts';
 import { boundTypes, openServer, type BoundType, type OpenServer } from './open-server.ts';
 import { roleName } from './postgres.ts';
 import { BindingError, type BoundServer, type Databases } from './server.ts';
@@ -52,7 +53,7 @@ function databaseTerm(type: ServiceType): 'bucket' | 'database' {
   return type === 'minio' ? 'bucket' : 'database';
 }
 
-/** What a binding creates in its service, and the credentials that the function gets. */
+/** What a binding creates in its service, and the credentials that the workload gets. */
 export interface Plan {
   /** The database or bucket; undefined on a server without databases. */
   database: string | undefined;
@@ -84,8 +85,8 @@ export function createProvisioner(dependencies: Dependencies) {
     /** Creates nothing. */
     async plan(
       record: BindingRecord,
-      spec: FunctionSpec,
-      binding: FunctionBinding,
+      spec: Configurable['spec'],
+      binding: Binding,
       service: Stored<ServiceResource>,
     ): Promise<Plan> {
       const admin = (await readCredentials(dependencies.kube, service)) ?? {};
@@ -109,10 +110,10 @@ export function createProvisioner(dependencies: Dependencies) {
     },
 
     /**
-     * Deletes the user that was created for a binding, and its database where `dropped` is set and no other function has it.
+     * Deletes the user that was created for a binding, and its database where `dropped` is set and no other workload has it.
      * @param dropped the binding to delete with its database @throws BindingError
      */
-    async remove(record: BindingRecord, service: Stored<ServiceResource>, dropped?: FunctionBinding): Promise<void> {
+    async remove(record: BindingRecord, service: Stored<ServiceResource>, dropped?: Binding): Promise<void> {
       const serviceId = workloadIdOf(service);
       const isProvisioned = record.serviceId === serviceId;
       if (!isProvisioned && !dropped) return;
@@ -138,7 +139,7 @@ export function createProvisioner(dependencies: Dependencies) {
 function planBinding(
   record: BindingRecord,
   service: Stored<ServiceResource>,
-  { spec, binding, admin }: { spec: FunctionSpec; binding: FunctionBinding; admin: ServiceCredentials },
+  { spec, binding, admin }: { spec: Configurable['spec']; binding: Binding; admin: ServiceCredentials },
 ): Plan {
   const { type, external } = service.spec;
   const registeredBucket = external && type === 'minio' ? admin.bucket : undefined;
@@ -146,7 +147,7 @@ function planBinding(
   const registered =
     external !== undefined && database !== undefined && database === (registeredBucket ?? admin.database);
   const username = createdIn(service.spec) === 'users' && !registered ? usernameOf(record, service) : undefined;
-  const bucket = eventsBucket(spec, service.metadata.name);
+  const bucket = 'trigger' in spec ? eventsBucket(spec, service.metadata.name) : undefined;
   return {
     database,
     chosen: binding.database !== undefined,
@@ -218,7 +219,7 @@ async function applyPlan(
   return updateBucketEvents(pool, server, { id: record.id, serviceId }, plan.eventsBucket);
 }
 
-/** @returns whether the database belongs to the function; false for an existing one that a user chose @throws BindingError */
+/** @returns whether the database belongs to the workload; false for an existing one that a user chose @throws BindingError */
 async function claimDatabase(
   pool: Pool,
   { workloadId }: BindingRecord,
@@ -236,11 +237,11 @@ async function claimDatabase(
   }
   if (holder && holder.workloadId !== workloadId && holder.name === null && !chosen) {
     throw new BindingError(
-      `The ${term} "${database}" belonged to a deleted function. To keep using its data, bind with --database ${database}; otherwise choose another name.`,
+      `The ${term} "${database}" belonged to a deleted app or function. To keep using its data, bind with --database ${database}; otherwise choose another name.`,
     );
   }
   if (await reserveDatabase(pool, serviceId, database, workloadId)) return true;
-  const owner = typeof holder?.name === 'string' ? `the function "${holder.name}"` : 'another function';
+  const owner = holder?.kind ? `the ${holder.kind.toLowerCase()} "${holder.name}"` : 'another workload';
   throw new BindingError(`The ${term} "${database}" belongs to ${owner}; bind with another --database.`);
 }
 
@@ -258,7 +259,7 @@ async function updateBucketEvents(
   return setBucketEvents === undefined || updateBucketNotifications(pool, binding, bucket, setBucketEvents);
 }
 
-/** At most 32 characters, as MySQL requires. The digest keeps names of deleted and recreated functions apart. */
+/** At most 32 characters, as MySQL requires. The digest keeps names of deleted and recreated workloads apart. */
 function usernameOf({ name, workloadId }: BindingRecord, service: Stored<ServiceResource>): string {
   const digest = createHash('sha256')
     .update(`${workloadId} ${workloadIdOf(service)}`)

@@ -4,6 +4,7 @@ import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/reso
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
 import type { GateOutcome } from './gate-step.ts';
+import { currentBindingStatuses } from './bindings.ts';
 import type { Deployment } from './deployment-object.ts';
 import { podsOf, releaseStatus } from './app-release.ts';
 import { faultText } from './release-fault.ts';
@@ -41,6 +42,7 @@ export function observedStatus({ app, host, config, gate, edited, deployment, po
     // A change before the first release is recorded after it.
     image: edited ? app.spec.image : (app.status?.image ?? app.spec.image),
     ...imageEdits(app, edited),
+    ...currentBindingStatuses(app),
     gate: gate.phase,
     ...(gate.since !== undefined && { gateSince: gate.since }),
     conditions: mergeConditions(app.status?.conditions, states, now),

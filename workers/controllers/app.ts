@@ -33,6 +33,7 @@ import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { imageEdit, recordedRelease, type ImageEdit } from './app-edits.ts';
 import { collectEnvironments } from './app-environments.ts';
 import { ensurePods } from './app-pods.ts';
+import { handOverBindings, type BindingRecords } from './bindings.ts';
 import type { Deployment } from './deployment-object.ts';
 import { otherReleasesGoneInMs, patienceLeftMs } from './app-release.ts';
 import { publicHosts } from './app-routing.ts';
@@ -52,7 +53,7 @@ export interface AppControllerOptions {
   /** The active settings; undefined before there are any. */
   platformConfig: () => PlatformConfigSpec | undefined;
   /** Writes to PostgreSQL. Every call is idempotent. */
-  records: {
+  records: BindingRecords & {
     project(workload: WorkloadProjection): Promise<void>;
     /** Accepts the app's first deployment; does nothing when it has one. */
     deployFirst(id: Id, image: string, actor: string | undefined): Promise<void>;
@@ -97,6 +98,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const step = gateStep(app, clock.now());
     // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).
     await records.project({ ...identity, kind: 'App', gated: step.known });
+    await handOverBindings(kube, records, app, identity);
     // An app without a git source is projected once per process, because it may have had one.
     if (spec.git ?? !gitless.has(identity.id)) await records.projectGit(identity.id, spec.git);
     if (spec.git) gitless.delete(identity.id);
@@ -201,6 +203,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       for (const ref of refs) results.push(await deleteChild(kube, app, ref));
       if (results.includes(false)) throw new NotYetError('objects of the app are still being deleted');
       await releaseHosts(kube, identity.id);
+      // Deletes the app's users from services; databases are kept.
+      if (app.spec.bindings || app.status?.bindings) await records.projectBindings(identity.id, []);
       await records.markDeleted(identity.id);
       await releaseName(kube, app);
     }

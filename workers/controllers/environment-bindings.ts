@@ -1,7 +1,7 @@
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { Configurable } from '../../runtime/workloads/objects.ts';
 
 export interface BindingLeftovers {
   /**
@@ -11,7 +11,7 @@ export interface BindingLeftovers {
 }
 
 /**
- * Deletes the users that functions of an environment have on its external services, before the environment is deleted
+ * Deletes the users that workloads of an environment have on its external services, before the environment is deleted
  * with the credentials that this needs. A server that refuses does not block the deletion forever.
  * @returns whether users remain to be deleted
  */
@@ -23,8 +23,10 @@ export async function removeBoundUsers(
   const services = await kube.list<ServiceResource>(kinds.ServiceResource, { namespace });
   const external = new Set(services.items.filter(({ spec }) => spec.external).map(({ metadata }) => metadata.name));
   if (external.size === 0) return false;
-  const { items } = await kube.list<FunctionResource>(kinds.Function, { namespace });
-  const bound = items.filter(({ spec, status }) =>
+  const [apps, functions] = await Promise.all(
+    [kinds.App, kinds.Function].map((kind) => kube.list<Configurable>(kind, { namespace })),
+  );
+  const bound = [...(apps?.items ?? []), ...(functions?.items ?? [])].filter(({ spec, status }) =>
     [...(spec.bindings ?? []), ...(status?.bindings ?? [])].some(({ service }) => external.has(service)),
   );
   for (const { apiVersion, kind, metadata } of bound) {

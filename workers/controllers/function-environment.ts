@@ -4,7 +4,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
-import { functionEnvironment } from '../../runtime/workloads/function-environment.ts';
+import { boundEnvironment } from '../../runtime/workloads/bound-environment.ts';
 import {
   ensureEnvironmentSecret,
   environmentSecrets,
@@ -39,7 +39,7 @@ export async function ensureEnvironment(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
 ): Promise<{ resource: Stored<FunctionResource>; envSecret: string | undefined }> {
-  const { environment, missing } = await functionEnvironment(kube, resource);
+  const { environment, missing } = await boundEnvironment(kube, resource);
   if (missing.length > 0) {
     const template = await currentTemplate(kube, resource);
     if (!template) throw new NotYetError(`the binding to ${missing.join(', ')} is not ready yet`);

@@ -1,6 +1,7 @@
 import { boundServicesPolicy, boundServicesPolicyName } from '../../infra/manifests/function-network.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { boundServices, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { boundServices } from '../../runtime/contracts/resources/binding.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../runtime/kube/conditions.ts';
 import { countActive, reportRuns } from './batch-run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
-import { currentBindingStatuses } from './function-bindings.ts';
+import { currentBindingStatuses } from './bindings.ts';
 import { hasMoved, newestPods, startSettings } from './function-settings.ts';
 import { lastMessage } from './log-summary.ts';
 

@@ -18,7 +18,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { checkClaims } from '../../runtime/kube/volume-claims.ts';
 import { admitHosts, type ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { handOverBindings, type BindingRecords } from './function-bindings.ts';
+import { handOverBindings, type BindingRecords } from './bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
 import { ensureEnvironment } from './function-environment.ts';
 import { sourceProblem, type EventRecords } from './function-events.ts';

@@ -4,11 +4,7 @@ import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { acceptDeployment } from '../../runtime/records/acceptance.ts';
 import { neededEnvironments } from '../../runtime/records/automatic-rollback.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
-import {
-  deleteServiceDatabaseRecords,
-  hasBoundUsers,
-  projectBindings,
-} from '../../runtime/records/function-bindings.ts';
+import { deleteServiceDatabaseRecords, hasBoundUsers, projectBindings } from '../../runtime/records/bindings.ts';
 import { findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
 import { projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
@@ -39,6 +35,7 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
     jobs,
     apps: {
       ...jobs,
+      projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
       neededEnvironments: (id) => neededEnvironments(pool, id),
       projectGit: (id, source) => projectGitSource(pool, id, source),
       async deployFirst(workloadId, image, actor) {

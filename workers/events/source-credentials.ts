@@ -1,13 +1,9 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import {
-  bindingStatus,
-  boundServices,
-  type FunctionBindingStatus,
-  type FunctionResource,
-} from '../../runtime/contracts/resources/function.ts';
+import { bindingStatus, boundServices, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
-import { readBinding } from '../../runtime/workloads/function-bindings.ts';
+import { readBinding } from '../../runtime/workloads/bindings.ts';
 import { BlockedHostError, serviceAddress, type LookupAll } from '../../runtime/services/address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { SourceError, type SourceRequest } from './source.ts';
@@ -16,7 +12,7 @@ import { SourceError, type SourceRequest } from './source.ts';
 export function findBindingStatus(
   resource: FunctionResource,
   name: string,
-): Pick<FunctionBindingStatus, 'phase' | 'message'> | undefined {
+): Pick<BindingStatus, 'phase' | 'message'> | undefined {
   const binding = boundServices(resource.spec).find(({ service }) => service === name);
   return binding && (bindingStatus(resource, binding) ?? { phase: 'pending' });
 }

@@ -1,6 +1,6 @@
 import type { FunctionEvents } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import type { BoundCredentials } from '../../runtime/workloads/function-bindings.ts';
+import type { BoundCredentials } from '../../runtime/workloads/bindings.ts';
 import type { SourceEvent } from '../../runtime/domain/events.ts';
 
 /**

@@ -1,21 +1,29 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
+import { bindingStatus, boundServices, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
+import { secretsExpectedAnnotation } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { boundEnvironment, currentCredentials } from '../../runtime/workloads/bound-environment.ts';
 import {
   ensureEnvironmentSecret,
-  resolvedEnvironment,
+  renewedEnvironment,
   reuseEnvironmentSecret,
 } from '../../runtime/workloads/environment.ts';
-import { readSecrets } from '../../runtime/workloads/secrets.ts';
+import { hasSecrets } from '../../runtime/workloads/secrets.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
 
+/** The release waits for a binding that is being provisioned, or for the secrets of a new app. */
+export class EnvironmentPendingError extends Error {
+  override readonly name = 'EnvironmentPendingError';
+}
+
 /**
- * Creates the environment Secret of a release from the app's current variables and secrets, or finds the Secret of the
+ * Creates the environment Secret of a release from the app's current variables, secrets and bindings, or finds the Secret of the
  * revision that a rollback restores. A Secret of a release that was not applied is used by the next release or deleted.
  * @returns the name of the Secret; undefined for an app without variables and secrets
- * @throws Problem `invalid_value` when a variable does not resolve, `conflict` when the Secret to restore was deleted;
- * ChildError when the Secret cannot be created
+ * @throws Problem `invalid_value` when a variable does not resolve, `conflict` when the Secret to restore was deleted,
+ * `not_ready` for a binding that failed; EnvironmentPendingError; ChildError when the Secret cannot be created
  */
 export async function ensureEnvironment(
   kube: Pick<KubeClient, 'get' | 'create' | 'replace'>,
@@ -25,6 +33,13 @@ export async function ensureEnvironment(
   // A revision without stored settings has no stored environment either.
   if (restores !== null && keptSettings) {
     if (keptEnvSecret === null) return undefined;
+    // Its passwords may have been replaced since.
+    const now = { variables: keptSettings.env ?? [], ...(await currentCredentials(kube, app)) };
+    const renewed = await renewedEnvironment(kube, app, keptEnvSecret, now);
+    if (renewed) {
+      await ensureEnvironmentSecret(kube, app, renewed, revision);
+      return renewed.name;
+    }
     if (await reuseEnvironmentSecret(kube, app, keptEnvSecret, revision)) return keptEnvSecret;
     if (restores === 'config') {
       throw new Problem(
@@ -33,8 +48,29 @@ export async function ensureEnvironment(
       );
     }
   }
-  const environment = resolvedEnvironment(app, app.spec.env ?? [], await readSecrets(kube, app));
+  if (expectsSecrets(app) && !(await hasSecrets(kube, app))) {
+    throw new EnvironmentPendingError('the secrets are not stored yet');
+  }
+  const { environment, missing } = await boundEnvironment(kube, app);
+  if (missing.length > 0) {
+    const failed = unreadyBindings(app).find(({ phase }) => phase === 'failed');
+    if (!failed) throw new EnvironmentPendingError(`the binding to ${missing.join(', ')} is not ready yet`);
+    const message = `The binding to "${failed.service}" failed: ${failed.message ?? 'see its status'}`;
+    throw new Problem('not_ready', `${message} When it is ready, deploy again.`);
+  }
   if (!environment) return undefined;
   await ensureEnvironmentSecret(kube, app, environment, revision);
   return environment.name;
+}
+
+/** Whether a new app may still get its secrets. Pure. */
+export function expectsSecrets({ metadata }: App): boolean {
+  return metadata.annotations?.[secretsExpectedAnnotation] !== undefined;
+}
+
+/** The bindings of an app without valid credentials. Pure. */
+export function unreadyBindings(app: Stored<App>): Pick<BindingStatus, 'service' | 'phase' | 'message'>[] {
+  return boundServices(app.spec)
+    .map((binding) => bindingStatus(app, binding) ?? { service: binding.service, phase: 'pending' as const })
+    .filter(({ phase }) => phase !== 'ready');
 }

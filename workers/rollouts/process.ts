@@ -13,6 +13,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
 import { startDeployment } from '../../runtime/records/deployments.ts';
 import { applyRelease, isApplied } from './apply.ts';
+import { EnvironmentPendingError, expectsSecrets, unreadyBindings } from './environment.ts';
 import { createOutcomes, readOptional } from './outcomes.ts';
 import { findRollout, type Rollout } from './store.ts';
 
@@ -55,7 +56,7 @@ export function createRolloutProcessor(dependencies: RolloutDependencies): Proce
       return outcomes.end(attempt, rollout, 'superseded', `Superseded by revision ${newest}.`);
     // A release that was removed from the App on purpose is not written again.
     const removed = 'The release was removed from the App. Deploy again.';
-    return outcomes.fail(attempt, rollout, isStarted(rollout) ? removed : notStartedReason, app);
+    return outcomes.fail(attempt, rollout, isStarted(rollout) ? removed : notStartedReason(app), app);
   };
 
   const step = async (attempt: Attempt, rollout: Rollout): Promise<Outcome> => {
@@ -63,8 +64,10 @@ export function createRolloutProcessor(dependencies: RolloutDependencies): Proce
     try {
       if (app && !isStarted(rollout) && !rollout.overdue) app = await applyRelease(dependencies, rollout, app);
     } catch (error) {
-      // Retrying does not help: the image belongs to another project, a variable of the app is invalid, or another object
-      // has the Secret's name.
+      // The App changes when a binding becomes ready or fails, and when the secrets are stored.
+      if (error instanceof EnvironmentPendingError) return { again: rollout.deadline };
+      // Retrying does not help: the image belongs to another project, a variable of the app is invalid, a binding failed, or
+      // another object has the Secret's name.
       if (error instanceof Problem || error instanceof ForeignObjectError) {
         return outcomes.fail(attempt, rollout, error.message, app);
       }
@@ -101,7 +104,13 @@ function isStarted({ state }: Rollout): boolean {
   return state === 'rolling_out';
 }
 
-const notStartedReason = `The rollout did not start within ${minutes} minutes. Deploy again.`;
+function notStartedReason(app: Stored<App>): string {
+  const [binding] = unreadyBindings(app);
+  if (!binding && expectsSecrets(app)) return 'The secrets of the app were not stored. Set them, then deploy again.';
+  if (!binding) return `The rollout did not start within ${minutes} minutes. Deploy again.`;
+  const detail = binding.message === undefined ? '' : ` ${binding.message}`;
+  return `The binding to "${binding.service}" was not ready within ${minutes} minutes.${detail} When it is ready, deploy again.`;
+}
 
 function overdueReason({ status }: Stored<App>): string {
   const detail = status?.message === undefined ? '' : ` The app reports: ${status.message}`;

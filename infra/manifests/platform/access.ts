@@ -90,7 +90,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
   'svc-workers': [
     rule(kinds.App, [...watch, 'update']),
     rule(kinds.App, ['update'], 'finalizers'),
-    // The status of bindings; their Secrets are owned by the function.
+    // The status of bindings; their Secrets are owned by the workload.
+    rule(kinds.App, ['update'], 'status'),
     rule(kinds.Function, ['get', 'update']),
     rule(kinds.Function, ['update'], 'status'),
     rule(kinds.Function, ['update'], 'finalizers'),
@@ -104,7 +105,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.App, ['patch']),
     rule(kinds.Function, ['patch']),
     rule(kinds.Project, ['update'], 'finalizers'),
-    // Functions have to leave external services before their environment is deleted.
+    // Workloads have to leave external services before their environment is deleted.
+    rule(kinds.App, ['delete']),
     rule(kinds.Function, ['delete']),
     ...ownReferences,
     rule(kinds.PlatformConfig, watch),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { gatePhases } from '../resources/public-route.ts';
+import { bindingSummary, newBinding } from './bindings.ts';
 import { deploymentState, deploymentTrigger, outOfMemory, timestamp, variables } from './common.ts';
 import { gitSourceSet } from './git.ts';
 import { podLog } from './logs.ts';
@@ -29,6 +30,10 @@ export const appCreate = z.strictObject({
   image: z.string().optional(),
   git: gitSourceSet.optional(),
   hostname: z.string().optional(),
+  /** Services to bind it to; its first deployment waits for them. */
+  bindings: z.array(newBinding).max(20).optional(),
+  /** Its secrets, which the first deployment gets. */
+  secrets: z.record(z.string().max(200), z.string().max(65_536)).optional(),
   ...z.object(settings).partial().shape,
   port: settings.port.default(8080),
   replicas: settings.replicas.default(1),
@@ -75,7 +80,8 @@ export const appView = z.object({
   extraHosts: z.array(z.string()),
   security: securityView,
   env: variables,
-  /** Whether variables or secrets have changed since the current deployment; absent in lists. */
+  bindings: z.array(bindingSummary).optional(),
+  /** Whether variables, secrets or bindings have changed since the current deployment; absent in lists. */
   pendingRestart: z.boolean().optional(),
   gate: z.enum(gatePhases),
   createdAt: timestamp,

@@ -2,17 +2,28 @@ import { z } from 'zod';
 import { serviceTypes } from '../resources/service.ts';
 import { flag } from './common.ts';
 
-/** `PUT …/functions/{f}/bindings/{service}`: absent fields keep their value, or get the default in a new binding. */
+/** `PUT …/apps/{a}/bindings/{service}`, and of a function: absent fields keep their value, or get the default in a new binding. */
 export const bindingUpdate = z.strictObject({
   /** Prefix of its variables; default `DB_`, `REDIS_` or `S3_`. */
   prefix: z.string().max(64).optional(),
-  /** Name of the database or bucket; default `<service>_<function>_<environment>`, for a bucket the function's name. */
+  /** Name of the database or bucket; default `<service>_<workload>_<environment>`, for a bucket the workload's name. */
   database: z.string().max(64).optional(),
 });
 
-/** A binding and its status. */
-export const bindingStatus = z.enum(['pending', 'ready', 'failed', 'deleting']);
+/** A binding of a new workload. */
+export const newBinding = bindingUpdate.extend({ service: z.string().max(63) });
 
+export type NewBinding = z.output<typeof newBinding>;
+
+/** The status of a binding. */
+const bindingStatus = z.enum(['pending', 'ready', 'failed', 'deleting']);
+
+/** A binding in the view of its workload. */
+export const bindingSummary = z.object({ service: z.string(), status: bindingStatus });
+
+export type BindingSummary = z.infer<typeof bindingSummary>;
+
+/** A binding and its status. */
 export const bindingView = z.object({
   service: z.string(),
   /** Absent if the service no longer exists. */

@@ -14,7 +14,7 @@ import {
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
-import { bindingStatus } from './bindings.ts';
+import { bindingSummary } from './bindings.ts';
 import { flag, outOfMemory, timestamp, variables } from './common.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { runView } from './runs.ts';
@@ -215,7 +215,7 @@ export const functionView = z.object({
   nextRuns: z.array(timestamp).optional(),
   lastRun: functionRunView.optional(),
   /** The names of the services that it is bound to. */
-  bindings: z.array(z.object({ service: z.string(), status: bindingStatus })).optional(),
+  bindings: z.array(bindingSummary).optional(),
   env: variables,
   volumes: z.array(mount),
   memory: z.string().optional(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hostKeysMax } from '../../domain/ssh-keys.ts';
 import type { KubeObject } from '../kubernetes.ts';
+import { binding, bindingsMax, type BindingStatus } from './binding.ts';
 import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
 import { volumeMount } from './volume.ts';
 
@@ -58,6 +59,8 @@ export const appSpec = z.object({
     .array(z.object({ name: z.string(), value: z.string() }))
     .max(200)
     .optional(),
+  /** Its bindings to services; a change applies with the next release. */
+  bindings: z.array(binding).max(bindingsMax).optional(),
   volumes: z.array(volumeMount).max(20).optional(),
   gate: gateSettings.optional(),
   /** If set, images are only built from this source. */
@@ -100,6 +103,7 @@ export interface AppStatus extends GateStatus {
   /** The spec's image as last observed, to detect an edit, and the number of edits. */
   image?: string;
   imageEdits?: number;
+  bindings?: BindingStatus[];
 }
 
 export interface App extends KubeObject {

@@ -35,9 +35,9 @@ const rules: Readonly<Partial<Record<ServiceType, DatabaseRules>>> = {
 };
 
 /**
- * The default database of a binding: `<service>_<function>_<environment>`. A name that is too long for the server ends
- * in a digest instead. A bucket has the function's name. Names of workloads contain no underscore, so the names of two
- * functions always differ. Undefined for a type without databases. Pure.
+ * The default database of a binding: `<service>_<workload>_<environment>`. A name that is too long for the server ends
+ * in a digest instead. A bucket has the workload's name. Names of workloads contain no underscore, so the names of two
+ * workloads always differ. Undefined for a type without databases. Pure.
  */
 export function defaultDatabase(
   type: ServiceType,

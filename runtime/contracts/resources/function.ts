@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dependenciesMax } from '../../domain/dependencies.ts';
 import type { KubeObject } from '../kubernetes.ts';
+import { binding, bindingsMax, type BindingStatus } from './binding.ts';
 import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
@@ -60,25 +61,6 @@ export const functionMemory = '256Mi';
 
 const replicas = z.int().max(functionReplicasMax);
 
-/** Maximum number of bindings of a function. */
-export const functionBindingsMax = 20;
-
-/** A service that a function uses, with a user of its own; its credentials are in the function's environment. */
-const functionBinding = z.object({
-  /** The name of the Service, in the function's environment. */
-  service: z.string().min(1).max(63),
-  /** Prefix of its variables; default see `defaultPrefixes`. */
-  prefix: z.string().max(64).exactOptional(),
-  /** Name of the database or bucket; default `<service>_<function>_<environment>`. */
-  database: z.string().max(64).exactOptional(),
-  /** Increased by every PUT; each version has its own password. */
-  version: z.int().min(1).default(1),
-  /** The binding is being removed with its database; treat it as absent. */
-  dropDatabase: z.boolean().exactOptional(),
-});
-
-export type FunctionBinding = z.infer<typeof functionBinding>;
-
 export const functionSpec = z.object({
   /** The runtime of `code`; a function has both, or an image. */
   runtime: z.enum(functionRuntimes).optional(),
@@ -114,7 +96,7 @@ export const functionSpec = z.object({
   /** What to do when a run is due while the previous one is running; default `Forbid`. */
   overlap: z.enum(runOverlaps).optional(),
   /** The function's bindings; {@link boundServices} omits those that are being removed. */
-  bindings: z.array(functionBinding).max(functionBindingsMax).optional(),
+  bindings: z.array(binding).max(bindingsMax).optional(),
   /** Variables; a change applies to pods that start later. */
   env: z
     .array(z.object({ name: z.string(), value: z.string() }))
@@ -133,11 +115,6 @@ export const functionSpec = z.object({
 });
 
 export type FunctionSpec = z.infer<typeof functionSpec>;
-
-/** The bindings of a function, without those that are being removed. Pure. */
-export function boundServices({ bindings = [] }: Pick<FunctionSpec, 'bindings'>): FunctionBinding[] {
-  return bindings.filter(({ dropDatabase }) => dropDatabase !== true);
-}
 
 /** The bucket of the service that is the function's event source, if any. Pure. */
 export function eventsBucket({ events }: Pick<FunctionSpec, 'events'>, service: string): string | undefined {
@@ -193,21 +170,6 @@ export type FunctionRun = Run<(typeof functionRunTriggers)[number]>;
 /** `scheduled`: waits for the next scheduled time. */
 export const functionPhases = ['pending', 'idle', 'scheduled', 'running', 'failed', 'deleting'] as const;
 
-/** `ready`: the credentials in the binding's Secret are valid. */
-export const bindingPhases = ['pending', 'ready', 'failed'] as const;
-
-/** The status of a binding, which the queue `bindings` reports and the controller copies. */
-export interface FunctionBindingStatus {
-  service: string;
-  /** The version of the binding that this status is about. */
-  version: number;
-  phase: (typeof bindingPhases)[number];
-  /** For `pending` and `failed`: why. It is retried in either case. */
-  message?: string;
-  /** The name of its database or bucket. */
-  database?: string;
-}
-
 /** What pods get when they start: a change applies to new pods. */
 export interface StartSettings {
   /** The immutable Secret with their environment; absent without variables. */
@@ -234,15 +196,7 @@ export interface FunctionStatus extends GateStatus {
   active?: number;
   /** For a cron function: runs, newest first. */
   runs?: FunctionRun[];
-  bindings?: FunctionBindingStatus[];
-}
-
-/** The status of the current version of a binding; undefined if none was reported yet. Pure. */
-export function bindingStatus(
-  { status }: Pick<FunctionResource, 'status'>,
-  { service, version }: Pick<FunctionBinding, 'service' | 'version'>,
-): FunctionBindingStatus | undefined {
-  return status?.bindings?.find((status) => status.service === service && status.version === version);
+  bindings?: BindingStatus[];
 }
 
 export interface FunctionResource extends KubeObject {

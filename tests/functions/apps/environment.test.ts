@@ -1,8 +1,10 @@
 import t from 'tap';
 import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
+import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
+import { secretsExpectedAnnotation, workloadLabels } from '../../../runtime/domain/labels.ts';
 import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { resolvedEnvironment } from '../../../runtime/workloads/environment.ts';
 import { readSecrets } from '../../../runtime/workloads/secrets.ts';
@@ -255,4 +257,102 @@ t.test('409: a foreign Secret blocks setting secrets, and nothing else', async (
   t.same((await api.call('GET', `${path}/secrets`)).body.items, []);
   t.equal((await setEnv({ A: 'x' })).status, 200);
   t.equal((await api.call('GET', path)).status, 200);
+});
+
+/** A service of the environment, as its controller reports it. */
+function seedService(kube: Awaited<ReturnType<typeof service>>['kube'], name: string, type: 'postgres' | 'redis') {
+  const object: ServiceResource = {
+    apiVersion: 'platform.svc/v1',
+    kind: 'Service',
+    metadata: { name, namespace, labels: workloadLabels({ kind: 'Service', name, id: newId() }) },
+    spec: { type },
+    status: { phase: 'ready', host: 'db', port: 5432 },
+  };
+  kube.seed(object);
+}
+
+t.test('an app is created with its bindings and secrets, which its variables may refer to', async (t) => {
+  const { kube, api, log } = await service(t);
+  seedService(kube, 'orders', 'postgres');
+  seedService(kube, 'cache', 'redis');
+  const env = { URL: '${DATABASE_URL}?x', KEY: '${API_KEY}', OTHER: '${CACHE_URL}' };
+  const bindings = [{ service: 'orders' }, { service: 'cache', prefix: 'CACHE_' }];
+  const body = { name: 'web', image, env, bindings, secrets: { API_KEY: 'hush-hush' } };
+  let atFirst: unknown;
+  kube.intercept = ({ verb, kind }) => {
+    if (verb === 'create' && kind === 'Secret') {
+      atFirst = kube.all<App>(kinds.App).find(({ metadata }) => metadata.name === 'web')?.metadata.annotations;
+    }
+  };
+  const created = await api.call('POST', apps, { body });
+  t.match(created, {
+    status: 201,
+    body: {
+      message: 'Waiting for the binding to "cache".',
+      bindings: [
+        { service: 'cache', status: 'pending' },
+        { service: 'orders', status: 'pending' },
+      ],
+    },
+  });
+  const stored = await kube.get<App>(kinds.App, 'web', namespace);
+  t.match(stored?.spec.bindings, [
+    { service: 'cache', prefix: 'CACHE_', version: Number },
+    { service: 'orders', version: Number },
+  ]);
+  t.match(atFirst, { [secretsExpectedAnnotation]: 'true' }, 'its release waits until the secrets are stored');
+  t.notHas(stored?.metadata.annotations, secretsExpectedAnnotation);
+  if (!stored) throw new Error('no app');
+  const { secrets } = await readSecrets(kube, stored);
+  t.match(secrets, [{ name: 'API_KEY', value: 'hush-hush' }]);
+  t.notMatch(JSON.stringify([created.body, kube.all(kinds.App), log.text()]), /hush-hush/);
+});
+
+t.test('an app is not created with bindings or secrets that cannot be', async (t) => {
+  const { kube, api } = await service(t);
+  seedService(kube, 'orders', 'postgres');
+  seedService(kube, 'stock', 'postgres');
+  const refusals: [object, number, string, RegExp][] = [
+    [{ bindings: [{ service: 'nobody' }] }, 404, 'not_found', /no service "nobody"/],
+    [{ bindings: [{ service: 'orders' }, { service: 'orders' }] }, 422, 'invalid_value', /named twice/],
+    [{ bindings: [{ service: 'orders' }, { service: 'stock' }] }, 422, 'invalid_value', /would both set DB_HOST/],
+    [{ bindings: [{ service: 'orders', prefix: '1' }] }, 422, 'invalid_value', /not a valid prefix/],
+    [{ bindings: [{ service: 'orders', database: 'postgres' }] }, 422, 'invalid_value', /reserved by the server/],
+    [{ secrets: { '1A': 'x' } }, 422, 'invalid_value', /not a valid variable name/],
+    [{ secrets: { PORT: 'x' } }, 422, 'invalid_value', /set by the platform/],
+    [{ secrets: { A: 'x' }, env: { A: 'y' } }, 409, 'already_exists', /both a variable and a secret/],
+    [{ secrets: { A: 'x\0' } }, 400, 'invalid_request', /NUL/],
+    [{ env: { URL: '${DATABASE_URL}' } }, 422, 'invalid_value', /"DATABASE_URL", which is not set/],
+  ];
+  for (const [more, status, code, message] of refusals) {
+    const answer = await api.call('POST', apps, { body: { name: 'web', image, ...more } });
+    t.match(answer, { status, body: { code, message } }, JSON.stringify(more));
+  }
+  t.equal(await kube.get(kinds.App, 'web', namespace), undefined, 'nothing is left behind');
+});
+
+t.test('an app is bound, bound again and unbound; a restart is pending until its pods have the password', async (t) => {
+  const { kube, api, app, release, pending } = await service(t);
+  seedService(kube, 'orders', 'postgres');
+  const bindings = `${path}/bindings`;
+  await release(1);
+  t.equal(await pending(), false);
+  const first = await api.call('PUT', `${bindings}/orders`, { body: { prefix: 'SHOP_' } });
+  t.match(first, { status: 202, body: { service: 'orders', status: 'pending', renewed: false, prefix: 'SHOP_' } });
+  t.equal(first.body.statusUrl, `http://console.test${bindings}/orders?environment=prod`);
+  t.equal(await pending(), true);
+  const again = await api.call('PUT', `${bindings}/orders`, { body: {} });
+  t.match(again.body, { renewed: true, prefix: 'SHOP_', variables: /SHOP_URL/ });
+  t.match((await app()).spec.bindings, [{ service: 'orders', prefix: 'SHOP_', version: Number }]);
+  t.match((await api.call('GET', bindings)).body.items, [{ service: 'orders', type: 'postgres' }]);
+  t.equal((await api.call('PUT', `${bindings}/nobody`, { body: {} })).status, 404);
+  t.equal((await api.call('PUT', `${bindings}/orders`, { body: { database: 'template1' } })).status, 422);
+  t.equal((await api.call('DELETE', `${bindings}/orders?dropDatabase=true`)).status, 409, 'no database was created');
+  t.equal((await api.call('DELETE', `${bindings}/orders`)).status, 204);
+  t.equal((await app()).spec.bindings, undefined);
+  t.match((await api.call('GET', `${bindings}/orders`)).body, {
+    code: 'not_found',
+    message: /The app "api" is not bound to "orders".*`svc app bindings api`/,
+  });
+  t.equal(await pending(), false);
 });

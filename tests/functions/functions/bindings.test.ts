@@ -1,12 +1,14 @@
 import t, { type Test } from 'tap';
 import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import { createServiceRoutes } from '../../../functions/services/handler.ts';
-import type { FunctionBindingStatus, FunctionResource } from '../../../runtime/contracts/resources/function.ts';
+import type { BindingStatus } from '../../../runtime/contracts/resources/binding.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ServiceType } from '../../../runtime/contracts/resources/service.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { idLabel } from '../../../runtime/domain/labels.ts';
-import { reserveDatabase } from '../../../runtime/records/function-bindings.ts';
+import { reserveDatabase } from '../../../runtime/records/bindings.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -46,7 +48,7 @@ async function world(t: Test) {
     api.call('PUT', `${functions}/${name}/bindings/${service}`, { body });
   const unbind = (service: string, query = '') => api.call('DELETE', `${functions}/api/bindings/${service}${query}`);
   /** Does what the queue does. */
-  const report = async (status: Omit<FunctionBindingStatus, 'version'>) => {
+  const report = async (status: Omit<BindingStatus, 'version'>) => {
     const current = await object();
     const version = current.spec.bindings?.find(({ service }) => service === status.service)?.version ?? 0;
     await kube.replaceStatus({ ...current, status: { ...current.status, bindings: [{ ...status, version }] } });
@@ -56,7 +58,7 @@ async function world(t: Test) {
 
 t.test("202: a binding is in the function's spec, and its status can be read", async (t) => {
   const { api, object, bind, report } = await world(t);
-  const variables = ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME'];
+  const variables = ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME', 'DATABASE_URL'];
   const statusUrl = 'http://console.test/api/v1/projects/shop/functions/api/bindings/orders?environment=prod';
   const answer = await bind('orders');
   t.match(answer, {
@@ -132,8 +134,8 @@ t.test('unbinding: the binding is removed at once, its database only on request'
   t.match((await api.call('GET', `${functions}/api/bindings`)).body, { items: [{ status: 'deleting' }] });
 });
 
-t.test('a service with bound functions is not deleted; the functions are named', async (t) => {
-  const { api, bind, unbind } = await world(t);
+t.test('a service with bindings is not deleted; the functions and apps are named', async (t) => {
+  const { api, kube, bind, unbind } = await world(t);
   await bind('orders');
   await bind('orders', {}, 'other');
   const remove = () => api.call('DELETE', `${base}/services/orders`);
@@ -147,5 +149,17 @@ t.test('a service with bound functions is not deleted; the functions are named',
   });
   await unbind('orders');
   await api.call('DELETE', `${functions}/other`);
+  const app: App = {
+    apiVersion: 'platform.svc/v1',
+    kind: 'App',
+    metadata: { name: 'web', namespace },
+    spec: { image: 'r/web:1', port: 8080, replicas: 1, bindings: [{ service: 'orders', version: 1 }] },
+  };
+  kube.seed(app);
+  t.match((await remove()).body, {
+    message: 'The service "orders" is used by the app web. Unbind it first (svc app unbind).',
+    details: { apps: ['web'], functions: [] },
+  });
+  await kube.delete({ ...kinds.App, namespace, name: 'web' });
   t.match((await remove()).status, 202, 'a function that is being deleted does not count');
 });

@@ -6,7 +6,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ServiceType } from '../../../runtime/contracts/resources/service.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { leaseEvents, recordDelivered, recordFailed } from '../../../runtime/records/event-deliveries.ts';
-import { reserveDatabase } from '../../../runtime/records/function-bindings.ts';
+import { reserveDatabase } from '../../../runtime/records/bindings.ts';
 import {
   beginPoll,
   findEventSource,

@@ -3,7 +3,7 @@ import t from 'tap';
 import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource, StartSettings } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { functionEnvironment } from '../../../runtime/workloads/function-environment.ts';
+import { boundEnvironment } from '../../../runtime/workloads/bound-environment.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -44,7 +44,7 @@ async function service(t: { teardown(end: () => unknown): void }, body: object =
   /** The controller's report once every pod has the latest settings. */
   const start = async (more: StartSettings = {}) => {
     const current = await hello();
-    const { environment } = await functionEnvironment(kube, current);
+    const { environment } = await boundEnvironment(kube, current);
     const { restartedAt } = current.spec;
     const running = {
       memory: '256Mi',

@@ -2,7 +2,9 @@ import type { Test } from 'tap';
 import type { Attempt } from '../../../runtime/bus/runner.ts';
 import type { ServiceCredentials } from '../../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import type { FunctionBinding, FunctionResource } from '../../../runtime/contracts/resources/function.ts';
+import type { Binding } from '../../../runtime/contracts/resources/binding.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 import {
@@ -14,14 +16,14 @@ import {
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
-import { readBinding } from '../../../runtime/workloads/function-bindings.ts';
+import { readBinding } from '../../../runtime/workloads/bindings.ts';
 import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import { credentialsData } from '../../../runtime/services/credentials.ts';
-import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
-import { projectBindings } from '../../../runtime/records/function-bindings.ts';
+import { workloadIdOf, type Configurable } from '../../../runtime/workloads/objects.ts';
+import { projectBindings } from '../../../runtime/records/bindings.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createBindingProcessor } from '../../../workers/bindings/process.ts';
-import { handOverBindings, type BindingRecords } from '../../../workers/controllers/function-bindings.ts';
+import { handOverBindings, type BindingRecords } from '../../../workers/controllers/bindings.ts';
 import { createRemoteServers } from '../../../workers/bindings/remote-server.ts';
 import { testClients } from '../../support/clients.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -30,7 +32,7 @@ import { testDatabase } from '../../support/postgres.ts';
 
 const namespace = 'shop-prod';
 
-/** Functions and services of one environment, and the queue that processes their bindings. */
+/** Functions, apps and services of one environment, and the queue that processes their bindings. */
 export async function bindingWorld(t: Test) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
@@ -54,33 +56,34 @@ export async function bindingWorld(t: Test) {
   const records: BindingRecords = { projectBindings: (id, bindings) => projectBindings(pool, id, bindings) };
   const process = createBindingProcessor({ pool, kube, clock: systemClock, open: createRemoteServers(testClients(t)) });
 
-  const addFunction = async (name: string) => {
+  const addWorkload = async <Workload extends Configurable>(
+    kind: Workload['kind'],
+    name: string,
+    spec: Workload['spec'],
+  ) => {
     const id = newId();
-    await kube.create<FunctionResource>({
-      apiVersion: 'platform.svc/v1',
-      kind: 'Function',
-      metadata: { name, namespace, labels: workloadLabels({ kind: 'Function', name, id }) },
-      spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
-    });
+    const metadata = { name, namespace, labels: workloadLabels({ kind, name, id }) };
+    await kube.create<Workload>({ apiVersion: 'platform.svc/v1', kind, metadata, spec } as Workload);
     const workload = { id, environmentId: newId(), project: 'shop', environment: 'prod', namespace, name };
-    await projectWorkload(pool, { ...workload, kind: 'Function', gated: false });
-    const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name };
-    const object = async (): Promise<Stored<FunctionResource>> => {
-      const current = await kube.get<FunctionResource>(kinds.Function, name, namespace);
-      if (!current) throw new Error('the function is gone');
+    await projectWorkload(pool, { ...workload, kind, gated: false });
+    const ref = { apiVersion: 'platform.svc/v1', kind, namespace, name };
+    const object = async (): Promise<Stored<Workload>> => {
+      const current = await kube.get<Workload>(kinds[kind], name, namespace);
+      if (!current) throw new Error('the workload is gone');
       return current;
     };
+    const configurable = async () => (await object()) as Stored<Configurable>;
     return {
       object,
       /** Acts as the API and the controller do. */
-      async bind(...bindings: FunctionBinding[]) {
+      async bind(...bindings: Binding[]) {
         await kube.mergePatch(ref, { spec: { bindings } });
-        await handOverBindings(kube, records, await object(), workload);
+        await handOverBindings(kube, records, await configurable(), workload);
       },
-      /** Gives the function a MinIO trigger for a bucket of a service. */
+      /** Gives a function a MinIO trigger for a bucket of a service. */
       async listen(source: string, bucket: string) {
         await kube.mergePatch(ref, { spec: { events: { type: 'minio', source, bucket } } });
-        await handOverBindings(kube, records, await object(), workload);
+        await handOverBindings(kube, records, await configurable(), workload);
       },
       async remove() {
         await kube.delete(ref);
@@ -90,12 +93,21 @@ export async function bindingWorld(t: Test) {
       status: async (service: string) =>
         (await object()).status?.bindings?.find((binding) => binding.service === service),
       credentials: async (service: string) => {
-        const current = await readBinding(kube, await object(), service);
+        const current = await readBinding(kube, await configurable(), service);
         if (!current) throw new Error('there are no credentials');
         return current;
       },
     };
   };
+  const addFunction = (name: string) =>
+    addWorkload<FunctionResource>('Function', name, {
+      runtime: 'node',
+      code: 'x',
+      trigger: 'http',
+      port: 8080,
+      idleTimeoutSeconds: 300,
+    });
+  const addApp = (name: string) => addWorkload<App>('App', name, { image: 'r/x:1', port: 8080, replicas: 1 });
 
   const addService = async (
     name: string,
@@ -140,7 +152,7 @@ export async function bindingWorld(t: Test) {
     return work();
   };
 
-  return { kube, pool, addFunction, addService, work, workLater };
+  return { kube, pool, addFunction, addApp, addService, work, workLater };
 }
 
 /** A managed service at this address. */

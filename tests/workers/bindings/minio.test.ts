@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { NotificationConfig, QueueConfig, type Client } from 'minio';
 import t, { type Test } from 'tap';
-import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/bindings.ts';
 import { listObjects, openObjectStore, type ObjectStore } from '../../../runtime/services/object-store.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
 import { encryptBody } from '../../../workers/bindings/minio-admin.ts';
@@ -204,7 +204,7 @@ t.test('the store sends events of a bucket as long as a function has it as event
   await root.store.send({ method: 'DELETE', path: ['one'], headers: { 'x-minio-force-delete': 'true' } });
   await one.bind();
   await work();
-  t.equal((await pool.query('SELECT FROM function_bindings')).rowCount, 0, 'a bucket that was deleted blocks nothing');
+  t.equal((await pool.query('SELECT FROM bindings')).rowCount, 0, 'a bucket that was deleted blocks nothing');
 });
 
 t.test('a store that cannot send events is bound all the same, and tried again soon', async (t) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer, setDefaultCACertificates } from 'node:tls';
 import { BSON, MongoClient, type Db, type Document } from 'mongodb';
 import t, { type Test } from 'tap';
-import { bindingVariables, type BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import { bindingVariables, type BoundCredentials } from '../../../runtime/workloads/bindings.ts';
 import { openMongodb } from '../../../workers/bindings/mongodb.ts';
 import { freePort } from '../../support/servers.ts';
 import { storeServer } from '../../support/store-server.ts';
@@ -50,7 +50,7 @@ t.test('a binding creates a user for a database of its own, until it is removed'
   t.same(await api.status('orders'), { ...orders, phase: 'ready', database: 'orders_api_prod' });
   const [mine, theirs] = [await api.credentials('orders'), await other.credentials('orders')];
   const names = bindingVariables({}, mine).map(({ name }) => name);
-  t.same(names, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME']);
+  t.same(names, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME', 'DATABASE_URL']);
   await as(mine, write(7));
   await as(theirs, write(8));
   t.same(await as(mine, read), { value: 7 });

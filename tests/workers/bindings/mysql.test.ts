@@ -1,6 +1,6 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import t from 'tap';
-import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/bindings.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { missingProgram } from '../../support/test-programs.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';

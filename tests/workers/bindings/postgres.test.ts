@@ -2,8 +2,8 @@ import pg from 'pg';
 import t, { type Test } from 'tap';
 import { credentialsName, type ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
-import { hasBoundUsers } from '../../../runtime/records/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/bindings.ts';
+import { hasBoundUsers } from '../../../runtime/records/bindings.ts';
 import { freePort } from '../../support/servers.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
@@ -114,7 +114,7 @@ t.test('unbinding removes the user and keeps the data for the next binding', asy
   await work();
   t.same(await admin(`SELECT rolname FROM pg_roles WHERE rolname = '${first.username}'`), []);
   await workLater();
-  t.same((await pool.query('SELECT * FROM function_bindings')).rows, []);
+  t.same((await pool.query('SELECT * FROM bindings')).rows, []);
   t.match(await admin('SELECT * FROM kept', 'orders_api_prod'), [{ id: 7 }]);
   await api.bind({ ...orders, version: 2 });
   await work();
@@ -146,13 +146,34 @@ t.test('another function’s database is refused while that function exists', as
   await work();
   t.match(await second.status('orders'), {
     phase: 'failed',
-    message: /deleted function.* bind with --database orders_api_prod/,
+    message: /deleted app or function.* bind with --database orders_api_prod/,
   });
   await second.bind({ ...orders, version: 2, database: 'orders_api_prod' });
   await work();
   t.same(await as(await second.credentials('orders'), 'SELECT * FROM kept'), []);
   await workLater();
   t.match(await other.status('orders'), { phase: 'failed', message: /the function "api"/ });
+});
+
+t.test('an app is bound as a function is, and neither gets the other’s database', async (t) => {
+  const { api, addApp, work } = await boundWorld(t);
+  const web = await addApp('web');
+  await api.bind(orders);
+  await web.bind(orders);
+  await work();
+  t.match(await web.status('orders'), { phase: 'ready', database: 'orders_web_prod' });
+  const [mine, theirs] = [await web.credentials('orders'), await api.credentials('orders')];
+  t.match(await as(mine, 'SELECT current_database() AS name'), [{ name: 'orders_web_prod' }]);
+  await t.rejects(as({ ...mine, database: theirs.database ?? '' }, 'SELECT 1'), { code: '42501' });
+  await web.bind({ ...orders, version: 2, database: 'orders_api_prod' });
+  await work();
+  t.match(await web.status('orders'), { phase: 'failed', message: /belongs to the function "api"/ });
+  await api.bind({ ...orders, version: 2, database: 'orders_web_prod' });
+  await work();
+  t.match(await api.status('orders'), { phase: 'failed', message: /belongs to the app "web"/ });
+  await web.remove();
+  await work();
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${mine.username}'`), [], 'its user is deleted with it');
 });
 
 t.test('a database that the platform did not create is used when the binding names it: only its rows', async (t) => {
@@ -309,7 +330,7 @@ t.test('no password appears in records, in the status or in the server’s activ
   await work();
   const { password = '' } = await api.credentials('orders');
   const rows = [
-    ...(await pool.query('SELECT * FROM function_bindings')).rows,
+    ...(await pool.query('SELECT * FROM bindings')).rows,
     ...(await pool.query('SELECT * FROM work')).rows,
     ...(await admin('SELECT query FROM pg_stat_activity')),
   ];

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import t, { type Test } from 'tap';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { bindingVariables, type BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import { bindingVariables, type BoundCredentials } from '../../../runtime/workloads/bindings.ts';
 import { createRedisSource } from '../../../workers/events/redis.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';

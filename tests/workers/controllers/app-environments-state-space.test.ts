@@ -56,6 +56,7 @@ const scenario: Scenario<object> = {
         deployFirst: async () => {},
         deployEdited: async () => false,
         neededEnvironments: async () => [],
+        projectBindings: async () => undefined,
         projectGit: async () => {},
         markDeleted: async () => {},
       },

@@ -79,6 +79,7 @@ const scenario: Scenario<Records> = {
           ...workloadRecords(life, workloads),
           deployEdited: async () => false,
           neededEnvironments: async () => [],
+          projectBindings: () => Promise.resolve(),
           projectGit: () => Promise.resolve(),
           deployFirst: write('deployFirst', (id: string, image: string) => {
             if (accepted.has(id)) return false;

@@ -8,6 +8,7 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { environmentIdLabel, environmentLabel, managedLabels, projectLabel } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { neededEnvironments } from '../../../runtime/records/automatic-rollback.ts';
+import { projectBindings } from '../../../runtime/records/bindings.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { appController } from '../../../workers/controllers/app.ts';
@@ -80,6 +81,7 @@ export async function setUp(t: Teardown) {
         order.push(`project gated=${workload.gated}`);
         await projectWorkload(pool, workload);
       },
+      projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
       projectGit: () => Promise.resolve(),
       async deployFirst(workloadId, image, actor) {
         const request = { workloadId, trigger: 'manual' as const, image, actor, dedupKey: 'initial', onlyFirst: true };

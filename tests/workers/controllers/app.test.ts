@@ -6,6 +6,8 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { idLabel, managedLabels, workloadFinalizer } from '../../../runtime/domain/labels.ts';
 import { listDeployments } from '../../../runtime/records/deployments.ts';
 import { findWorkload } from '../../../runtime/records/workloads.ts';
+import { bindingSecretName } from '../../../runtime/workloads/bindings.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import type { GateAnswer } from '../../../workers/controllers/gate-probe.ts';
 import { silentLog } from '../../support/log.ts';
 import { environmentId } from '../../support/objects.ts';
@@ -58,6 +60,33 @@ t.test('an app without an image waits for its first build', async (t) => {
   await release(1);
   t.equal((await pass()).app?.status?.phase, 'deploying');
 });
+
+t.test(
+  'bindings are queued after the record, and their status is kept; a deleted app leaves its services',
+  async (t) => {
+    const { kube, pool, create, change, app, pass } = await setUp(t);
+    await create('api', { bindings: [{ service: 'orders', version: 1 }] });
+    await pass();
+    const rows = async () => (await pool.query('SELECT service, spec FROM bindings')).rows as unknown[];
+    t.match(await rows(), [{ service: 'orders', spec: { version: 1 } }]);
+    const reported = { service: 'orders', version: 1, phase: 'ready' } as const;
+    const resource = await app();
+    await kube.replaceStatus({ ...resource, status: { ...resource.status, bindings: [reported] } });
+    const ended = ownedSecret(resource, bindingSecretName(resource, 'orders'), {});
+    await kube.create(ended);
+    await pass();
+    t.match((await app()).status, { phase: 'pending', bindings: [reported] }, 'the queue’s report is kept');
+    await change({ bindings: null });
+    await pass();
+    t.equal((await app()).status?.bindings, undefined);
+    t.equal(await kube.get(kinds.Secret, ended.metadata.name, namespace), undefined);
+    await change({ bindings: [{ service: 'orders', version: 2 }] });
+    await pass();
+    await kube.delete({ ...kinds.App, namespace, name: 'api' });
+    await pass();
+    t.match(await rows(), [{ service: 'orders', spec: null }], 'its user is to be deleted');
+  },
+);
 
 t.test('a release is available once it is the only one that serves', async (t) => {
   const { create, pass, release, observe, kube, ready } = await setUp(t);

@@ -6,7 +6,7 @@ import type { FunctionResource, FunctionSpec } from '../../../runtime/contracts/
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
-import { bindingData, bindingSecretName } from '../../../runtime/workloads/function-bindings.ts';
+import { bindingData, bindingSecretName } from '../../../runtime/workloads/bindings.ts';
 import { ownedSecret, type Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
 import { createSecretStore } from '../../../runtime/workloads/secrets.ts';
@@ -178,7 +178,7 @@ t.test('a binding’s variables are added once it is ready; until then nothing c
   });
   const report = async (version: number, phase: 'failed' | 'ready', password = '') => {
     const resource = await hello();
-    const name = bindingSecretName('hello', 'orders');
+    const name = bindingSecretName(resource, 'orders');
     const login = { host: 'db', port: 5432, tls: false, username: 'u', database: 'd', password };
     const data = bindingData({ type: 'postgres', ...login }, version);
     const live = await kube.get<Secret>(kinds.Secret, name, namespace);
@@ -191,7 +191,10 @@ t.test('a binding’s variables are added once it is ready; until then nothing c
   await report(1, 'ready', 'first');
   await reconcile();
   const bound = { DB_HOST: 'db', DB_USERNAME: 'u', DB_NAME: 'd', DB_PORT: '1', URL: 'db://db' };
-  t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'first' } }, "the function's own variable wins");
+  const withPassword = (password: string) => ({
+    [template()]: { ...bound, DB_PASSWORD: password, DATABASE_URL: `postgresql://u:${password}@db:5432/d` },
+  });
+  t.same(environments(), withPassword('first'), "the function's own variable wins");
 
   const first = template();
   await report(2, 'failed', 'second');
@@ -201,7 +204,7 @@ t.test('a binding’s variables are added once it is ready; until then nothing c
   await report(2, 'ready', 'second');
   await reconcile();
   await scale(0);
-  t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'second' } });
+  t.same(environments(), withPassword('second'));
 });
 
 t.test('scheduled and test runs use the environment, and a run keeps the one it was created with', async (t) => {

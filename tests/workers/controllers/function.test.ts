@@ -1,5 +1,5 @@
 import t from 'tap';
-import { bindingSecretName } from '../../../runtime/workloads/function-bindings.ts';
+import { bindingSecretName } from '../../../runtime/workloads/bindings.ts';
 import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
@@ -578,7 +578,7 @@ t.test('bindings are queued, and the credentials of a removed binding are delete
   const reported = { service: 'orders', version: 2, phase: 'ready' } as const;
   const resource = world.resource();
   await world.kube.replaceStatus({ ...resource, status: { ...resource.status, bindings: [reported] } });
-  await world.kube.create(ownedSecret(resource, bindingSecretName('hello', 'orders'), {}));
+  await world.kube.create(ownedSecret(resource, bindingSecretName(resource, 'orders'), {}));
   await world.reconcile();
   t.match(world.resource().status, { phase: 'idle', bindings: [reported] }, 'the queue’s report is kept');
   await world.kube.mergePatch(ref, { spec: { bindings: [cache] } });

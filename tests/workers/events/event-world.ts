@@ -7,7 +7,7 @@ import type { ServiceResource } from '../../../runtime/contracts/resources/servi
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
-import { bindingData, bindingSecretName, type BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import { bindingData, bindingSecretName, type BoundCredentials } from '../../../runtime/workloads/bindings.ts';
 import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import { countEvents } from '../../../runtime/records/dead-letters.ts';
 import { leaseEvents, recordDelivered } from '../../../runtime/records/event-deliveries.ts';
@@ -45,7 +45,7 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   if (!resource) throw new Error('a function');
   const bind = (known: BoundCredentials) => {
     const data = bindingData({ ...known, ...(!own && { host }) }, 1);
-    kube.seed(ownedSecret(resource, bindingSecretName(place.name, settings.source), data));
+    kube.seed(ownedSecret(resource, bindingSecretName(resource, settings.source), data));
   };
   const open = (allowPrivateNetworks: string[]) => {
     const spec: PlatformConfigSpec = {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
-import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/bindings.ts';
 import { purgeDead } from '../../../runtime/records/dead-letters.ts';
 import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';

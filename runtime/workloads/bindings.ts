@@ -1,11 +1,12 @@
 import { serviceCredentials, type ServiceCredentials } from '../contracts/api/services.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
-import type { FunctionBinding, FunctionResource } from '../contracts/resources/function.ts';
+import type { Binding } from '../contracts/resources/binding.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import { serviceTypes, type ServiceType } from '../contracts/resources/service.ts';
 import { Problem } from '../domain/problem.ts';
 import { checkVariableName, type Variable } from '../domain/variables.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import type { Configurable } from './objects.ts';
 import { isOwned, type Secret } from './owned-secret.ts';
 
 /** The default prefixes of a binding's variables (docs/reference/functions.md#bindings). */
@@ -17,7 +18,7 @@ export const defaultPrefixes: Readonly<Record<ServiceType, string>> = {
   minio: 'S3_',
 };
 
-/** The credentials of a function's binding: the service's address, and the user and database for the function. */
+/** The credentials of a binding: the service's address, and the user and database for the workload. */
 export interface BoundCredentials extends ServiceCredentials {
   type: ServiceType;
   host: string;
@@ -27,8 +28,11 @@ export interface BoundCredentials extends ServiceCredentials {
 }
 
 /** The Secret with the credentials, with one key for each field. */
-export function bindingSecretName(functionName: string, service: string): string {
-  return `function-${functionName}-binding-${service}`;
+export function bindingSecretName(
+  { kind, metadata }: Pick<Configurable, 'kind' | 'metadata'>,
+  service: string,
+): string {
+  return `${kind.toLowerCase()}-${metadata.name}-binding-${service}`;
 }
 
 /** The data of that Secret. Pure. @param version of the binding that the password belongs to */
@@ -63,16 +67,15 @@ export function boundCredentials(
 }
 
 /**
- * Reads the credentials of a function's binding; undefined while they do not exist, and where the Secret of that name is
- * not the function's. They work once the binding's status is `ready`.
+ * Reads the credentials of a workload's binding; undefined while they do not exist, and where the Secret of that name is
+ * not the workload's. They work once the binding's status is `ready`.
  */
 export async function readBinding(
   kube: Pick<KubeClient, 'get'>,
-  owner: Stored<FunctionResource>,
+  owner: Stored<Configurable>,
   service: string,
 ): Promise<BoundCredentials | undefined> {
-  const { name, namespace } = owner.metadata;
-  const secret = await kube.get<Secret>(kinds.Secret, bindingSecretName(name, service), namespace);
+  const secret = await kube.get<Secret>(kinds.Secret, bindingSecretName(owner, service), owner.metadata.namespace);
   if (!secret || !isOwned(secret, owner)) return undefined;
   const credentials = boundCredentials(secret.data);
   if (!credentials) return undefined;
@@ -82,33 +85,34 @@ export async function readBinding(
 
 /**
  * The variables of a binding, for the fields that the service has. Pure.
- * `DB_HOST`, `DB_PORT`, `DB_USERNAME`, `DB_PASSWORD`, `DB_NAME`; `REDIS_HOST`, `REDIS_PORT`, `REDIS_PASSWORD`, `REDIS_URL`
+ * `DB_HOST`, `DB_PORT`, `DB_USERNAME`, `DB_PASSWORD`, `DB_NAME`, `DATABASE_URL`; `REDIS_HOST`, `REDIS_PORT`, `REDIS_PASSWORD`, `REDIS_URL`
  * (and `REDIS_USERNAME` of an external one that has users); `S3_ENDPOINT`, `S3_ACCESS_KEY`, `S3_SECRET_KEY`, `S3_BUCKET`,
- * `S3_REGION`; with another prefix where the binding has one.
+ * `S3_REGION`; with another prefix where the binding has one, such as `STOCK_HOST` and `STOCK_URL`.
  */
-export function bindingVariables(
-  { prefix }: Pick<FunctionBinding, 'prefix'>,
-  credentials: BoundCredentials,
-): Variable[] {
+export function bindingVariables({ prefix }: Pick<Binding, 'prefix'>, credentials: BoundCredentials): Variable[] {
   const { type } = credentials;
   const values = fields[type](credentials);
   return Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [{ name: `${prefix ?? defaultPrefixes[type]}${name}`, value: String(value) }],
+    value === undefined ? [] : [{ name: variableName(type, prefix, name), value: String(value) }],
   );
 }
 
+/** With the default prefix, a database's URL has the name that libraries and frameworks read. */
+function variableName(type: ServiceType, prefix: string | undefined, field: string): string {
+  if (field === 'URL' && (prefix ?? defaultPrefixes[type]) === 'DB_') return 'DATABASE_URL';
+  return `${prefix ?? defaultPrefixes[type]}${field}`;
+}
+
 /** The names that {@link bindingVariables} can use. Pure. @throws Problem `invalid_value` for an invalid prefix */
-export function bindingNames({ prefix }: Pick<FunctionBinding, 'prefix'>, type: ServiceType): string[] {
+export function bindingNames({ prefix }: Pick<Binding, 'prefix'>, type: ServiceType): string[] {
   const example: BoundCredentials = { ...everyField, type };
   const names = bindingVariables({ ...(prefix !== undefined && { prefix }) }, example).map(({ name }) => name);
   for (const name of names) checkVariableName(name, 'prefix');
   return names;
 }
 
-/** Checks that the bindings of one function use different names. @throws Problem `invalid_value` */
-export function checkBindingNames(
-  bindings: readonly (Pick<FunctionBinding, 'service' | 'prefix'> & { type: ServiceType })[],
-) {
+/** Checks that the bindings of one workload use different names. @throws Problem `invalid_value` */
+export function checkBindingNames(bindings: readonly (Pick<Binding, 'service' | 'prefix'> & { type: ServiceType })[]) {
   const holders = new Map<string, string>();
   for (const { service, type, ...binding } of bindings) {
     if (binding.prefix !== undefined) checkPrefix(binding.prefix);
@@ -138,13 +142,17 @@ function checkPrefix(prefix: string): void {
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
-const ofDatabase = ({ host, port, username, password, database }: BoundCredentials): Fields => ({
-  HOST: host,
-  PORT: port,
-  USERNAME: username,
-  PASSWORD: password,
-  NAME: database,
-});
+const ofDatabase = (credentials: BoundCredentials): Fields => {
+  const { host, port, username, password, database } = credentials;
+  return {
+    HOST: host,
+    PORT: port,
+    USERNAME: username,
+    PASSWORD: password,
+    NAME: database,
+    URL: databaseUrl(credentials),
+  };
+};
 
 const fields: Readonly<Record<ServiceType, (credentials: BoundCredentials) => Fields>> = {
   postgres: ofDatabase,
@@ -175,6 +183,26 @@ const everyField = {
   bucket: '-',
   region: '-',
 };
+
+/** The schemes of databases' URLs, and the parameter that demands TLS. */
+const urlSchemes: Readonly<Partial<Record<ServiceType, { scheme: string; tls: string }>>> = {
+  postgres: { scheme: 'postgresql', tls: 'sslmode=require' },
+  mysql: { scheme: 'mysql', tls: 'ssl-mode=REQUIRED' },
+  mongodb: { scheme: 'mongodb', tls: 'tls=true' },
+};
+
+/**
+ * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+ * https://dev.mysql.com/doc/refman/8.4/en/connecting-using-uri-or-key-value-pairs.html
+ * https://www.mongodb.com/docs/manual/reference/connection-string/
+ */
+function databaseUrl({ type, host, port, tls, username, password, database = '' }: BoundCredentials) {
+  const url = urlSchemes[type];
+  if (!url || username === undefined || password === undefined) return undefined;
+  const user = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`;
+  const query = tls ? `?${url.tls}` : '';
+  return `${url.scheme}://${user}@${inUrl(host)}:${port}/${encodeURIComponent(database)}${query}`;
+}
 
 /** https://www.iana.org/assignments/uri-schemes/prov/redis */
 function redisUrl({ host, port, tls, username = '', password }: BoundCredentials): string {

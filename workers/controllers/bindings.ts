@@ -1,13 +1,11 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import {
-  eventsBucket,
-  type FunctionResource,
-  type FunctionStatus,
-} from '../../runtime/contracts/resources/function.ts';
+import type { BindingStatus } from '../../runtime/contracts/resources/binding.ts';
+import { eventsBucket } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { bindingSecretName } from '../../runtime/workloads/function-bindings.ts';
+import { bindingSecretName } from '../../runtime/workloads/bindings.ts';
+import type { Configurable } from '../../runtime/workloads/objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import type { DesiredBinding } from '../../runtime/records/function-bindings.ts';
+import type { DesiredBinding } from '../../runtime/records/bindings.ts';
 import type { WorkloadIdentity } from './workload.ts';
 import { deleteSecret } from './secret-deletion.ts';
 
@@ -17,35 +15,35 @@ export interface BindingRecords {
 }
 
 /**
- * Hands a function's bindings to the queue that provisions them, which reports in the function's status, and deletes
+ * Hands a workload's bindings to the queue that provisions them, which reports in the workload's status, and deletes
  * the credentials of removed bindings.
  */
 export async function handOverBindings(
   kube: Pick<KubeClient, 'get' | 'delete'>,
   records: BindingRecords,
-  resource: Stored<FunctionResource>,
-  { id, name, namespace }: WorkloadIdentity,
+  resource: Stored<Configurable>,
+  { id, namespace }: WorkloadIdentity,
 ): Promise<void> {
   const { spec, status } = resource;
   // A removed binding without a status is handled by its work row.
   if (!spec.bindings && !status?.bindings) return;
   const bindings = spec.bindings?.map((binding) => {
-    const bucket = eventsBucket(spec, binding.service);
+    const bucket = 'trigger' in spec ? eventsBucket(spec, binding.service) : undefined;
     return { ...binding, ...(bucket !== undefined && { bucket }) };
   });
   await records.projectBindings(id, bindings ?? []);
   for (const { service } of status?.bindings ?? []) {
     if (isBound(resource, service)) continue;
-    await deleteSecret(kube, resource, bindingSecretName(name, service), namespace);
+    await deleteSecret(kube, resource, bindingSecretName(resource, service), namespace);
   }
 }
 
-/** The statuses of the function's current bindings. Pure. */
-export function currentBindingStatuses(resource: FunctionResource): Pick<FunctionStatus, 'bindings'> {
+/** The statuses of the workload's current bindings. Pure. */
+export function currentBindingStatuses(resource: Configurable): { bindings?: BindingStatus[] } {
   const bindings = resource.status?.bindings?.filter(({ service }) => isBound(resource, service)) ?? [];
   return bindings.length === 0 ? {} : { bindings };
 }
 
-function isBound({ spec }: FunctionResource, service: string): boolean {
+function isBound({ spec }: Configurable, service: string): boolean {
   return spec.bindings?.some((binding) => binding.service === service) ?? false;
 }

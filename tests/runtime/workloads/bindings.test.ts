@@ -11,7 +11,7 @@ import {
   checkBindingNames,
   readBinding,
   type BoundCredentials,
-} from '../../../runtime/workloads/function-bindings.ts';
+} from '../../../runtime/workloads/bindings.ts';
 import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 
@@ -45,8 +45,12 @@ t.test('a binding sets the variables of its type, with its prefix or the default
     Object.fromEntries(
       Object.entries({ ...values, NAME: 'orders_api_prod' }).map(([name, value]) => [prefix + name, value]),
     );
-  t.same(named(database), withPrefix('DB_'));
-  t.same(named({ ...database, type: 'mysql' }, 'ORDERS_'), withPrefix('ORDERS_'));
+  const at = 'api_1:p%3Aw%2Fd@orders.shop-prod.svc:5432/orders_api_prod';
+  t.same(named(database), { ...withPrefix('DB_'), DATABASE_URL: `postgresql://${at}` });
+  t.equal(named({ ...database, tls: true })['DATABASE_URL'], `postgresql://${at}?sslmode=require`);
+  const mysql = { ...database, type: 'mysql' } as const;
+  t.same(named(mysql, 'ORDERS_'), { ...withPrefix('ORDERS_'), ORDERS_URL: `mysql://${at}` });
+  t.equal(named({ ...database, type: 'mongodb' })['DATABASE_URL'], `mongodb://${at}`);
   t.same(named({ type: 'mongodb', host: 'docs', port: 27_017, tls: false, database: 'docs_api_prod' }), {
     DB_HOST: 'docs',
     DB_PORT: '27017',
@@ -99,15 +103,15 @@ t.test('two bindings of one function never set the same name, and a prefix makes
   t.end();
 });
 
-t.test('a stored binding is read completely, and only from its own function', async (t) => {
+t.test('a stored binding is read completely, and only from its own workload', async (t) => {
   const kube = fakeKube();
   const [api, other] = [await functionOf(kube, 'api'), await functionOf(kube, 'other')];
   t.equal(await readBinding(kube, api, 'orders'), undefined);
   const data = bindingData(database, 3);
-  await kube.create(ownedSecret(api, bindingSecretName('api', 'orders'), data));
+  await kube.create(ownedSecret(api, bindingSecretName(api, 'orders'), data));
   t.same(await readBinding(kube, api, 'orders'), database);
   t.same(boundCredentials(data), { ...database, version: 3 });
-  await kube.create(ownedSecret(api, bindingSecretName('other', 'orders'), data));
+  await kube.create(ownedSecret(api, bindingSecretName(other, 'orders'), data));
   t.equal(await readBinding(kube, other, 'orders'), undefined, 'a Secret of another function is ignored');
   t.equal(boundCredentials({}), undefined);
 });

@@ -20,7 +20,8 @@ export interface BindingRecord {
   workloadId: Id;
   service: string;
   namespace: string;
-  /** The name of the function. */
+  /** The workload's kind and name. */
+  kind: 'App' | 'Function';
   name: string;
   environment: string;
   serviceId: Id | null;
@@ -31,8 +32,8 @@ export interface BindingRecord {
 }
 
 /**
- * Writes a function's bindings from its object, and inserts work for those that were added, changed or removed.
- * Idempotent. Writes nothing for a function that is not projected yet.
+ * Writes a workload's bindings from its object, and inserts work for those that were added, changed or removed.
+ * Idempotent. Writes nothing for a workload that is not projected yet.
  */
 export async function projectBindings(pool: Pool, workloadId: Id, bindings: readonly DesiredBinding[]): Promise<void> {
   const specs = new Map(
@@ -47,7 +48,7 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
     ]),
   );
   const { rows } = await pool.query<{ service: string; spec: unknown }>(
-    `SELECT service, spec FROM function_bindings WHERE workload_id = $1`,
+    `SELECT service, spec FROM bindings WHERE workload_id = $1`,
     [workloadId],
   );
   const current = new Map(rows.map(({ service, spec }) => [service, spec]));
@@ -57,7 +58,7 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
   await transaction(pool, async (client) => {
     for (const [service, spec] of [...changed, ...removed.map((row) => [row.service, null] as const)]) {
       const written = await client.query<{ id: Id }>(
-        `INSERT INTO function_bindings (id, workload_id, service, spec)
+        `INSERT INTO bindings (id, workload_id, service, spec)
          SELECT $2, id, $3, $4 FROM workloads WHERE id = $1
          ON CONFLICT (workload_id, service) DO UPDATE SET spec = $4, failures = 0 RETURNING id`,
         [workloadId, newId(), service, spec && JSON.stringify(spec)],
@@ -70,9 +71,9 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
 /** A binding; undefined after it was removed with everything created for it. */
 export async function findBinding(database: Database, id: Id): Promise<BindingRecord | undefined> {
   const { rows } = await database.query<BindingRecord>(
-    `SELECT b.id, b.workload_id AS "workloadId", b.service, w.namespace, w.name, w.environment,
+    `SELECT b.id, b.workload_id AS "workloadId", b.service, w.namespace, w.kind, w.name, w.environment,
        b.service_id AS "serviceId", b.username, b.database, b.failures
-     FROM function_bindings b JOIN workloads w ON w.id = b.workload_id WHERE b.id = $1`,
+     FROM bindings b JOIN workloads w ON w.id = b.workload_id WHERE b.id = $1`,
     [id],
   );
   return rows[0];
@@ -84,7 +85,7 @@ export async function recordPlanned(
   id: Id,
   planned: { serviceId: Id; username: string | undefined; database: string | undefined },
 ): Promise<void> {
-  await database.query(`UPDATE function_bindings SET service_id = $2, username = $3, database = $4 WHERE id = $1`, [
+  await database.query(`UPDATE bindings SET service_id = $2, username = $3, database = $4 WHERE id = $1`, [
     id,
     planned.serviceId,
     planned.username,
@@ -105,30 +106,30 @@ export async function updateBucketNotifications(
   setNotifications: (bucket: string, enabled: boolean) => Promise<boolean>,
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
-    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('function_bindings.event_bucket ' || $1, 0))`, [
+    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('bindings.event_bucket ' || $1, 0))`, [
       serviceId,
     ]);
     const { rows } = await client.query<{ before: string | null; shared: boolean }>(
-      `SELECT event_bucket AS before, EXISTS (SELECT FROM function_bindings o WHERE o.service_id = b.service_id
+      `SELECT event_bucket AS before, EXISTS (SELECT FROM bindings o WHERE o.service_id = b.service_id
          AND o.event_bucket = b.event_bucket AND o.id <> b.id) AS shared
-       FROM function_bindings b WHERE id = $1`,
+       FROM bindings b WHERE id = $1`,
       [id],
     );
     const { before = null, shared = false } = rows[0] ?? {};
     if (before !== null && before !== bucket && !shared) await setNotifications(before, false);
-    await client.query(`UPDATE function_bindings SET event_bucket = $2 WHERE id = $1`, [id, bucket ?? null]);
+    await client.query(`UPDATE bindings SET event_bucket = $2 WHERE id = $1`, [id, bucket ?? null]);
     return bucket === undefined || setNotifications(bucket, true);
   });
 }
 
 /** Sets the number of consecutive refused attempts. */
 export async function countFailures(database: Database, id: Id, failures: number): Promise<void> {
-  await database.query(`UPDATE function_bindings SET failures = $2 WHERE id = $1`, [id, failures]);
+  await database.query(`UPDATE bindings SET failures = $2 WHERE id = $1`, [id, failures]);
 }
 
 /** Deletes the record of a removed binding, unless it was added again. */
 export async function deleteBindingRecord(database: Database, id: Id): Promise<void> {
-  await database.query(`DELETE FROM function_bindings WHERE id = $1 AND (spec IS NULL OR spec ? 'dropDatabase')`, [id]);
+  await database.query(`DELETE FROM bindings WHERE id = $1 AND (spec IS NULL OR spec ? 'dropDatabase')`, [id]);
 }
 
 /** After this many refusals, the deletion of an environment no longer waits for a service. */
@@ -144,28 +145,29 @@ export async function hasBoundUsers(
   services: readonly string[],
 ): Promise<boolean> {
   const { rowCount } = await database.query(
-    `SELECT FROM function_bindings b JOIN workloads w ON w.id = b.workload_id
+    `SELECT FROM bindings b JOIN workloads w ON w.id = b.workload_id
      WHERE w.namespace = $1 AND b.service = ANY($2) AND b.username IS NOT NULL AND b.failures < $3 LIMIT 1`,
     [namespace, services, refusalsMax],
   );
   return rowCount === 1;
 }
 
-/** The function for which a database was created. */
+/** The workload for which a database was created. */
 export interface DatabaseHolder {
   workloadId: Id;
-  /** The function's name; null after its deletion. */
+  /** The workload's kind and name; null after its deletion. */
+  kind: 'App' | 'Function' | null;
   name: string | null;
 }
 
-/** The function that holds a database of a service; undefined for a database that no binding created. */
+/** The workload that holds a database of a service; undefined for a database that no binding created. */
 export async function findDatabase(
   database: Database,
   serviceId: Id,
   name: string,
 ): Promise<DatabaseHolder | undefined> {
   const { rows } = await database.query<DatabaseHolder>(
-    `SELECT d.workload_id AS "workloadId", w.name FROM service_databases d
+    `SELECT d.workload_id AS "workloadId", w.kind, w.name FROM service_databases d
      LEFT JOIN workloads w ON w.id = d.workload_id AND w.deleted_at IS NULL
      WHERE d.service_id = $1 AND d.name = $2`,
     [serviceId, name],
@@ -174,8 +176,8 @@ export async function findDatabase(
 }
 
 /**
- * Records that a function holds a database, before it is created. A database of a deleted function is transferred.
- * @returns false when a binding of another function holds it
+ * Records that a workload holds a database, before it is created. A database of a deleted workload is transferred.
+ * @returns false when a binding of another workload holds it
  */
 export async function reserveDatabase(
   database: Database,

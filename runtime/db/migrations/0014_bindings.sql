@@ -1,0 +1,4 @@
+-- Up Migration
+
+-- Apps have bindings, too.
+ALTER TABLE function_bindings RENAME TO bindings;
