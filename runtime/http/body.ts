@@ -11,7 +11,7 @@ export const largeBodyLimit = 1024 * 1024;
 /** Bytes that are read and discarded, so that a client that is still sending receives the error response. */
 const discardLimit = 8 * 1024 * 1024;
 /** Time to discard them after the error response, in ms. Then the connection is closed. */
-const discardMs = 2_000;
+const discardMs = 5_000;
 
 /**
  * Reads a request's body to its end. Its bytes stay counted in `place` until that is freed.

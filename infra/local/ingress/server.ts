@@ -55,7 +55,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
       disconnected.abort();
-      discardRest(request);
+      discardRest(request, clock);
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
     const incoming = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
@@ -119,16 +119,20 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
  * Reads the little that is left of an answered request's body, so that its connection stays usable. A client that still
  * has much to send reads the answer first; then its connection is closed.
  */
-function discardRest(request: IncomingMessage): void {
+function discardRest(request: IncomingMessage, clock: Clock): void {
   const { socket } = request;
   let bytes = 0;
-  const timer = setTimeout(() => socket.destroy(), afterAnswer.ms);
-  const end = () => clearTimeout(timer);
+  const ended = new AbortController();
+  const end = () => ended.abort();
   socket.once('close', end);
   request.once('end', () => {
     end();
     socket.off('close', end);
   });
+  clock.sleep(afterAnswer.ms, ended.signal).then(
+    () => socket.destroy(),
+    () => undefined,
+  );
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > afterAnswer.bytes) request.pause();

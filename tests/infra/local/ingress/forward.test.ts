@@ -5,13 +5,17 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
-import { fakeClock } from '../../../support/clock.ts';
+import { fakeClock, settle } from '../../../support/clock.ts';
 import { freePort } from '../../../support/servers.ts';
 import { appHost, appObjects, createWorld, namespace, seenBy, sliceOf, type Test } from './world.ts';
 
 /** A world with an open app. */
-async function openApp(test: Test, listener?: (request: IncomingMessage, response: ServerResponse) => void) {
-  const world = await createWorld(test);
+async function openApp(
+  test: Test,
+  listener?: (request: IncomingMessage, response: ServerResponse) => void,
+  options: Parameters<typeof createWorld>[1] = {},
+) {
+  const world = await createWorld(test, options);
   const pod = listener ? await world.serve('api', namespace, listener) : await world.serveEcho();
   await world.put(...appObjects());
   return { ...world, pod: pod.server };
@@ -269,11 +273,13 @@ t.test(
 
 t.test('a response before the end of the upload reaches the client, and the pod gets no more of it', async (t) => {
   const ended = Promise.withResolvers<IncomingMessage>();
-  const world = await openApp(t, (request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     response.end(request.method);
     request.on('error', () => undefined);
     if (request.method === 'POST') request.socket.once('close', () => ended.resolve(request));
-  });
+  };
+  // The time for the rest of the upload does not end.
+  const world = await openApp(t, listener, { clock: fakeClock() });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
   const send = (method: string) => httpRequest({ port: world.port, agent, method, headers: { host: appHost } });
@@ -293,7 +299,8 @@ t.test('a response before the end of the upload reaches the client, and the pod 
 t.test(
   'the connection of an upload is closed when its answer is read and much is left, or its end is missing',
   async (t) => {
-    const world = await openApp(t, (_, response) => response.writeHead(403).end());
+    const clock = fakeClock();
+    const world = await openApp(t, (_, response) => response.writeHead(403).end(), { clock });
     for (const rest of [Buffer.alloc(64 * 1024 * 1024), Buffer.alloc(0)]) {
       const upload = httpRequest({ port: world.port, method: 'POST', headers: { host: appHost } });
       upload.on('error', () => undefined);
@@ -303,6 +310,8 @@ t.test(
       t.equal(reply.statusCode, 403);
       reply.resume();
       upload.write(rest);
+      while (clock.sleepers() === 0) await settle();
+      await clock.advance(500);
       await closed;
     }
   },
