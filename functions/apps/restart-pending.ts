@@ -5,8 +5,8 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { boundEnvironment } from '../../runtime/workloads/bound-environment.ts';
 
 /**
- * Whether the running pods were started with other variables, secrets or credentials of services. Compares the names of the environment Secrets,
- * which contain a digest; variables that do not resolve cannot be running.
+ * Whether the running pods were started with other variables, secrets or credentials of services. Compares the names of
+ * the environment Secrets, which contain a digest; variables that do not resolve cannot be running.
  */
 export async function isRestartPending(kube: Pick<KubeClient, 'get'>, app: Stored<App>): Promise<boolean> {
   const { release } = app.spec;
