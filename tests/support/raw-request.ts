@@ -10,9 +10,9 @@ export async function sendRaw(ingress: URL, bytes: string | Buffer, quietMs = 2_
   await once(socket, 'connect');
   let answer = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => (answer += chunk));
-  // A client that is refused before its whole request was read may see a reset after the answer.
+  // A client that is refused before its whole request was read may see a reset after the answer, at which `once` rejects.
   socket.on('error', () => undefined);
-  const closed = once(socket, 'close');
+  const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.setTimeout(quietMs, () => socket.destroy());
   // The socket is not ended, because the ingress would take that for a client that has left.
   socket.write(bytes);
