@@ -60,12 +60,13 @@ export async function migrate({ clock, log, signal, ...address }: MigrateOptions
 
 /** The migrations of development versions were replaced before the first release. */
 async function rejectDevelopmentSchema(client: pg.Client): Promise<void> {
-  const [first] = await migrationNames();
+  const names = await migrationNames();
   const applied = await appliedMigrations(client);
-  if (first === undefined || applied.length === 0 || applied.includes(first)) return;
+  const foreign = applied.find((name, index) => index < names.length && name !== names[index]);
+  if (foreign === undefined) return;
   throw new Error(
     `The database "${client.database}" was created by a development version of the platform (migration ` +
-      `"${applied[0]}") and cannot be upgraded. Delete it with its data, create it again, and restart the migration.`,
+      `"${foreign}") and cannot be upgraded. Delete it with its data, create it again, and restart the migration.`,
   );
 }
 

@@ -6,7 +6,8 @@ CREATE TABLE deployments (
   workload_id uuid NOT NULL REFERENCES workloads ON DELETE CASCADE,
   -- Numbered per app at acceptance under the app's row lock, without gaps; null for skipped deployments (decision 0001).
   revision integer,
-  trigger text NOT NULL CHECK (trigger IN ('webhook', 'manual', 'promotion', 'rollback', 'git')),
+  -- a restart is no new image: a rollback after it goes further back
+  trigger text NOT NULL CHECK (trigger IN ('webhook', 'manual', 'restart', 'promotion', 'rollback', 'git')),
   state text NOT NULL CHECK (state IN
     ('accepted', 'building', 'rolling_out', 'succeeded', 'failed', 'superseded', 'cancelled', 'skipped')),
   -- empty until the image is built, for deployments from a git source
@@ -55,6 +56,16 @@ CREATE INDEX deployments_history ON deployments (workload_id, accepted_at DESC, 
 -- The output of a build, up to its last MiB: the pods that print it are removed.
 CREATE TABLE build_logs (
   deployment_id uuid PRIMARY KEY REFERENCES deployments ON DELETE CASCADE,
+  log text NOT NULL,
+  -- whether the beginning is missing
+  truncated boolean NOT NULL,
+  updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- The end of the log of the pod that failed a rollout: the pod is removed when the app rolls back.
+CREATE TABLE crash_logs (
+  deployment_id uuid PRIMARY KEY REFERENCES deployments ON DELETE CASCADE,
+  pod text NOT NULL,
   log text NOT NULL,
   -- whether the beginning is missing
   truncated boolean NOT NULL,

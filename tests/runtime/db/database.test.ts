@@ -49,11 +49,17 @@ t.test('a migration that fails changes nothing', async (t) => {
 });
 
 t.test('the database of a development version is rejected and left unchanged', async (t) => {
-  const { url, pool } = await emptyDatabase(t);
-  await pool.query(`CREATE TABLE pgmigrations (id serial PRIMARY KEY, name text, run_on timestamp)`);
-  await pool.query(`INSERT INTO pgmigrations (name, run_on) VALUES ('0001_identities', now())`);
-  await t.rejects(migrate({ url, clock, log }), /development version .*"0001_identities".* Delete it/);
-  t.equal((await pool.query('SELECT FROM pgmigrations')).rowCount, 1);
+  const [first = ''] = await migrationNames();
+  for (const [applied, foreign] of [
+    [['0001_identities'], '0001_identities'],
+    [[first, '0002_later'], '0002_later'],
+  ] as const) {
+    const { url, pool } = await emptyDatabase(t);
+    await pool.query(`CREATE TABLE pgmigrations (id serial PRIMARY KEY, name text, run_on timestamp)`);
+    await pool.query(`INSERT INTO pgmigrations (name, run_on) SELECT unnest($1::text[]), now()`, [applied]);
+    await t.rejects(migrate({ url, clock, log }), new RegExp(`development version .*"${foreign}".* Delete it`));
+    t.equal((await pool.query('SELECT FROM pgmigrations')).rowCount, applied.length);
+  }
 });
 
 t.test('an older version accepts the database of a newer one', async (t) => {
