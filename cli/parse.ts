@@ -58,10 +58,10 @@ function unknownWord(path: readonly string[], group: Group, word: string): Error
   if (word.startsWith('-')) return usageFailure(`Options go after the command: ${typed} <command> ${word}`);
   const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
   const close = suggestion(word, names);
-  const known = group.suggestions?.[word] ?? (close === undefined ? undefined : `${typed} ${close}`);
+  const proposal = group.suggestions?.[word] ?? (close === undefined ? undefined : `${typed} ${close}`);
   return usageFailure(
     `Unknown command "${typed} ${word}".`,
-    known === undefined ? `see ${typed} --help` : `did you mean ${known}?`,
+    proposal === undefined ? `see ${typed} --help` : `did you mean ${proposal}?`,
   );
 }
 

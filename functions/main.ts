@@ -185,7 +185,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       visibleProjects,
       members: {
         countFounder: (projectId, userId, max) => countFounder(pool, projectId, userId, max),
-        found: (projectId, userId) => insertFounder(pool, projectId, userId),
+        insertFounder: (projectId, userId) => insertFounder(pool, projectId, userId),
         forget: (projectId) => deleteProjectMembers(pool, projectId),
       },
     }),

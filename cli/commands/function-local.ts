@@ -78,9 +78,9 @@ async function checkFree(port: number): Promise<void> {
 }
 
 /** @throws Failure (usage) */
-function variablesOf(given: readonly string[]): Record<string, string> {
+function variablesOf(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    given.map((pair) => {
+    pairs.map((pair) => {
       const split = pair.indexOf('=');
       if (split < 1) throw usageFailure(`--env takes KEY=value, not "${pair}".`);
       return [pair.slice(0, split), pair.slice(split + 1)];

@@ -10,8 +10,8 @@ export const installCommand = command({
     'svc install --apps-domain apps.localhost --cluster local --scheme http --public-port 8080 --registry localhost:5000',
     'svc install --apps-domain apps.example.com --cluster home --registry registry.example.com --dry-run > svc.yaml',
   ],
-  async run({ context, flags: given }) {
+  async run({ context, flags: typedFlags }) {
     const { install } = await import('./install.ts');
-    await install(context, given);
+    await install(context, typedFlags);
   },
 });

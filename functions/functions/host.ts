@@ -25,8 +25,8 @@ export async function withHost(
 ): Promise<{ spec: FunctionSpec; host: string }> {
   if (spec.hostname !== undefined) return { spec, host: spec.hostname };
   const host = functionHost(name, config.cluster, config.appsDomain);
-  const taken = (await otherHolder(kube, workloadId, host)) !== undefined || (await isServedElsewhere(kube, host));
-  if (!taken) return { spec, host };
+  const isTaken = (await otherHolder(kube, workloadId, host)) !== undefined || (await isServedElsewhere(kube, host));
+  if (!isTaken) return { spec, host };
   const own = ownFunctionHost({ name, namespace }, config.cluster, config.appsDomain);
   return { spec: { ...spec, hostname: own }, host: own };
 }

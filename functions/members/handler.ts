@@ -32,8 +32,8 @@ function toView(
   { userId, email, role, enabled = true, createdAt }: MemberFields,
   { role: viewer }: Session,
 ): MemberView {
-  const known = viewer === 'admin' ? { ...(userId && { userId }), ...(!enabled && { disabled: true }) } : {};
-  return { ...known, email, role, since: createdAt.toISOString() };
+  const adminFields = viewer === 'admin' ? { ...(userId && { userId }), ...(!enabled && { disabled: true }) } : {};
+  return { ...adminFields, email, role, since: createdAt.toISOString() };
 }
 
 /**

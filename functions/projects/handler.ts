@@ -37,7 +37,7 @@ export interface ProjectDependencies {
   visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
   members: {
     /** Makes a user the admin of a project before it is created. */
-    found(projectId: Id, userId: Id): Promise<void>;
+    insertFounder(projectId: Id, userId: Id): Promise<void>;
     /**
      * Records who creates a project, before its role. @throws Problem `too_many_projects` when the user has created `max`
      */
@@ -77,7 +77,7 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
         const { userId, role } = sessionOf(request);
         const max = role === 'admin' ? Infinity : (settings?.projectsPerUser ?? defaultProjectsPerUser);
         await members.countFounder(id, userId, max);
-        await members.found(id, userId);
+        await members.insertFounder(id, userId);
         const spec = {
           ...(displayName !== undefined && { displayName }),
           environments: environments.map((environment) => ({ name: environment, id: newId() })),

@@ -24,7 +24,7 @@ export interface FeedPollDependencies {
   name: string;
   clock: Clock;
   log: Logger;
-  within: StoreConnection['within'];
+  withTimeout: StoreConnection['withTimeout'];
 }
 
 /**
@@ -34,13 +34,13 @@ export interface FeedPollDependencies {
 export type FeedPoll = (session: GateSession) => Promise<PollOutcome>;
 
 /** Reads the head of the feed, brings the view and the usage of other replicas up to it, and reports the position. */
-export function createFeedPoll({ view, usage, name, clock, log, within }: FeedPollDependencies): FeedPoll {
+export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: FeedPollDependencies): FeedPoll {
   let reported: { at: number; position: ViewPosition; incarnation: Id } | undefined;
 
   const poll: FeedPoll = async (session) => {
     const startedAt = clock.monotonic();
     const since = view.position();
-    const head = await within(pollLimitMs, 'a poll', session.head(since, usage.incarnation()));
+    const head = await withTimeout(pollLimitMs, 'a poll', session.head(since, usage.incarnation()));
     requirePrimary(head.primary);
     // The replica has just started, or the store was restored from an older copy.
     if (head.replica === 'missing') await register(session, usage.incarnation());
@@ -51,7 +51,7 @@ export function createFeedPoll({ view, usage, name, clock, log, within }: FeedPo
   };
 
   const register = (session: GateSession, incarnation: Id) =>
-    within(pollLimitMs, 'registering the incarnation', session.register(incarnation, name));
+    withTimeout(pollLimitMs, 'registering the incarnation', session.register(incarnation, name));
 
   const catchUp = async (session: GateSession, head: Head, since: ViewPosition | undefined): Promise<PollOutcome> => {
     const continuity = since && continues(head, since);
@@ -75,7 +75,7 @@ export function createFeedPoll({ view, usage, name, clock, log, within }: FeedPo
   /** Continues under a new incarnation. */
   const renew = async (session: GateSession) => {
     const [last, incarnation] = [usage.incarnation(), newId()];
-    const batches = await within(pollLimitMs, 'closing the incarnation', session.close(last));
+    const batches = await withTimeout(pollLimitMs, 'closing the incarnation', session.close(last));
     await load(session, { incarnation, batches });
     await register(session, incarnation);
     log.warn({ last, incarnation }, 'usage continues under a new incarnation');
@@ -91,7 +91,7 @@ export function createFeedPoll({ view, usage, name, clock, log, within }: FeedPo
       calendar: days,
       periodOf: (planId: Id) => view.plan(planId)?.quota?.period,
     };
-    const changes = await within(loadLimitMs, 'reading changes', session.changes(question));
+    const changes = await withTimeout(loadLimitMs, 'reading changes', session.changes(question));
     if (!changes) return false;
     requirePrimary(changes.primary);
     try {
@@ -123,7 +123,7 @@ export function createFeedPoll({ view, usage, name, clock, log, within }: FeedPo
       others: (rows: Changes['others']) => rows.forEach(({ keyId, allowed }) => usageOfOthers.set(keyId, allowed)),
     };
     const reading = session.load({ incarnation, calendar: days }, sink);
-    const { primary, position } = await within(loadLimitMs, 'loading', reading);
+    const { primary, position } = await withTimeout(loadLimitMs, 'loading', reading);
     requirePrimary(primary);
     loading.commit(position);
     if (renewal) usage.renew(renewal.incarnation, renewal.batches, days);
@@ -140,7 +140,7 @@ export function createFeedPoll({ view, usage, name, clock, log, within }: FeedPo
       reported.position.feed.feedId === position.feed.feedId &&
       reported.position.feed.version === position.feed.version;
     if (same && reported && at - reported.at < reportEveryMs) return;
-    await within(pollLimitMs, 'a report', session.report(incarnation, position.feed));
+    await withTimeout(pollLimitMs, 'a report', session.report(incarnation, position.feed));
     reported = { at, position, incarnation };
   };
 

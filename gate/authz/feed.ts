@@ -57,8 +57,8 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     wake = undefined;
   };
 
-  const { session, within, drop } = createStoreConnection({ store, clock, signal: stopping.signal }, nudge);
-  const poll = createFeedPoll({ view, usage, name, clock, log, within });
+  const { session, withTimeout, drop } = createStoreConnection({ store, clock, signal: stopping.signal }, nudge);
+  const poll = createFeedPoll({ view, usage, name, clock, log, withTimeout });
 
   const run = async () => {
     let failures = 0;

@@ -9,7 +9,7 @@ export interface StoreConnection {
   /** The open session, or a new one. @throws Error if connecting fails or takes longer than 5 s */
   session: () => Promise<GateSession>;
   /** Resolves as `work` does; rejects after `ms` or when the signal aborts. @param what names the work in the error */
-  within: <T>(ms: number, what: string, work: Promise<T>) => Promise<T>;
+  withTimeout: <T>(ms: number, what: string, work: Promise<T>) => Promise<T>;
   /** Closes the session; the next call of `session` opens another one. */
   drop: () => void;
 }
@@ -20,14 +20,15 @@ export function createStoreConnection(
   onNotify?: () => void,
 ): StoreConnection {
   let current: GateSession | undefined;
-  const within = <T>(ms: number, what: string, work: Promise<T>) => withDeadline({ clock, signal, ms, what }, work);
+  const withTimeout = <T>(ms: number, what: string, work: Promise<T>) =>
+    withDeadline({ clock, signal, ms, what }, work);
   return {
-    within,
+    withTimeout,
     async session() {
       if (current) return current;
       const opening = store.connect(onNotify);
       try {
-        current = await within(connectLimitMs, 'connecting to the store', opening);
+        current = await withTimeout(connectLimitMs, 'connecting to the store', opening);
         return current;
       } catch (error) {
         void opening.then(

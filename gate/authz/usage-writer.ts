@@ -44,7 +44,7 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
   const ended = new AbortController();
   let running: Promise<void> | undefined;
 
-  const { session, within, drop } = createStoreConnection({ store, clock, signal: ended.signal });
+  const { session, withTimeout, drop } = createStoreConnection({ store, clock, signal: ended.signal });
   /**
    * Writes until nothing is left.
    * @returns false when the process life is closed
@@ -54,7 +54,7 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
       const connection = await session();
       const { incarnation, number, columns } = batch;
       const writing = connection.flush(incarnation, number, columns);
-      if (!(await within(flushLimitMs, 'writing usage', writing))) return false;
+      if (!(await withTimeout(flushLimitMs, 'writing usage', writing))) return false;
       usage.written(batch);
       // Usage counted during this flush is written by the next one.
       if (columns.keyIds.length < batchRows) break;
@@ -95,7 +95,7 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
       await running;
       try {
         while (usage.pending() && (await flush()));
-        await within(stopLimitMs, 'closing the incarnation', (await session()).close(usage.incarnation()));
+        await withTimeout(stopLimitMs, 'closing the incarnation', (await session()).close(usage.incarnation()));
       } catch (error) {
         onFailure?.();
         log.warn({ err: error, keys: usage.size() }, 'the last usage could not be written');

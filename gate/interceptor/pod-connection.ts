@@ -78,7 +78,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   const reader = createAnswerReader();
   let exchange: PodExchange | undefined;
   let reused = false;
-  let heard = false;
+  let hasReceived = false;
   let answering = false;
   let answered = false;
   let sent = false;
@@ -127,7 +127,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   };
 
   const read = (length: number): boolean => {
-    heard = true;
+    hasReceived = true;
     try {
       // Unexpected bytes would be taken for the next response.
       if (reader.read(readBuffer.subarray(0, length)) < length) lose('broken');
@@ -138,7 +138,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   };
 
   const ended = () => {
-    if (exchange && !answered) lose(refused ? 'refused' : reused && !heard ? 'stale' : 'broken');
+    if (exchange && !answered) lose(refused ? 'refused' : reused && !hasReceived ? 'stale' : 'broken');
   };
 
   /** The timer is kept between exchanges and reset only for a different time-out. */
@@ -173,7 +173,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   const connection: PodConnection = {
     carry(next) {
       exchange = next;
-      heard = answering = answered = paused = false;
+      hasReceived = answering = answered = paused = false;
       sent = !next.hasBody;
       reader.expect(next.method, events);
       restsUntil = Infinity;

@@ -48,10 +48,10 @@ const digests: Readonly<Record<string, string>> = {
 
 /** @throws Error when a downloaded package is not the one that was pinned */
 export function checkDownload(pinned: string, archive: Buffer): void {
-  const found = hash('sha512', archive, 'base64');
-  if (digests[pinned] === found) return;
+  const digest = hash('sha512', archive, 'base64');
+  if (digests[pinned] === digest) return;
   throw new Error(
-    `${pinned} has the SHA-512 digest ${found}, not ${digests[pinned] ?? 'a pinned one'}; it is not used`,
+    `${pinned} has the SHA-512 digest ${digest}, not ${digests[pinned] ?? 'a pinned one'}; it is not used`,
   );
 }
 

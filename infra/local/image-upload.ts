@@ -62,9 +62,9 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
     const encodedName = /^\/images\/([^/?]+)$/.exec(request.url ?? '')?.[1];
     if (request.method !== 'PUT' || encodedName === undefined)
       throw new Refusal(404, 'only PUT /images/<name> is supported');
-    const [, given] = /^Basic (\S+)$/.exec(request.headers.authorization ?? '') ?? [];
+    const [, sentCredentials] = /^Basic (\S+)$/.exec(request.headers.authorization ?? '') ?? [];
     const expected = await credentials();
-    if (given === undefined || expected === undefined || !equalInConstantTime(given, expected)) {
+    if (sentCredentials === undefined || expected === undefined || !equalInConstantTime(sentCredentials, expected)) {
       throw new Refusal(401, 'the credentials for image uploads are missing or wrong');
     }
     const name = decodeName(encodedName);

@@ -46,10 +46,10 @@ const leet = new Map(
  * the keyboard, a repetition, a year, and a word that is known about its user. Pure.
  * @param known texts that a guesser knows, such as the parts of the user's email address
  */
-export function guessableLength(password: string, known: readonly string[] = []): number {
+export function guessableLength(password: string, knownTexts: readonly string[] = []): number {
   const text = password.normalize('NFKC').toLowerCase();
   const spelled = text.replaceAll(/[013457@$!]/g, (char) => leet.get(char) ?? char);
-  const words = [...known.map((word) => word.toLowerCase()).filter((word) => word.length >= 3), ...commonWords];
+  const words = [...knownTexts.map((word) => word.toLowerCase()).filter((word) => word.length >= 3), ...commonWords];
   let count = 0;
   for (let at = 0; at < text.length; count++) {
     at += Math.max(

@@ -245,10 +245,10 @@ async function handle(
  */
 function parseQuery({ query: schema, access }: Route, query: object): unknown {
   if (access !== 'public' && access !== 'webhook') {
-    const known = parameterNames(schema);
-    const unknown = Object.keys(query).find((name) => !known.includes(name));
+    const names = parameterNames(schema);
+    const unknown = Object.keys(query).find((name) => !names.includes(name));
     if (unknown !== undefined) {
-      const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
+      const list = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
       const message = `This route has no query parameter ${JSON.stringify(unknown.slice(0, 100))}; ${list}.`;
       throw new Problem('invalid_request', message, {
         details: { issues: [{ path: 'query', message: 'has an unknown parameter' }] },

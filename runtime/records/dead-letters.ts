@@ -72,18 +72,19 @@ async function change(
   { workloadId, letters, which, set }: { workloadId: Id; letters: Letters; which: string; set: string },
 ): Promise<number> {
   let total = 0;
-  for (let after = '0', found = contentBatchRows; found === contentBatchRows;) {
-    const { rows } = await database.query<{ found: number; last: string; changed: number }>(
-      `WITH found AS (
+  for (let after = '0', selected = contentBatchRows; selected === contentBatchRows;) {
+    const { rows } = await database.query<{ selected: number; last: string; changed: number }>(
+      `WITH selected AS (
          SELECT id FROM function_events WHERE workload_id = $1 AND state = 'dead' AND ${which} AND id > $3
            AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $4),
        changed AS (
-         UPDATE function_events e SET ${set} FROM found WHERE e.id = found.id AND e.state = 'dead' RETURNING e.id)
-       SELECT count(*)::integer AS found, max(id) AS last, (SELECT count(*)::integer FROM changed) AS changed FROM found`,
+         UPDATE function_events e SET ${set} FROM selected WHERE e.id = selected.id AND e.state = 'dead' RETURNING e.id)
+       SELECT count(*)::integer AS selected, max(id) AS last, (SELECT count(*)::integer FROM changed) AS changed
+       FROM selected`,
       [workloadId, letters === 'all' ? null : letters, after, contentBatchRows],
     );
-    const [batch = { found: 0, last: after, changed: 0 }] = rows;
-    ({ found, last: after } = batch);
+    const [batch = { selected: 0, last: after, changed: 0 }] = rows;
+    ({ selected, last: after } = batch);
     total += batch.changed;
   }
   return total;

@@ -21,8 +21,9 @@ const job = buildJob(
   { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} },
 );
 const { initContainers = [], containers, volumes = [] } = job.spec.template.spec ?? { containers: [] };
-const step = (wanted: string) => [...initContainers, ...containers].find(({ name }) => name === wanted) as V1Container;
-const mounts = (wanted: string) => (step(wanted).volumeMounts ?? []).map(({ name }) => name);
+const step = (stepName: string) =>
+  [...initContainers, ...containers].find(({ name }) => name === stepName) as V1Container;
+const mounts = (stepName: string) => (step(stepName).volumeMounts ?? []).map(({ name }) => name);
 
 t.test('the steps run one after the other, and the push is the last', (t) => {
   t.same([initContainers.map(({ name }) => name), containers.map(({ name }) => name)], [['clone', 'build'], ['push']]);

@@ -164,11 +164,11 @@ t.test(
 t.test('one owner’s bodies are bounded, and so are all that are being worked on', (t) => {
   const bodies = createBodyMemory({ total: 3000, perOwner: 2000 });
   const place = (name: string, bytes: number) => {
-    const taken = bodies.place({ name, isKnown: true });
+    const bodyPlace = bodies.place({ name, isKnown: true });
     const refusals: Problem[] = [];
-    taken.arriving((problem) => refusals.push(problem));
-    taken.take(bytes);
-    return { ...taken, refusals };
+    bodyPlace.arriving((problem) => refusals.push(problem));
+    bodyPlace.take(bytes);
+    return { ...bodyPlace, refusals };
   };
   const first = place('a', 1500);
   const second = place('a', 1000);

@@ -252,12 +252,12 @@ const waits: readonly { name: string; attack: (socket: Socket) => void; error: R
 for (const type of Object.keys(sourceAt) as (keyof typeof sourceAt)[]) {
   t.test(`${type}: a server that keeps its client waiting is left after the time-out`, async (t) => {
     const clients = testClients(t, { leaseMs: 2_000 });
-    const turns = waits.map(async ({ name, attack, error }) => {
+    const results = waits.map(async ({ name, attack, error }) => {
       const { turn, state } = await readerOf(t, type, await tcpServer(t, attack), clients);
       await turn();
       t.match(await state(), { failures: 1, error }, name);
     });
-    await Promise.all(turns);
+    await Promise.all(results);
   });
 
   t.test(`${type}: a server that keeps its client waiting holds up its own source only`, async (t) => {

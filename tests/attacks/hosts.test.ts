@@ -50,9 +50,9 @@ async function world(t: Test, change: object = {}, records: Record<string, strin
     ...project('blog', blogId),
   );
   const { pool } = await testDatabase(t);
-  const asked: string[] = [];
+  const queries: string[] = [];
   const resolveTxt = async (name: string) => {
-    asked.push(name);
+    queries.push(name);
     const answer = records[name];
     if (!answer) throw new Error(`queryTxt ENOTFOUND ${name}`);
     return answer;
@@ -89,7 +89,7 @@ async function world(t: Test, change: object = {}, records: Record<string, strin
       await call('PATCH', `/functions/fn-${count}`, { hostname: host }),
     ];
   };
-  return { kube, api, members, attempts, asked };
+  return { kube, api, members, attempts, queries };
 }
 
 const codesOf = (answers: { status: number; body: { code?: string } }[]) =>
@@ -114,7 +114,7 @@ t.test('a DNS record proves a host for one project and one host', async (t) => {
   const { name, value } = hostChallenge(host, blogId);
   t.equal(name, `_svc-challenge.${host}`);
   const other = 'api.blog.example';
-  const { attempts, asked } = await world(
+  const { attempts, queries } = await world(
     t,
     {},
     { [name]: [['v=spf1'], [value.slice(0, 9), value.slice(9)]], [`_svc-challenge.${other}`]: [[`${value}0`]] },
@@ -127,12 +127,12 @@ t.test('a DNS record proves a host for one project and one host', async (t) => {
   t.same(codesOf(await attempts(host, 'shop')), all('403 host_not_allowed'), 'another project');
   t.same(codesOf(await attempts(other)), all('403 host_not_allowed'), 'another value');
   t.equal((await attempts(host))[0]?.status, 201);
-  t.ok(asked.every((asking) => asking.startsWith('_svc-challenge.')));
+  t.ok(queries.every((query) => query.startsWith('_svc-challenge.')));
   const without = await world(t, { hostProofs: false }, { [name]: [[value]] });
   const [answer] = await without.attempts(host);
   t.match(answer?.body, { code: 'host_not_allowed', message: /svc platform config set --host-domain/ });
   t.notMatch(answer?.text, 'TXT');
-  t.same(without.asked, []);
+  t.same(without.queries, []);
 });
 
 t.test('409: a host that another route of the cluster serves', async (t) => {
@@ -242,11 +242,11 @@ t.test(
       spec: { routes: [{ match, services: [{ name: 'grafana', port: 80 }] }] },
     });
     for (const name of ['a-grafana', 'z-grafana']) {
-      const theirs = grafana(name);
-      await world.put(...ours, theirs);
+      const routeObject = grafana(name);
+      await world.put(...ours, routeObject);
       t.equal((await world.ask()).body, 'grafana');
       t.not((await world.ask({ host: 'padding-1.example.com' })).body, 'grafana');
-      await world.remove(theirs);
+      await world.remove(routeObject);
       t.not((await world.ask()).body, 'grafana');
     }
   },

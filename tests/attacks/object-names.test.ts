@@ -28,9 +28,9 @@ t.test('a name that no object can have reaches no path', (t) => {
 });
 
 t.test('reading or deleting such an object finds nothing, and asks nobody', async (t) => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const credentials = tokenCredentials('https://127.0.0.1:1', () => {
-    asked.push('credentials');
+    requests.push('credentials');
     return Promise.reject(new Error('a request was made'));
   });
   const kube = createKubeClient(credentials);
@@ -43,7 +43,7 @@ t.test('reading or deleting such an object finds nothing, and asks nobody', asyn
       .catch((error: unknown) => error);
     t.ok(isKubeError(patched, 404), `patch ${name}`);
   }
-  t.same(asked, []);
+  t.same(requests, []);
 });
 
 t.test('the command line sends nothing for a name that would address what is above it', async (t) => {

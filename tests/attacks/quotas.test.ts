@@ -32,7 +32,7 @@ async function world(t: Test, change: object = {}) {
       visibleProjects,
       members: {
         countFounder: (id, userId, max) => countFounder(pool, id, userId, max),
-        found: (id, userId) => insertFounder(pool, id, userId),
+        insertFounder: (id, userId) => insertFounder(pool, id, userId),
         forget: (id) => deleteProjectMembers(pool, id),
       },
     }),

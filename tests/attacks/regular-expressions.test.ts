@@ -40,22 +40,22 @@ function patternsIn(value: unknown): string[] {
 /** The regular expressions of a source file. */
 function expressionsIn(file: string): RegExp[] {
   const expressions: RegExp[] = [];
-  let made = 0;
+  let count = 0;
   const text = readFileSync(join(root, file), 'utf8');
   const visitor = new Visitor({
     Literal: (node) => {
       if ('regex' in node) expressions.push(new RegExp(node.regex.pattern, node.regex.flags));
     },
     NewExpression: ({ callee }) => {
-      if (callee.type === 'Identifier' && callee.name === 'RegExp') made++;
+      if (callee.type === 'Identifier' && callee.name === 'RegExp') count++;
     },
     CallExpression: ({ callee }) => {
-      if (callee.type === 'Identifier' && callee.name === 'RegExp') made++;
+      if (callee.type === 'Identifier' && callee.name === 'RegExp') count++;
     },
   });
   visitor.visit(parseSync(file, text).program);
   const listed = composed[file];
-  if (made > 0 !== (listed !== undefined)) throw new Error(`${file}: list the composed expressions in this test`);
+  if (count > 0 !== (listed !== undefined)) throw new Error(`${file}: list the composed expressions in this test`);
   return [...expressions, ...(listed ?? []).map((expression) => new RegExp(expression))];
 }
 
@@ -110,16 +110,16 @@ t.test('the time of every expression for input from outside is linear', (t) => {
       .filter((file) => /\.(?:ts|mjs|cjs|js)$/.test(file))
       .map((file) => `${folder}/${file}`),
   );
-  const tried = new Set<string>();
+  const checkedExpressions = new Set<string>();
   for (const file of files) {
     for (const expression of expressionsIn(file)) {
-      if (tried.has(String(expression))) continue;
-      tried.add(String(expression));
+      if (checkedExpressions.has(String(expression))) continue;
+      checkedExpressions.add(String(expression));
       const attack = effectiveAttack(expression);
       t.notOk(attack, `${file}: ${String(expression)} ${attack ? JSON.stringify(attack) : ''}`);
     }
   }
-  t.ok(tried.size > 200, `${tried.size} expressions`);
+  t.ok(checkedExpressions.size > 200, `${checkedExpressions.size} expressions`);
   t.same(
     Object.keys(composed).filter((file) => !files.includes(file)),
     [],

@@ -36,12 +36,12 @@ t.test('an author’s name is read in linear time', (t) => {
 t.test('a secret at the end of the stored part is masked whole', (t) => {
   const secrets = ['the-token-of-this-app', `eyJ${'a'.repeat(30)}.${'b'.repeat(900)}.${'c'.repeat(40)}`];
   for (const secret of secrets) {
-    const shown = Array.from({ length: secret.length - 8 }, (_, index) => {
+    const exposed = Array.from({ length: secret.length - 8 }, (_, index) => {
       const before = '. '.repeat(40_000).slice(0, 65_527 - index);
       return mask(`${before}${secret}${' x'.repeat(20_000)}`, secrets.slice(0, 1));
     });
     t.ok(
-      shown.every((text) => !text.includes(secret.slice(0, 8))),
+      exposed.every((text) => !text.includes(secret.slice(0, 8))),
       secret.slice(0, 8),
     );
   }

@@ -51,7 +51,7 @@ t.test('create sends the data source; a trigger that does not exist is refused, 
   }
   const sent = seen.length;
   const postgres = ['--trigger', 'postgres', '--source', 'orders'];
-  for (const [flags, said] of [
+  for (const [flags, message] of [
     [['--trigger', 'postgres', '--trigger', 'redis'], /one event source: --trigger postgres or --trigger redis/],
     [['--trigger', 'cron', '--trigger', 'redis', '--schedule', '* * * * *'], /--trigger cron cannot be combined/],
     [['--trigger', 'cron', '--trigger', 'http', '--schedule', '* * * * *'], /--trigger cron cannot be combined/],
@@ -66,7 +66,7 @@ t.test('create sends the data source; a trigger that does not exist is refused, 
     [['--source', 'orders'], /--source requires --trigger postgres or mysql or redis or minio/],
     [['--trigger', 'kafka'], /--trigger must be one of http, cron, postgres, mysql, redis, minio/],
   ] as const) {
-    t.match(await run([...create, ...flags]), { code: 2, stderr: said }, flags.join(' '));
+    t.match(await run([...create, ...flags]), { code: 2, stderr: message }, flags.join(' '));
   }
   t.equal(seen.length, sent, 'nothing is sent');
 });

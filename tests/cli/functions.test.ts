@@ -61,14 +61,14 @@ Last run:     nightly-test-00c0ffee00 succeeded
 `,
   );
   const sent = seen.length;
-  for (const [args, said] of [
+  for (const [args, message] of [
     [['--trigger', 'cron'], /--trigger cron requires --schedule <cron>/],
     [['--schedule', '* * * * *'], /--schedule requires --trigger cron/],
     [['--time-zone', 'UTC'], /--time-zone requires --trigger cron/],
     [['--trigger', 'cron', '--schedule', '* * * * *', '--hostname', 'a.test'], /--hostname requires --trigger http/],
     [['--trigger', 'kafka'], /--trigger must be one of http, cron/],
   ] as const) {
-    t.match(await svc([...create, ...args]), { code: 2, stderr: said }, args.join(' '));
+    t.match(await svc([...create, ...args]), { code: 2, stderr: message }, args.join(' '));
   }
   t.equal(seen.length, sent, 'nothing is sent');
 });

@@ -99,7 +99,7 @@ Volumes:      data:/data
 t.test('an impossible combination is a usage error, before anything is sent', async (t) => {
   const { run, seen } = await world(t);
   const create = ['job', 'create', 'report', '--image', 'r.example.com/report:7'];
-  for (const [args, said] of [
+  for (const [args, message] of [
     [[...create, '--env', 'MODE'], /--env takes NAME=value, not "MODE"/],
     [[...create, '--volume', 'data'], /--volume takes name:\/path/],
     [[...create, '--command', 'a', '--shell', 'b'], /either|cannot set and remove/],
@@ -110,7 +110,7 @@ t.test('an impossible combination is a usage error, before anything is sent', as
     [['job', 'update', 'report', '--volume', 'data:/data', '--no-volumes'], /either|cannot set and remove/],
     [['volume', 'create', 'data'], /--size <quantity> is required/],
   ] as const) {
-    t.match(await run([...args]), { code: 2, stderr: said }, args.join(' '));
+    t.match(await run([...args]), { code: 2, stderr: message }, args.join(' '));
   }
   t.same(seen, []);
 });
@@ -195,10 +195,10 @@ t.test('job logs prints only the log; pod names go to stderr', async (t) => {
 
 t.test('job logs -f continues until the run has ended, across streams that are cut', async (t) => {
   const text = (...lines: object[]) => ({ body: lines.map((line) => `${JSON.stringify(line)}\n`).join('\n') });
-  const line = (pod: string, second: number, said: string) => ({
+  const line = (pod: string, second: number, content: string) => ({
     pod,
     time: `2026-11-21T12:00:0${second}.000000000Z`,
-    line: said,
+    line: content,
   });
   const cli = await world(t, {
     [`GET ${jobs}/report/logs`]: sequence(

@@ -84,18 +84,18 @@ t.test('list, show, update and delete', async (t) => {
 
 t.test('a test prints the receiver’s answer; an undelivered one is a failure', async (t) => {
   const accepted = { status: 202, body: { id, status: 'pending', statusUrl: 'http://x' } };
-  const tried = { ...delivery, attempts: 1, lastAttempt: { at: createdAt, durationMs: 9, status: 204 } };
+  const attempted = { ...delivery, attempts: 1, lastAttempt: { at: createdAt, durationMs: 9, status: 204 } };
   const refused = { at: createdAt, durationMs: 9, error: 'the connection was refused' };
   const { run, routes } = await world(t, {
     [`POST ${path}/ops/test`]: accepted,
     [`POST ${path}/ops/deliveries/${id}/redeliver`]: accepted,
-    [`GET ${path}/ops/deliveries/${id}`]: sequence({ body: delivery }, { body: { ...tried, status: 'delivered' } }),
+    [`GET ${path}/ops/deliveries/${id}`]: sequence({ body: delivery }, { body: { ...attempted, status: 'delivered' } }),
   });
   t.match(await run(['notification', 'test', 'ops']), { code: 0, stdout: /Status: +delivered\n(.*\n)*Answer: +204/ });
   routes[`GET ${path}/ops/deliveries/${id}`] = sequence(
-    { body: tried },
-    { body: tried },
-    { body: { ...tried, attempts: 2, lastAttempt: refused, nextAttemptAt: '2026-11-21T12:01:05Z' } },
+    { body: attempted },
+    { body: attempted },
+    { body: { ...attempted, attempts: 2, lastAttempt: refused, nextAttemptAt: '2026-11-21T12:01:05Z' } },
   );
   t.match(await run(['notification', 'redeliver', 'ops', id]), {
     code: 1,
@@ -105,10 +105,16 @@ t.test('a test prints the receiver’s answer; an undelivered one is a failure',
 
 t.test('deliveries with the receiver’s answer, and one with its attempts', async (t) => {
   const last = { at: createdAt, durationMs: 12, status: 500, error: 'it answered 500' };
-  const tried = { ...delivery, attempts: 1, lastAttempt: last, nextAttemptAt: '2026-11-21T12:00:30Z', history: [last] };
+  const attempted = {
+    ...delivery,
+    attempts: 1,
+    lastAttempt: last,
+    nextAttemptAt: '2026-11-21T12:00:30Z',
+    history: [last],
+  };
   const { run, seen } = await world(t, {
-    [`GET ${path}/ops/deliveries`]: { body: { items: [tried] } },
-    [`GET ${path}/ops/deliveries/${id}`]: { body: tried },
+    [`GET ${path}/ops/deliveries`]: { body: { items: [attempted] } },
+    [`GET ${path}/ops/deliveries/${id}`]: { body: attempted },
   });
   const list = await run(['notification', 'deliveries', 'ops', '--limit', '5']);
   t.match(list.stdout, /api 3 \(prod\) +pending +1 +it answered 500 +in 30 seconds +1 hour ago/);

@@ -69,7 +69,7 @@ for (const [group, view] of [
   t.test(`svc ${group} shows kills for memory, in the list for a day`, async (t) => {
     const path = `/api/v1/projects/shop/${group}s`;
     const { run, routes } = await world(t);
-    const shown = async (...words: string[]) => {
+    const outputOf = async (...words: string[]) => {
       const { code, stdout, stderr } = await run([group, ...words, ...flags]);
       t.equal(code, 0, stderr);
       return stdout;
@@ -79,15 +79,15 @@ for (const [group, view] of [
       routes[`GET ${path}/api`] = { body };
     };
     answer(view);
-    t.notMatch(await shown('show', 'api'), /memory:/i);
-    t.notMatch(await shown('list'), /MESSAGE/);
+    t.notMatch(await outputOf('show', 'api'), /memory:/i);
+    t.notMatch(await outputOf('list'), /MESSAGE/);
     answer({ ...view, ...recent });
-    t.match(await shown('show', 'api'), /Out of memory: +The container .*limit of 64Mi; try 128Mi\.\n/);
-    t.match(await shown('list'), /MESSAGE\n.*try 128Mi\.\n$/);
+    t.match(await outputOf('show', 'api'), /Out of memory: +The container .*limit of 64Mi; try 128Mi\.\n/);
+    t.match(await outputOf('list'), /MESSAGE\n.*try 128Mi\.\n$/);
     answer({ ...view, ...old });
-    t.match(await shown('show', 'api'), /try 128Mi/);
-    t.notMatch(await shown('list'), /MESSAGE/);
+    t.match(await outputOf('show', 'api'), /try 128Mi/);
+    t.notMatch(await outputOf('list'), /MESSAGE/);
     answer({ ...view, ...recent, message: 'Something else.' });
-    t.match(await shown('list'), /Something else\.\n$/, 'the blocker is shown first');
+    t.match(await outputOf('list'), /Something else\.\n$/, 'the blocker is shown first');
   });
 }

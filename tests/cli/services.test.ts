@@ -88,7 +88,7 @@ t.test('the password of an external service is read from stdin or a prompt', asy
 
 t.test('an impossible combination is a usage error', async (t) => {
   const cli = await world(t, {});
-  for (const [args, said] of [
+  for (const [args, message] of [
     [['orders'], /--type <postgres\|mysql\|mongodb\|redis\|minio> is required/],
     [['orders', '--type', 'oracle'], /must be one of postgres, mysql/],
     [['orders', '--type', 'postgres', '--username', 'shop'], /use --external <host>/],
@@ -101,7 +101,7 @@ t.test('an impossible combination is a usage error', async (t) => {
   ] as const) {
     const ran = await cli.run(['service', 'create', ...args]);
     t.equal(ran.code, 2, args.join(' '));
-    t.match(ran.stderr, said);
+    t.match(ran.stderr, message);
   }
   t.same(cli.seen, []);
 });

@@ -82,13 +82,13 @@ t.test('a missing session ends with 4, here or at the platform', async (t) => {
   const { run, seen, api } = await world(t, {
     'GET /api/v1/session': { status: 401, body: { code: 'unauthenticated', message: 'Log in.' } },
   });
-  const here = await run(['whoami'], { env: signedOut });
-  t.equal(here.code, 4);
-  t.match(here.stderr, `hint: sign in: svc login --api ${api}`);
+  const withoutToken = await run(['whoami'], { env: signedOut });
+  t.equal(withoutToken.code, 4);
+  t.match(withoutToken.stderr, `hint: sign in: svc login --api ${api}`);
   t.same(seen, []);
-  const there = await run(['whoami']);
-  t.equal(there.code, 4);
-  t.match(there.stderr, 'error: Log in. (unauthenticated)');
+  const rejectedToken = await run(['whoami']);
+  t.equal(rejectedToken.code, 4);
+  t.match(rejectedToken.stderr, 'error: Log in. (unauthenticated)');
   const nowhere = await run(['whoami'], { env: { ...signedOut, SVC_API: '' } });
   t.equal(nowhere.code, 4);
 });

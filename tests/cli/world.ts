@@ -64,7 +64,7 @@ interface Ran {
 
 interface Test {
   teardown(end: () => unknown): void;
-  same(found: unknown, wanted: unknown, message: string): unknown;
+  same(actual: unknown, expected: unknown, message: string): unknown;
 }
 
 export const now = new Date('2026-11-21T12:00:00Z');
@@ -141,9 +141,9 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
       const keyboard = Object.assign(new PassThrough(), { isTTY: true });
       const answers = [...(typed ?? [])];
       let interrupt: (() => void) | undefined;
-      const stderr = sink((said) => {
-        if (interruptAt !== undefined && said.includes(interruptAt)) interrupt?.();
-        const answer = said.endsWith(': ') ? answers.shift() : undefined;
+      const stderr = sink((chunk) => {
+        if (interruptAt !== undefined && chunk.includes(interruptAt)) interrupt?.();
+        const answer = chunk.endsWith(': ') ? answers.shift() : undefined;
         if (answer !== undefined) setImmediate(() => keyboard.write(answer));
       });
       const code = await runProgram(rootGroup, args, {

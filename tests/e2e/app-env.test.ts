@@ -30,10 +30,10 @@ async function environmentAt(url: string): Promise<Said | []> {
 }
 
 /** Until the ingress sends requests to pods with these values. */
-async function says(url: string, wanted: Said): Promise<void> {
+async function says(url: string, expected: Said): Promise<void> {
   await eventually(
     () => environmentAt(url),
-    (now) => now.length > 0 && isDeepStrictEqual(now, wanted),
+    (now) => now.length > 0 && isDeepStrictEqual(now, expected),
   );
 }
 

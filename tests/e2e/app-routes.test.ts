@@ -142,10 +142,10 @@ t.test("security headers are on every answer and replace the app's own", async (
     t.equal(headers['strict-transport-security'], undefined, 'no Strict-Transport-Security over plain HTTP');
   }
 
-  const policyIs = (wanted: RegExp) =>
+  const policyIs = (pattern: RegExp) =>
     eventually(
       () => platform.request(url),
-      ({ headers }) => wanted.test(String(headers['content-security-policy'])),
+      ({ headers }) => pattern.test(String(headers['content-security-policy'])),
     );
   await platform.ok(['app', 'security', 'set', 'page', '--csp', 'cdn.example.com', ...flags]);
   const { headers } = await policyIs(/^default-src 'self' cdn.example.com;/);

@@ -27,10 +27,10 @@ async function ask(method, key, body = '') {
   const answer = await fetch(S3_ENDPOINT + '/uploads/' + key, { method, headers, ...(body && { body }) });
   if (!answer.ok) throw new Error(answer.status + ' ' + await answer.text());
 }
-const told = [];
+const received = [];
 export async function handler(event, { path }) {
   if (path === '/event') {
-    told.push(event.event + ' ' + event.key);
+    received.push(event.event + ' ' + event.key);
     return { statusCode: event.key === 'refused' ? 400 : 200 };
   }
   if (path === '/change') {
@@ -39,7 +39,7 @@ export async function handler(event, { path }) {
     await ask('PUT', 'refused', 'x');
     await ask('PUT', 'kept', 'x');
   }
-  return { body: { told } };
+  return { body: { received } };
 }`;
 
 t.test('a function receives an event for every object that is created or deleted in its bucket', async (t) => {
@@ -68,18 +68,18 @@ t.test('a function receives an event for every object that is created or deleted
     ...flags,
   ]);
   const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
-  const told = async (path: string) => {
+  const received = async (path: string) => {
     const answer = await platform.request(`${url}${path}`);
-    return answer.status === 200 ? ((answer.json()['told'] ?? []) as string[]) : undefined;
+    return answer.status === 200 ? ((answer.json()['received'] ?? []) as string[]) : undefined;
   };
   await eventually(
-    () => told('/'),
+    () => received('/'),
     (now) => now !== undefined,
   );
-  t.ok(await told('/change'));
+  t.ok(await received('/change'));
   const expected = ['created gone-at-once', 'created kept', 'created refused', 'removed gone-at-once'];
   const all = await eventually(
-    () => told('/'),
+    () => received('/'),
     (now = []) => expected.every((each) => now.includes(each)),
   );
   t.same(all?.toSorted(), expected, 'each once');
@@ -87,14 +87,14 @@ t.test('a function receives an event for every object that is created or deleted
 
   type Letter = { id: string; payload: string };
   const letters = () => platform.json<Letter[]>(['function', 'dead-letters', 'list', name, ...flags]);
-  const [dead] = await eventually(letters, (found) => found.length === 1);
+  const [dead] = await eventually(letters, (list) => list.length === 1);
   t.match(dead?.payload, /"event":"created","bucket":"uploads","key":"refused"/);
   await platform.ok(['function', 'dead-letters', 'redrive', name, '--id', dead?.id ?? '', ...flags]);
   await eventually(
-    () => told('/'),
+    () => received('/'),
     (now = []) => now.filter((each) => each === 'created refused').length === 2,
   );
-  const [again] = await eventually(letters, (found) => found.length === 1);
+  const [again] = await eventually(letters, (list) => list.length === 1);
   await platform.ok(['function', 'dead-letters', 'purge', name, '--id', again?.id ?? '', '--yes', ...flags]);
   t.same(await letters(), []);
 });

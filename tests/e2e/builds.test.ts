@@ -35,10 +35,10 @@ t.test('a build reports the progress of its Job, and stops it when it is deleted
   const source = { url: 'https://git.example.com/shop/api.git' };
   const build = (name: string) =>
     apply({ apiVersion, kind: 'Build', metadata: { name, namespace }, spec: { app: 'api', source } });
-  const shown = (name: string) => show(namespace, 'sbuild', name);
+  const buildObject = (name: string) => show(namespace, 'sbuild', name);
   /** What a builder reports. */
   const begin = async (name: string, code: string) => {
-    const { metadata } = await eventually(shown(name), ({ status }) => status?.phase === 'pending');
+    const { metadata } = await eventually(buildObject(name), ({ status }) => status?.phase === 'pending');
     const owner = { apiVersion, kind: 'Build', name, uid: metadata.uid, controller: true };
     const labels = { 'app.kubernetes.io/managed-by': 'kipper' };
     const resources = { limits: { memory: '128Mi' }, requests: { cpu: '10m', memory: '32Mi' } };
@@ -63,16 +63,16 @@ t.test('a build reports the progress of its Job, and stops it when it is deleted
   t.equal((await build('bad')).code, 0);
   await begin('good', '');
   await begin('bad', 'console.error("no such commit"); process.exit(2)');
-  await eventually(shown('good'), ({ status }) => status?.phase === 'succeeded');
-  const failed = await eventually(shown('bad'), ({ status }) => status?.phase === 'failed');
+  await eventually(buildObject('good'), ({ status }) => status?.phase === 'succeeded');
+  const failed = await eventually(buildObject('bad'), ({ status }) => status?.phase === 'failed');
   t.equal(failed.status?.message, 'The program exited with code 2: no such commit');
   t.ok(failed.status?.endedAt);
   await remove(namespace, 'jobs.batch', 'good');
-  t.match((await shown('good')()).status, { phase: 'succeeded' }, 'the result stays');
+  t.match((await buildObject('good')()).status, { phase: 'succeeded' }, 'the result stays');
 
   t.equal((await build('long')).code, 0);
   await begin('long', 'setTimeout(() => {}, 600000)');
-  await eventually(shown('long'), ({ status }) => status?.phase === 'running');
+  await eventually(buildObject('long'), ({ status }) => status?.phase === 'running');
   await remove(namespace, 'sbuild', 'long');
   t.match(await readWithKubectl(namespace, 'jobs.batch', 'long'), { code: 0, stdout: '' }, 'its Job was deleted first');
   const changed = await platform.kubectl(

@@ -41,8 +41,8 @@ t.test('a cron function runs on schedule, and once on demand', { timeout: 300_00
     const [first = '', ...more] = created.nextRuns ?? [];
     t.equal(more.length, 4);
     t.equal(Date.parse(more[0] ?? '') - Date.parse(first), 60_000);
-    const there = await platform.kubectl('-n', namespace, 'get', 'deploy,svc,cronjob', '-o', 'name');
-    t.equal(there.stdout.trim(), `cronjob.batch/${name}`);
+    const objects = await platform.kubectl('-n', namespace, 'get', 'deploy,svc,cronjob', '-o', 'name');
+    t.equal(objects.stdout.trim(), `cronjob.batch/${name}`);
     const hosts = await platform.kubectl('get', 'hostnames', '-o', 'name');
     t.notMatch(hosts.stdout, `fn-${name}--`);
     const answer = await platform.request(`http://fn-${name}--local.${platform.info.appsDomain}`);

@@ -72,19 +72,19 @@ t.test('functions store and read in Redis and MinIO, each as its own user while 
   };
   const messageOf = async (name: string, event: object) => (await ask(name, event))['said'] ?? '';
 
-  const [mine, theirs] = [await ask('mine'), await ask('theirs')];
+  const [own, foreign] = [await ask('mine'), await ask('theirs')];
   const at = `redis.${namespace}.svc`;
-  t.match(mine, {
+  t.match(own, {
     REDIS_HOST: at,
     REDIS_PORT: '6379',
     REDIS_USERNAME: /^mine_[0-9a-f]{12}$/,
-    REDIS_URL: `redis://${mine['REDIS_USERNAME']}:${mine['REDIS_PASSWORD']}@${at}:6379`,
+    REDIS_URL: `redis://${own['REDIS_USERNAME']}:${own['REDIS_PASSWORD']}@${at}:6379`,
     S3_ENDPOINT: `http://minio.${namespace}.svc:9000`,
     S3_ACCESS_KEY: /^mine_[0-9a-f]{12}$/,
     S3_BUCKET: 'mine',
   });
   for (const name of ['REDIS_USERNAME', 'REDIS_PASSWORD', 'S3_ACCESS_KEY', 'S3_SECRET_KEY', 'S3_BUCKET']) {
-    t.not(mine[name], theirs[name], `${name} is its own`);
+    t.not(own[name], foreign[name], `${name} is its own`);
   }
   for (const name of functions) {
     t.equal(await messageOf(name, { probe: 'redis' }), '42', `${name} in Redis`);
@@ -95,16 +95,16 @@ t.test('functions store and read in Redis and MinIO, each as its own user while 
     /403.*AccessDenied/s,
     'another function’s bucket',
   );
-  const { REDIS_USERNAME } = mine;
+  const { REDIS_USERNAME } = own;
   t.match(await messageOf('theirs', { probe: 'redis', REDIS_USERNAME }), /WRONGPASS/, 'another function’s user');
 
   for (const service of services) await platform.ok(['function', 'unbind', 'mine', service, ...flags]);
   await eventually(
-    () => messageOf('mine', { probe: 'redis', ...mine }),
+    () => messageOf('mine', { probe: 'redis', ...own }),
     (now) => now.startsWith('-WRONGPASS'),
   );
   await eventually(
-    () => messageOf('mine', { probe: 's3', ...mine }),
+    () => messageOf('mine', { probe: 's3', ...own }),
     (now) => /403.*InvalidAccessKeyId/s.test(now),
   );
   t.equal(await messageOf('theirs', { probe: 'redis' }), '42', 'other bindings stay');
@@ -113,7 +113,7 @@ t.test('functions store and read in Redis and MinIO, each as its own user while 
   await bind('mine', 'minio', '--database', 'mine', '--restart');
   const newVariables = await eventually(
     () => ask('mine'),
-    (now) => now['S3_SECRET_KEY'] !== undefined && now['S3_SECRET_KEY'] !== mine['S3_SECRET_KEY'],
+    (now) => now['S3_SECRET_KEY'] !== undefined && now['S3_SECRET_KEY'] !== own['S3_SECRET_KEY'],
   );
   t.notHas(newVariables, 'REDIS_URL');
   t.equal(await messageOf('mine', { probe: 's3' }), '42', 'its bucket still has its data');
@@ -130,6 +130,6 @@ t.test('functions store and read in Redis and MinIO, each as its own user while 
     'json',
   );
   for (const name of ['REDIS_PASSWORD', 'S3_SECRET_KEY']) {
-    t.notMatch(JSON.stringify(show) + stdout, String(theirs[name]), `${name} is in no object`);
+    t.notMatch(JSON.stringify(show) + stdout, String(foreign[name]), `${name} is in no object`);
   }
 });

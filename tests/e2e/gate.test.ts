@@ -110,7 +110,7 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
 
   await t.test('a burst over the plan gives 429 with Retry-After', async (t) => {
     const answers: Answer[] = [];
-    const has = (wanted: number) => answers.some(({ status }) => status === wanted);
+    const has = (expected: number) => answers.some(({ status }) => status === expected);
     while (!has(200) || !has(429)) {
       answers.push(
         ...(await Promise.all(
@@ -247,10 +247,12 @@ t.test('revoking reports when the checkers have applied it, and no later request
     await eventually(ask, ({ status }) => status === 200);
     const revoked = await platform.svc(['key', 'revoke', key.split('_')[1] ?? '', '--yes', ...flags]);
     t.equal(revoked.code, 0);
-    return { ask, said: revoked.stderr };
+    return { ask, message: revoked.stderr };
   };
   // A checker that was killed counts for 100 s more, and a busy one may take longer than the command waits.
-  const { ask } = await eventually(revoke, ({ said }) => /revoked on 2 of 2 replicas after \d+(\.\d+)? s/.test(said));
+  const { ask } = await eventually(revoke, ({ message }) =>
+    /revoked on 2 of 2 replicas after \d+(\.\d+)? s/.test(message),
+  );
   const after = await Promise.all(Array.from({ length: 40 }, ask));
   t.same([...new Set(after.map(({ status }) => status))], [401]);
 });

@@ -23,7 +23,7 @@ const name = uniqueName('raw');
 const code = `export const handler = () => ({ from: 'the function' });`;
 const file = codeFile(t, 'raw.mjs', code);
 await platform.ok(['function', 'create', name, '--code-file', file, '--trigger', 'http', ...flags]);
-const called = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
+const view = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
 
 const ask = (path = '/', headers: Record<string, string> = {}) => platform.request(`${url}${path}`, { headers });
 await eventually(
@@ -32,7 +32,7 @@ await eventually(
 );
 await allKnow(platform, id, key);
 await eventually(
-  () => platform.request(called.url),
+  () => platform.request(view.url),
   ({ status }) => status === 200,
 );
 
@@ -118,7 +118,7 @@ async function restarts(): Promise<Map<string, number>> {
 
 t.test('no malformed request reaches the app without a key, and none ends a shared process', async (t) => {
   const before = await restarts();
-  const functionHost = new URL(called.url).host;
+  const functionHost = new URL(view.url).host;
   const attempts = Object.entries(malformed).flatMap(([what, bytes]) =>
     [host, functionHost].map((target) => ({ what, target, bytes: bytes.replaceAll('{host}', target) })),
   );
@@ -129,7 +129,7 @@ t.test('no malformed request reaches the app without a key, and none ends a shar
     }),
   );
   t.equal((await ask('/', { 'X-API-Key': key })).status, 200);
-  t.equal((await platform.request(called.url)).status, 200);
+  t.equal((await platform.request(view.url)).status, 200);
   t.same(await restarts(), before);
 });
 

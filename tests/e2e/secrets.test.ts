@@ -65,16 +65,16 @@ export const handler = () => new Promise((resolve, reject) => {
     await platform.ok(['service', 'create', service, '--type', type, '--size', '128Mi', ...flags]);
   }
   const names = [uniqueName('leaky'), uniqueName('nightly')] as const;
-  const [called, run] = names;
+  const [httpFunction, run] = names;
   const source = ['--trigger', 'http', '--trigger', 'postgres', '--source', 'db', '--query', 'SELECT * FROM nowhere'];
-  await platform.ok(['function', 'create', called, '--code-file', file, ...source, ...flags]);
+  await platform.ok(['function', 'create', httpFunction, '--code-file', file, ...source, ...flags]);
   const schedule = ['--trigger', 'cron', '--schedule', '0 0 1 1 *'];
   await platform.ok(['function', 'create', run, '--code-file', file, ...schedule, ...flags]);
   for (const name of names) {
     await platform.ok(['function', 'bind', name, 'cache', ...flags]);
     await platform.ok(['function', 'secret', 'set', name, 'TOKEN', '--value-stdin', ...flags], typed);
   }
-  const { url } = await platform.json<{ url: string }>(['function', 'show', called, ...flags]);
+  const { url } = await platform.json<{ url: string }>(['function', 'show', httpFunction, ...flags]);
   const failed = await eventually(
     () => platform.request(url),
     ({ status }) => status !== 404,
@@ -82,10 +82,10 @@ export const handler = () => new Promise((resolve, reject) => {
   t.equal(failed.status, 500);
   t.equal((await platform.svc(['function', 'test', run, ...flags])).code, 1);
   await eventually(
-    () => platform.json<{ message?: string }>(['function', 'show', called, ...flags]),
+    () => platform.json<{ message?: string }>(['function', 'show', httpFunction, ...flags]),
     ({ message = '' }) => /nowhere/.test(message),
   );
-  await platform.ok(['function', 'unbind', called, 'cache', ...flags]);
+  await platform.ok(['function', 'unbind', httpFunction, 'cache', ...flags]);
   const passwords = [...(await secretsOf(platform, namespace))].filter(([name]) =>
     /password$|\/secretKey$|\/token$/i.test(name),
   );

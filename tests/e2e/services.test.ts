@@ -148,12 +148,12 @@ t.test('an external service holds its name until it is deleted, and its password
   const refused = await platform.svc(create);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /already used by a service in this environment.*a job and a service cannot share/);
-  for (const [patch, said] of [
+  for (const [patch, message] of [
     [{ type: 'mysql' }, /type cannot be changed/],
     [{ storage: { size: '1Gi' } }, /an external service cannot have storage/],
   ] as const) {
     const args = ['-n', namespace, 'patch', 'ssvc', 'orders', '--type=merge', '-p', JSON.stringify({ spec: patch })];
-    t.match((await platform.kubectl(...args)).stderr, said);
+    t.match((await platform.kubectl(...args)).stderr, message);
   }
   await platform.ok(['service', 'delete', 'orders', '--yes', ...flags]);
   await platform.ok(create);

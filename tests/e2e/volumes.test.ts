@@ -40,7 +40,7 @@ t.test("a volume keeps one run's data for the next, and is deleted only when no 
   const mounted = await eventually(show, ({ status }) => status === 'ready');
   t.match(mounted, { status: 'ready', capacity: '64Mi', mountedBy: [{ kind: 'Job', name: 'writer' }] });
 
-  for (const [args, said] of [
+  for (const [args, message] of [
     [
       ['resize', 'data', '--size', '128Mi'],
       new RegExp(`class "${storageClass}" cannot expand volumes.*volume_not_expandable`),
@@ -55,7 +55,7 @@ t.test("a volume keeps one run's data for the next, and is deleted only when no 
   ] as const) {
     const refused = await platform.svc(['volume', ...args, ...flags]);
     t.equal(refused.code, 1, args.join(' '));
-    t.match(refused.stderr, said);
+    t.match(refused.stderr, message);
   }
 
   // Without the API's check the controller refuses as well: the claim stays until the job is deleted.

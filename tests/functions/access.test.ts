@@ -143,7 +143,7 @@ t.test('a project without a role for the caller looks like a missing one: the sa
   const stranger = await signedIn(pool, 'stranger', callers['stranger']);
   const { routes } = await declaredRoutes();
   const ofProjects = routes.filter(({ access }) => typeof access === 'object');
-  const [there, missing] = await Promise.all([
+  const [existing, missing] = await Promise.all([
     serve(t, pool, withShop(), ofProjects),
     serve(t, pool, fakeKube(), ofProjects),
   ]);
@@ -152,7 +152,7 @@ t.test('a project without a role for the caller looks like a missing one: the sa
   for (const { method, path } of ofProjects) {
     const url = `/api/v1${path.replace(':project', 'shop').replaceAll(/:\w+/g, 'x')}?environment=none&limit=-1`;
     const options = { headers: stranger.headers, ...(method !== 'GET' && { body }) };
-    const [one, other] = [await there.call(method, url, options), await missing.call(method, url, options)];
+    const [one, other] = [await existing.call(method, url, options), await missing.call(method, url, options)];
     const headersOf = ({ headers }: typeof one) =>
       [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name));
     t.equal(one.status, 404, `${method} ${path}`);
@@ -233,7 +233,7 @@ t.test('lists show only what the caller may see', async (t) => {
   }
   const { visibleProjects } = createProjectAccess({ kube, pool });
   const nothing = () => Promise.resolve();
-  const members = { countFounder: nothing, found: nothing, forget: nothing };
+  const members = { countFounder: nothing, insertFounder: nothing, forget: nothing };
   const api = await serve(t, pool, kube, [
     ...createProjectRoutes({ kube, visibleProjects, members }),
     ...createFunctionRoutes({ kube, pool, visibleProjects, clock: systemClock, baseUrl: 'http://console.test' }),

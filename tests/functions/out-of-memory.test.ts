@@ -30,9 +30,9 @@ const specs: Record<(typeof workloadKinds)[number], object> = {
 };
 const views: Record<(typeof workloadKinds)[number], (workload: Stored<KubeObject>) => unknown> = {
   App: (app) => appView.parse(appToView(app as Stored<App>, environment)),
-  Function: (found) =>
+  Function: (object) =>
     functionView.parse(
-      functionToView(found as Stored<FunctionResource>, { now: new Date(killedAt), exclusive: false }),
+      functionToView(object as Stored<FunctionResource>, { now: new Date(killedAt), exclusive: false }),
     ),
   Job: (job) => jobView.parse(jobToView(job as Stored<JobResource>, environment, new Date(killedAt))),
 };

@@ -62,12 +62,12 @@ t.test('422: pods that the environment never has room for, when the command is g
 
 t.test('a change that the environment has no room for is refused, and every other one is not', async (t) => {
   const { call, limit } = await smallEnvironment(t);
-  const made = [
+  const responses = [
     ['apps', { name: 'api', image, memory: '512Mi', replicas: 2 }],
     ['functions', { name: 'hello', ...source, memory: '512Mi', minReplicas: 2 }],
     ['jobs', { name: 'report', image, memory: '512Mi' }],
   ] as const;
-  for (const [path, body] of made) t.equal((await call('POST', path, body)).status, 201, path);
+  for (const [path, body] of responses) t.equal((await call('POST', path, body)).status, 201, path);
   t.equal((await call('PATCH', 'apps/api', { replicas: 3 })).status, 422, 'more pods of the same memory');
   t.equal((await call('PATCH', 'apps/api', { memory: null, replicas: 3 })).status, 422, 'of the default memory');
   t.equal((await call('PATCH', 'apps/api', { memory: '128Mi', replicas: 3 })).status, 200);

@@ -181,9 +181,9 @@ async function compare(
     const own = (kind === 'App' ? apps : functions).find(
       ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
     );
-    const counts = children[kind].flatMap(([child, wanted]) => {
+    const counts = children[kind].flatMap(([child, expected]) => {
       const count = childrenByOwner.get(`${child.kind} ${id}`)?.length ?? 0;
-      return count === (gone ? 0 : wanted) ? [] : [`${kind} ${name}: ${count} of ${child.kind}`];
+      return count === (gone ? 0 : expected) ? [] : [`${kind} ${name}: ${count} of ${child.kind}`];
     });
     if (gone) return own ? [`${kind} ${name}: still there`, ...counts] : counts;
     if (!own) return [`${kind} ${name}: lost`, ...counts];

@@ -33,7 +33,7 @@ export async function startConsole(t: Tap): Promise<ConsoleProcess> {
   t.teardown(() => query(`${server}/postgres`, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
   await migrate({ url: `${server}/${name}`, clock: systemClock, log: silentLog });
 
-  const nobody = await freePort();
+  const closedPort = await freePort();
   const password = randomBytes(18).toString('base64url');
   const folder = t.testdir({
     password: `${password}\n`,
@@ -41,7 +41,7 @@ export async function startConsole(t: Tap): Promise<ConsoleProcess> {
     kubeconfig: JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name: 'none', cluster: { server: `https://127.0.0.1:${nobody}` } }],
+      clusters: [{ name: 'none', cluster: { server: `https://127.0.0.1:${closedPort}` } }],
       users: [{ name: 'none', user: {} }],
       contexts: [{ name: 'none', context: { cluster: 'none', user: 'none' } }],
       'current-context': 'none',

@@ -36,11 +36,11 @@ export async function signedIn(pool: Pool, name: string, options: PersonOptions 
     role,
     newcomer ? later : null,
   ]);
-  for (const [projectId, given] of Object.entries(projects)) {
+  for (const [projectId, projectRole] of Object.entries(projects)) {
     await pool.query('INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, $3)', [
       projectId,
       id,
-      given,
+      projectRole,
     ]);
   }
   const token = `svcs_${createHash('sha256').update(id).digest('hex').slice(0, 40)}`;

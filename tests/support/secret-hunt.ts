@@ -25,13 +25,13 @@ export async function secretsOf(platform: Platform, namespace: string): Promise<
 
 /** The installation's own secrets: the values of its Secrets, and each key of a key ring. */
 export async function installationSecrets(platform: Platform): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+  const places = new Map<string, string>();
   for (const [name, text] of await secretsOf(platform, 'svc-system')) {
     // A ring is JSON: its keys are the values that must not appear.
     const values = text.startsWith('{') ? (text.match(/[A-Za-z0-9+/]{40,}=*/g) ?? []) : [text];
-    for (const value of values) if (value.length >= secretLength) found.set(name, value);
+    for (const value of values) if (value.length >= secretLength) places.set(name, value);
   }
-  return found;
+  return places;
 }
 
 /**

@@ -104,20 +104,20 @@ async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise
   const disturb: Disturb = {
     async write(runningProcess, text, effect) {
       const number = writes.push(text);
-      const here = 'write' in fault && fault.write === number ? fault.kind : undefined;
-      if (here === 'refused') {
+      const faultKind = 'write' in fault && fault.write === number ? fault.kind : undefined;
+      if (faultKind === 'refused') {
         writes[number - 1] = `${text} ${nothingNew}`;
         throw new KubeError(429, 'TooManyRequests', 'the server is overloaded');
       }
       const answer = await effect();
       if (answer === false) writes[number - 1] = `${text} ${nothingNew}`;
       check(number, text);
-      if (here === 'crash') {
+      if (faultKind === 'crash') {
         runningProcess.kill();
         void processes.push(begin());
         throw new Crash('the process has ended');
       }
-      if (here === 'lost answer') throw new Error('the connection was closed');
+      if (faultKind === 'lost answer') throw new Error('the connection was closed');
       return answer;
     },
     event: () => {

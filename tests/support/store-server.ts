@@ -26,7 +26,7 @@ export interface StoreServer {
 }
 
 /** A user of every machine without rights. */
-const nobody = { uid: 65_534, gid: 65_534 };
+const nobodyUser = { uid: 65_534, gid: 65_534 };
 
 /** The folders of infra/images, and the variable that tells each start script its data folder. */
 const images = {
@@ -50,7 +50,7 @@ export async function storeServer(
   const { passwordFile, answers, env: variables = {} }: Server = storeServers[type];
   const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
   // PostgreSQL and MariaDB do not run as root. The others may be installed where only root can reach them.
-  const user = process.getuid?.() === 0 && (type === 'postgres' || type === 'mysql') ? nobody : undefined;
+  const user = process.getuid?.() === 0 && (type === 'postgres' || type === 'mysql') ? nobodyUser : undefined;
   const password = 'correct-horse';
   writeFileSync(join(place, 'password'), password, { mode: 0o644 });
   if (tells) writeFileSync(join(place, 'token'), tells.token);

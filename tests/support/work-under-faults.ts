@@ -161,7 +161,7 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
       for (const app of new Set([...apps.slice(0, 1), ...apps.slice(-1)])) {
         const entries = await eventually(
           () => history(app),
-          (found) => found.every(({ status }) => status === 'succeeded'),
+          (list) => list.every(({ status }) => status === 'succeeded'),
         );
         test.match(entries, [{ revision: 1, status: 'succeeded' }], `${app} was deployed`);
         test.equal(entries.length, 1, 'once');
@@ -173,7 +173,7 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
     async deployed(test) {
       const entries = await eventually(
         () => history('rolled'),
-        (found) => found[0]?.status === 'succeeded',
+        (list) => list[0]?.status === 'succeeded',
       );
       test.equal(entries.length, 2, 'deployed twice: at its creation, and now');
     },

@@ -10,8 +10,8 @@ export function serveServers(): CallHandlers {
     throw new Error('No server is open.');
   };
   const databases = (): Databases => {
-    const found = opened().databases;
-    if (found) return found;
+    const operations = opened().databases;
+    if (operations) return operations;
     throw new Error('The server has no databases.');
   };
   const nameIn = (parameters: unknown) => (parameters as { name: string }).name;

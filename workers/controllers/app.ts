@@ -97,7 +97,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     await holdClaims(kube, app, hosts);
     const step = gateStep(app, clock.now());
     // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).
-    await records.project({ ...identity, kind: 'App', gated: step.known });
+    await records.project({ ...identity, kind: 'App', gated: step.gated });
     await handOverBindings(kube, records, app, identity);
     // An app without a git source is projected once per process, because it may have had one.
     if (spec.git ?? !gitless.has(identity.id)) await records.projectGit(identity.id, spec.git);

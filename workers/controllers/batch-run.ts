@@ -22,12 +22,12 @@ export type RunProgress = Pick<Run, 'state' | 'startedAt' | 'endedAt' | 'message
 /**
  * The progress of a batch Job, and why it failed or does not start. Pure.
  * @param options.container the container whose end counts; default any
- * @param options.known the failure that was reported before, because the pods may have been deleted
+ * @param options.previousFailure the failure that was reported before, because the pods may have been deleted
  */
 export function runProgress(
   run: Stored<BatchJob>,
   pods: readonly Stored<Pod>[],
-  { container, known }: { container?: string; known?: string | undefined } = {},
+  { container, previousFailure }: { container?: string; previousFailure?: string | undefined } = {},
 ): RunProgress {
   const { status } = run;
   const own = podsOf(pods, run);
@@ -40,7 +40,7 @@ export function runProgress(
       ? failureOf(
           run,
           own.map((pod) => dependencyFailure(pod) ?? endOfContainer(pod, container)),
-          known,
+          previousFailure,
         )
       : state === 'pending'
         ? waitOf(own)
@@ -66,8 +66,8 @@ export function reportRuns<Trigger extends string>(
   const entries = runs.map((run): Run<Trigger> => {
     const { name, annotations, creationTimestamp } = run.metadata;
     const by = annotations?.[requestedByAnnotation];
-    const knownMessage = previous?.find((before) => before.name === name && before.state === 'failed')?.message;
-    const { state, ...times } = runProgress(run, pods, { container, known: knownMessage });
+    const previousFailure = previous?.find((before) => before.name === name && before.state === 'failed')?.message;
+    const { state, ...times } = runProgress(run, pods, { container, previousFailure });
     return {
       name,
       trigger: triggerOf(run),
@@ -102,11 +102,11 @@ export function endOf({ status, metadata }: BatchJob): { state: 'succeeded' | 'f
 function failureOf(
   { status }: Stored<BatchJob>,
   ends: readonly (string | undefined)[],
-  known: string | undefined,
+  previousFailure: string | undefined,
 ): string | undefined {
   const condition = status?.conditions?.find(({ type, status: value }) => type === 'Failed' && value === 'True');
   if (condition?.reason === 'DeadlineExceeded') return 'The run exceeded its timeout.';
-  return ends.findLast((text) => text !== undefined) ?? known ?? condition?.message;
+  return ends.findLast((text) => text !== undefined) ?? previousFailure ?? condition?.message;
 }
 
 /** Why a run does not start; undefined without a known cause. */

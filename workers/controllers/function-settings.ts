@@ -37,8 +37,8 @@ export function mergedDeployment(live: Stored<FunctionDeployment>, desired: Func
   const same = { ...next, spec: { ...next.spec, template: unchanged } };
   const limits = limitsOf(desired.spec.template);
   if (limits === limitsOf(template)) return note(same, '');
-  const [known, fewest] = noted?.split(' ') ?? [];
-  const before = known === limits ? Number(fewest) : replicas;
+  const [notedLimits, fewest] = noted?.split(' ') ?? [];
+  const before = notedLimits === limits ? Number(fewest) : replicas;
   return replicas > before ? note(next, '') : note(same, `${limits} ${Math.min(before, replicas)}`);
 }
 

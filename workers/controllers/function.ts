@@ -75,7 +75,7 @@ export function functionController(options: FunctionControllerOptions): Controll
     await holdClaims(kube, existing, hosts);
     const gate = gateStep(existing, clock.now());
     // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).
-    await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });
+    await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.gated });
     await handOverBindings(kube, records, existing, identity);
     const problem = await sourceProblem(records, spec, identity);
     await ensureNetwork(kube, existing, identity);

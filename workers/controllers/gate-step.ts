@@ -24,7 +24,7 @@ export interface GateStep {
   /** Milliseconds in this phase; 0 for a workload that never had a gate. */
   forMs: number;
   /** Whether the checkers know the workload as gated: from before the route asks them until after it stops. */
-  known: boolean;
+  gated: boolean;
   /** Whether the route requires a key. */
   demanded: boolean;
   /** Whether the middlewares can be deleted. */
@@ -40,9 +40,9 @@ export function gateStep({ spec, status }: Pick<GatedWorkload, 'spec' | 'status'
   const { gate: phase = 'off', gateSince } = status ?? {};
   // A wall clock that was set back restarts the time, so that nothing happens too early.
   const forMs = gateSince === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(gateSince));
-  if (spec.gate?.enabled) return { phase, forMs, known: true, demanded: true, dismantle: false };
+  if (spec.gate?.enabled) return { phase, forMs, gated: true, demanded: true, dismantle: false };
   const lingering = phase !== 'off' || (gateSince !== undefined && forMs < lingerMs);
-  return { phase, forMs, known: lingering, demanded: false, dismantle: !lingering };
+  return { phase, forMs, gated: lingering, demanded: false, dismantle: !lingering };
 }
 
 /** Whether the next phase depends on the ingress's response, now that the route is written. Pure. */

@@ -30,11 +30,11 @@ export function serviceAddressController(kube: KubeClient): ControllerDefinition
     async reconcile({ object }) {
       if (!object || (object.spec.clusterIP ?? '') !== '') return;
       const { items } = await kube.list<Service>(kinds.Service);
-      const taken = new Set(items.map(({ spec }) => spec.clusterIP));
+      const usedAddresses = new Set(items.map(({ spec }) => spec.clusterIP));
       const { name, namespace = '', resourceVersion } = object.metadata;
       const seed = (await kube.get(kinds.Namespace, namespace))?.metadata.uid ?? namespace;
       let n = 0;
-      while (taken.has(candidate(seed, name, n)) && n < size) n++;
+      while (usedAddresses.has(candidate(seed, name, n)) && n < size) n++;
       const clusterIP = candidate(seed, name, n);
       await kube.mergePatch(refOf(object), { metadata: { resourceVersion }, spec: { clusterIP } });
     },

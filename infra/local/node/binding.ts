@@ -30,7 +30,7 @@ export function createPortPool({ first, last } = range): PortPool {
   return {
     claim,
     async take() {
-      for (let tried = first; tried <= last; tried++) {
+      for (let attempt = first; attempt <= last; attempt++) {
         const port = next;
         next = next === last ? first : next + 1;
         if (await claim(port)) return port;

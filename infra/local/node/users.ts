@@ -77,7 +77,7 @@ export function openUsers(
     for (const parent of [folders.pods, folders.claims]) {
       for (const name of existsSync(parent) ? readdirSync(parent) : []) used.add(userOf(join(parent, name)) ?? 0);
     }
-    for (let tried = 0; tried < blockSize; tried++) {
+    for (let attempt = 0; attempt < blockSize; attempt++) {
       const user = next;
       next = next + 1 === first + blockSize ? first : next + 1;
       if (!used.has(user)) return user;

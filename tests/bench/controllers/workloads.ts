@@ -76,7 +76,7 @@ export async function createWorkloads(kube: KubeClient, project: string, { funct
 export async function watchObjects(kube: KubeClient, namespace: string): Promise<Watched> {
   const follow = (kind: ResourceKind, selection: object = { namespace }) =>
     createInformer<KubeObject>({ kube, kind, selection, clock: systemClock, log: silentLog });
-  const here = {
+  const informers = {
     Function: follow(kinds.Function),
     App: follow(kinds.App),
     Deployment: follow(kinds.Deployment),
@@ -90,30 +90,30 @@ export async function watchObjects(kube: KubeClient, namespace: string): Promise
       labelSelector: 'platform.svc/kind=Function',
     }),
   };
-  for (const informer of Object.values(here)) informer.start();
-  await Promise.all(Object.values(here).map((informer) => informer.whenSynced()));
-  const before = { HostName: here.HostName.list().length, FunctionRoute: here.FunctionRoute.list().length };
+  for (const informer of Object.values(informers)) informer.start();
+  await Promise.all(Object.values(informers).map((informer) => informer.whenSynced()));
+  const before = { HostName: informers.HostName.list().length, FunctionRoute: informers.FunctionRoute.list().length };
   return {
-    deployments: here.Deployment,
+    deployments: informers.Deployment,
     missing({ functions, apps }) {
       const all = functions + apps;
       const counts: [string, number, number][] = [
-        ['Deployment', here.Deployment.list().length, all],
-        ['ConfigMap', here.ConfigMap.list().length, functions],
-        ['Service', here.Service.list().length, apps],
-        ['WorkloadName', here.WorkloadName.list().length, all],
-        ['IngressRoute', here.IngressRoute.list().length, apps],
-        ['HostName', here.HostName.list().length - before.HostName, all],
-        ['IngressRoute of functions', here.FunctionRoute.list().length - before.FunctionRoute, functions],
-        ['status of functions', here.Function.list().filter(isReported).length, functions],
-        ['status of apps', here.App.list().filter(isReported).length, apps],
+        ['Deployment', informers.Deployment.list().length, all],
+        ['ConfigMap', informers.ConfigMap.list().length, functions],
+        ['Service', informers.Service.list().length, apps],
+        ['WorkloadName', informers.WorkloadName.list().length, all],
+        ['IngressRoute', informers.IngressRoute.list().length, apps],
+        ['HostName', informers.HostName.list().length - before.HostName, all],
+        ['IngressRoute of functions', informers.FunctionRoute.list().length - before.FunctionRoute, functions],
+        ['status of functions', informers.Function.list().filter(isReported).length, functions],
+        ['status of apps', informers.App.list().filter(isReported).length, apps],
       ];
       return counts
-        .filter(([, count, wanted]) => count < wanted)
+        .filter(([, count, expected]) => count < expected)
         .map(([kind, count, of]) => `${kind} ${count} of ${of}`);
     },
     async stop() {
-      await Promise.all(Object.values(here).map((informer) => informer.stop()));
+      await Promise.all(Object.values(informers).map((informer) => informer.stop()));
     },
   };
 }

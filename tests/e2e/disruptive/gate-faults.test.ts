@@ -58,7 +58,7 @@ await eventually(
 await serving();
 
 /** A request: when it was sent and answered, and its answer. */
-interface Asked {
+interface GateCall {
   sentAt: number;
   answeredAt: number;
   key: string | undefined;
@@ -69,9 +69,9 @@ interface Asked {
 /** Requests in the background. */
 interface Load {
   /** The answered ones, oldest answer first. */
-  answers: Asked[];
+  answers: GateCall[];
   /** Resolves when one of them matches, whether it was answered before the call or after it. */
-  seen(holds: (asked: Asked) => boolean): Promise<void>;
+  seen(holds: (call: GateCall) => boolean): Promise<void>;
   /** Resolves when the last request has its answer. */
   stop(): Promise<void>;
 }
@@ -110,7 +110,7 @@ const codeOf = (answer: Pick<Answer, 'body'>) => (JSON.parse(answer.body) as { c
 
 /** The verdict on the valid key, and on every other and none. */
 const verdictOn = (sent: string | undefined) => (sent === key ? 200 : 401);
-const hasNoVerdict = ({ key: sent, status }: Asked) => status !== verdictOn(sent);
+const hasNoVerdict = ({ key: sent, status }: GateCall) => status !== verdictOn(sent);
 const isEmpty = ({ status, body }: Pick<Answer, 'status' | 'body'>) => status === 500 && body === '';
 /** No checker was asked, or one that has just started: the endpoints may list it late or early. */
 const isClosed = (answer: Pick<Answer, 'status' | 'body'>) =>
@@ -186,12 +186,12 @@ t.test('checkers that hang are stopped and restart by themselves', async (t) => 
 async function backToVerdicts(requests: Load): Promise<void> {
   const from = performance.now();
   for (const sent of [undefined, key]) {
-    await requests.seen((asked) => asked.sentAt > from && asked.key === sent && !hasNoVerdict(asked));
+    await requests.seen((call) => call.sentAt > from && call.key === sent && !hasNoVerdict(call));
   }
 }
 
-function neitherVerdictNorClosed(asked: Asked): boolean {
-  return hasNoVerdict(asked) && !isClosed(asked);
+function neitherVerdictNorClosed(call: GateCall): boolean {
+  return hasNoVerdict(call) && !isClosed(call);
 }
 
 t.test('one of two checkers is killed: the other answers, and a key is still required', async (t) => {
@@ -346,9 +346,9 @@ t.test(
     await checkers.reconnectStore();
     await serving();
     await requests.stop();
-    const closed = requests.answers.filter((asked) => asked.sentAt > killedBy && asked.answeredAt < closedUntil);
+    const closed = requests.answers.filter((call) => call.sentAt > killedBy && call.answeredAt < closedUntil);
     t.same(
-      closed.filter((asked) => !isClosed(asked)),
+      closed.filter((call) => !isClosed(call)),
       [],
       'no request is served, with a key or without',
     );

@@ -89,7 +89,7 @@ t.test('an impossible binding is refused with the next step, and nothing is writ
   await bind('orders');
   await addService('stock', 'mysql');
   const before = (await object()).spec;
-  for (const [service, body, status, said] of [
+  for (const [service, body, status, message] of [
     ['nowhere', {}, 404, /no service "nowhere"/],
     ['stock', {}, 422, /"orders" and "stock" would both set DB_HOST.*--prefix/],
     ['stock', { prefix: 'MY-' }, 422, /"MY-" is not a valid prefix.*--prefix/],
@@ -103,7 +103,7 @@ t.test('an impossible binding is refused with the next step, and nothing is writ
   ] as const) {
     const answer = await bind(service, body);
     t.equal(answer.status, status, service);
-    t.match((answer.body as { message: string }).message, said);
+    t.match((answer.body as { message: string }).message, message);
   }
   const other = await idOf(kinds.Function, 'other');
   const place = { environmentId: newId(), project: 'shop', environment: 'prod', namespace, name: 'other' };

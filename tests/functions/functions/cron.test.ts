@@ -22,9 +22,9 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const create = (body: object = {}) =>
     api.call('POST', path, { body: { name: 'nightly', runtime: 'node', code, trigger: 'cron', schedule, ...body } });
   const resource = () => {
-    const [found] = kube.all<FunctionResource>(kinds.Function);
-    if (!found) throw new Error('there is no function');
-    return found;
+    const [object] = kube.all<FunctionResource>(kinds.Function);
+    if (!object) throw new Error('there is no function');
+    return object;
   };
   return { kube, clock, api, create, resource };
 }

@@ -37,9 +37,9 @@ async function service(t: { teardown(end: () => unknown): void }, body: object =
   const setEnv = (change: object) => api.call('PATCH', `${path}/env`, { body: change });
   const setSecret = (name: string, value: string) => api.call('PUT', `${path}/secrets/${name}`, { body: { value } });
   const pending = async () => {
-    const [shown, env] = [await api.call('GET', path), await api.call('GET', `${path}/env`)];
-    if (shown.body.pendingRestart !== env.body.pendingRestart) throw new Error('two answers');
-    return shown.body.pendingRestart as boolean;
+    const [view, env] = [await api.call('GET', path), await api.call('GET', `${path}/env`)];
+    if (view.body.pendingRestart !== env.body.pendingRestart) throw new Error('two answers');
+    return view.body.pendingRestart as boolean;
   };
   /** The controller's report once every pod has the latest settings. */
   const start = async (more: StartSettings = {}) => {

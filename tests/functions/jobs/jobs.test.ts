@@ -29,9 +29,9 @@ async function service(
   const api = await testApi(t, { routes: createJobRoutes({ kube, clock, baseUrl: 'http://console.test' }) });
   const create = (body: object = {}, at = path) => api.call('POST', at, { body: { name: 'report', image, ...body } });
   const job = () => {
-    const [found] = kube.all<JobResource>(kinds.Job);
-    if (!found) throw new Error('there is no job');
-    return found;
+    const [object] = kube.all<JobResource>(kinds.Job);
+    if (!object) throw new Error('there is no job');
+    return object;
   };
   return { kube, api, create, job };
 }
@@ -90,7 +90,7 @@ t.test('409: a name that another kind holds is refused with the documented messa
 t.test('400 and 422: settings that cannot run', async (t) => {
   const { kube, create } = await service(t);
   const mounted = (path: string, name = 'data') => ({ volumes: [{ name, path }] });
-  for (const [body, status, said] of [
+  for (const [body, status, message] of [
     [{ name: 'Report' }, 422, /valid name/],
     [{ name: `${'a'.repeat(40)}b` }, 422, /limit is 40/],
     [{ image: 'registry.test/report' }, 422, /full image reference/],
@@ -120,7 +120,7 @@ t.test('400 and 422: settings that cannot run', async (t) => {
   ] as const) {
     const answer = await create(body);
     t.equal(answer.status, status, JSON.stringify(body));
-    t.match(answer.body.message, said);
+    t.match(answer.body.message, message);
   }
   t.same(kube.all(kinds.Job), []);
 });

@@ -53,8 +53,8 @@ export async function keyRig(t: Test) {
     create: async (change: Record<string, unknown> = {}) => {
       const created = await api.call('POST', shop, { body: { plan: 'small', ...change } });
       t.equal(created.status, 201, created.text);
-      const { key, change: made, ...view } = created.body;
-      return { key: key as string, version: made.version as number, view };
+      const { key, change: gateChange, ...view } = created.body;
+      return { key: key as string, version: gateChange.version as number, view };
     },
     audits: () => log.entries.filter(({ msg }) => msg === 'apikey audit'),
     rows: async () => (await pool.query('SELECT * FROM api_keys')).rows as Record<string, unknown>[],

@@ -111,7 +111,7 @@ t.test('concurrent changes are applied one after the other, each with its own ve
   const changes = audits()
     .slice(1)
     .sort((a, b) => Number(a['version']) - Number(b['version']))
-    .map(({ changes: made }) => (made as { name: { from: string | null; to: string } }).name);
+    .map(({ changes: keyChanges }) => (keyChanges as { name: { from: string | null; to: string } }).name);
   changes.reduce<string | null>((before, { from, to }) => {
     t.equal(from, before);
     return to;

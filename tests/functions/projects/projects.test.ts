@@ -14,7 +14,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const founders = new Map<string, string>();
   const members = {
     countFounder: async () => undefined,
-    found: async (projectId: string, userId: string) => void founders.set(projectId, userId),
+    insertFounder: async (projectId: string, userId: string) => void founders.set(projectId, userId),
     forget: async (projectId: string) => void founders.delete(projectId),
   };
   const api = await testApi(t, { routes: createProjectRoutes({ kube, visibleProjects: allProjects(kube), members }) });

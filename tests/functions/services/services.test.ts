@@ -70,8 +70,8 @@ t.test('credentials of an external service are in a separate Secret, can be show
     ...stored,
     status: { phase: 'ready', host: external.host, port: 5432 },
   } as Stored<ServiceResource>);
-  const shown = await api.call('GET', `${path}/orders/credentials`);
-  t.same(shown.body, {
+  const details = await api.call('GET', `${path}/orders/credentials`);
+  t.same(details.body, {
     name: 'orders',
     type: 'postgres',
     host: 'db.example.com',
@@ -90,7 +90,7 @@ t.test('credentials of an external service are in a separate Secret, can be show
 
 t.test('refusals say what to do, and leave nothing behind', async (t) => {
   const { kube, api, create, external, credentials } = await service(t);
-  for (const [body, status, code, said] of [
+  for (const [body, status, code, message] of [
     [{ name: 'My Orders' }, 422, 'invalid_value', /valid name/],
     [{ type: 'oracle' }, 400, 'invalid_request', /type/],
     [{ type: 'mysql' }, 409, 'service_not_installed', /apt-get install mariadb-server.*svc install.*--image-mysql/],
@@ -120,7 +120,7 @@ t.test('refusals say what to do, and leave nothing behind', async (t) => {
     [{ external, credentials: { token: 'x' } }, 400, 'invalid_request', /credentials/],
   ] as const) {
     const answer = await create(body);
-    t.match(answer, { status, body: { code, message: said } }, JSON.stringify(body));
+    t.match(answer, { status, body: { code, message: message } }, JSON.stringify(body));
   }
   for (const kind of [kinds.ServiceResource, kinds.Secret, kinds.WorkloadName]) t.same(kube.all(kind), []);
   t.match(await api.call('GET', `${path}/orders`), { status: 404 });

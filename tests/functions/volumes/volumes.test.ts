@@ -64,7 +64,7 @@ t.test('201: the object with its defaults and identity', async (t) => {
 
 t.test('400 and 422: settings that get no storage', async (t) => {
   const { kube, create } = await service(t, { withDefault: false });
-  for (const [body, status, said] of [
+  for (const [body, status, message] of [
     [{ name: 'My Data' }, 422, /valid name/],
     [{ size: 'big' }, 422, /valid size/],
     [{ size: '1Ki' }, 422, /at least 1Mi/],
@@ -74,7 +74,7 @@ t.test('400 and 422: settings that get no storage', async (t) => {
   ] as const) {
     const answer = await create(body);
     t.equal(answer.status, status, JSON.stringify(body));
-    t.match(answer.body.message, said);
+    t.match(answer.body.message, message);
   }
   t.same(kube.all(kinds.Volume), []);
   t.equal((await create({ storageClass: 'fast' })).status, 201);

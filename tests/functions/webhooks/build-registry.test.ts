@@ -16,22 +16,22 @@ t.test('the registry of builds is read at most every 5 s, and outlives an outage
     });
   };
   const read = createBuildsReader({ kube: { get } as unknown as Pick<KubeClient, 'get'>, clock });
-  const found = async () => `${(await read())?.registry} after ${reads}`;
-  t.equal(await found(), 'undefined after 1', 'without an answer, images are not judged');
+  const registryText = async () => `${(await read())?.registry} after ${reads}`;
+  t.equal(await registryText(), 'undefined after 1', 'without an answer, images are not judged');
   registry = 'r.test/one';
   t.same(
-    await Promise.all([found(), found()]),
+    await Promise.all([registryText(), registryText()]),
     ['r.test/one after 2', 'r.test/one after 2'],
     'at once after a failure',
   );
   registry = 'r.test/two';
   clock.jump(-3_600_000);
   await clock.advance(4_999);
-  t.equal(await found(), 'r.test/one after 2');
+  t.equal(await registryText(), 'r.test/one after 2');
   await clock.advance(1);
-  t.equal(await found(), 'r.test/two after 3');
+  t.equal(await registryText(), 'r.test/two after 3');
   registry = undefined;
   await clock.advance(5_000);
-  t.equal(await found(), 'r.test/two after 4', 'the last answer');
-  t.equal(await found(), 'r.test/two after 5');
+  t.equal(await registryText(), 'r.test/two after 4', 'the last answer');
+  t.equal(await registryText(), 'r.test/two after 5');
 });

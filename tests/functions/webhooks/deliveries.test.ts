@@ -210,7 +210,7 @@ t.test('a replaced token works until its grace ends; the time of acceptance coun
   const { pool, call, send, token, history, workloadId } = await hookedApp(t);
   const second = (await call('PUT', '', { graceSeconds: 3_600 })).body;
   t.ok(Math.abs(Date.parse(second.graceUntil) - Date.now() - 3_600_000) < 60_000);
-  const deploy = async (given: string) => (await send({ 'x-svc-token': given }, { image })).status;
+  const deploy = async (sentToken: string) => (await send({ 'x-svc-token': sentToken }, { image })).status;
   t.same([await deploy(token), await deploy(second.token)], [202, 202]);
   const text = JSON.stringify({ image });
   t.equal(
@@ -329,16 +329,16 @@ t.test('a redelivery repeats it with the current settings, as a separate deliver
 
 t.test('a test reports the result without deploying', async (t) => {
   const { call, history, deliveries } = await hookedApp(t);
-  const tried = async (body: Json) => {
+  const testOutcome = async (body: Json) => {
     const { verdict, status, reason, code } = (await call('POST', '/test', body)).body;
     return `${verdict} ${status} ${code ?? reason}`;
   };
-  t.equal(await tried({}), 'ignored 200 Test: the webhook is enabled and accepts requests.');
-  t.equal(await tried({ image }), `ignored 202 Test: this would deploy ${image}.`);
-  t.equal(await tried({ image: 'no tag' }), 'refused 422 invalid_value');
-  t.match(await tried({ branch: 'main' }), /^ignored 200 Test: this would be skipped\. The app runs an image/);
-  t.equal(await tried({ commit: '4f1c2aa' }), 'refused 400 invalid_request');
-  t.equal(await tried({ image, branch: 'main' }), `ignored 202 Test: this would deploy ${image}.`);
+  t.equal(await testOutcome({}), 'ignored 200 Test: the webhook is enabled and accepts requests.');
+  t.equal(await testOutcome({ image }), `ignored 202 Test: this would deploy ${image}.`);
+  t.equal(await testOutcome({ image: 'no tag' }), 'refused 422 invalid_value');
+  t.match(await testOutcome({ branch: 'main' }), /^ignored 200 Test: this would be skipped\. The app runs an image/);
+  t.equal(await testOutcome({ commit: '4f1c2aa' }), 'refused 400 invalid_request');
+  t.equal(await testOutcome({ image, branch: 'main' }), `ignored 202 Test: this would deploy ${image}.`);
   t.same(await history(), []);
   const [newest] = await deliveries();
   t.match(newest, { sender: 'test', actor: 'admin@svc.local' });

@@ -44,36 +44,36 @@ function rig(t: Test) {
     sink.keys([key]);
     return { primary: true, position: state.position };
   };
-  const called = (call: string) => calls.push({ at: clock.monotonic(), call });
+  const record = (call: string) => calls.push({ at: clock.monotonic(), call });
   const { store, connections } = scriptedStore({
     head(since, incarnation) {
-      called('head');
+      record('head');
       const { primary, position, replica } = state;
       const tokensThere = { feed: since?.feed.token ?? null, usage: since?.usage.token ?? null };
       return state.answers.head?.(since, incarnation) ?? Promise.resolve({ primary, position, replica, tokensThere });
     },
     load(question, sink) {
-      called('load');
+      record('load');
       loads.push(question);
       return (state.answers.load ?? load)(question, sink);
     },
     changes(question) {
-      called('changes');
+      record('changes');
       questions.push(question);
       const { allUsage } = question;
       return state.answers.changes?.(question) ?? Promise.resolve(changeOf({ position: state.position, allUsage }));
     },
     register(incarnation, name) {
-      called(`register ${incarnation === usage.incarnation()} ${name}`);
+      record(`register ${incarnation === usage.incarnation()} ${name}`);
       state.replica = 'open';
       return Promise.resolve();
     },
     report(incarnation, feed) {
-      called(`report ${feed.version}`);
+      record(`report ${feed.version}`);
       return state.answers.report?.(incarnation, feed) ?? Promise.resolve();
     },
     close() {
-      called('close');
+      record('close');
       return Promise.resolve(0);
     },
   });
@@ -108,10 +108,10 @@ function rig(t: Test) {
     notify: () => nudge?.(),
     /** The times of the calls since the last question, of one kind or of all. */
     calls: () => calls.splice(0).map(({ at, call }) => `${at} ${call}`),
-    times: (wanted: string) =>
+    times: (name: string) =>
       calls
         .splice(0)
-        .filter(({ call }) => call.startsWith(wanted))
+        .filter(({ call }) => call.startsWith(name))
         .map(({ at }) => at),
     entries: () => trouble.entries.map(({ level, msg, failures }) => ({ level, msg, failures })),
     decision: () => check(request(), { monotonic: clock.monotonic(), wall: clock.now().getTime() }).decision,

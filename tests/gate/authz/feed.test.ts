@@ -55,15 +55,15 @@ function rig(t: Test, { url, deaf = false }: RigOptions) {
       }
     },
     /** Resolves at the first attempt with this result. */
-    async until(wanted: PollOutcome): Promise<void> {
-      while ((await this.polled()) !== wanted);
+    async until(outcome: PollOutcome): Promise<void> {
+      while ((await this.polled()) !== outcome);
     },
     /**
      * Advances the clock second by second until an attempt has this result. An attempt has a real second for each: the
      * network needs real time, and more of it on a busy machine.
      */
-    async passUntil(wanted: PollOutcome): Promise<void> {
-      while (!outcomes.splice(0).includes(wanted)) {
+    async passUntil(outcome: PollOutcome): Promise<void> {
+      while (!outcomes.splice(0).includes(outcome)) {
         await clock.advance(1_000);
         if (outcomes.length > 0) continue;
         const outcome = new Promise<void>((resolve) => (wake = resolve));

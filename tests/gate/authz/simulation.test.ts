@@ -94,8 +94,8 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     link.latency = random.between(1, 120);
     const own = clock.fork();
     const gate = bench();
-    const found = (): Replica => replica;
-    const dependencies = { store: observed(way, found), usage: gate.usage, clock: own as Clock, log: silentLog };
+    const current = (): Replica => replica;
+    const dependencies = { store: observed(way, current), usage: gate.usage, clock: own as Clock, log: silentLog };
     const feed = createFeed({ ...dependencies, view: gate.view, name });
     const writer = createUsageWriter({ ...dependencies, onClosed: () => feed.nudge() });
     const replica: Replica = {
@@ -187,7 +187,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     // Clocks that disagree put the same request into different periods.
     if (!quota || jumped) return;
     const now = clock.monotonic();
-    const heard = settled(replica) ? now : now - outageOverlapMs;
+    const lastContact = settled(replica) ? now : now - outageOverlapMs;
     const knownUntil = (by: Replica) => (by.dead || settled(by) ? now : by.troubledSince) - overlapMs;
     const [start, end] = [limits.calendar.start[quota.period], limits.calendar.end[quota.period]];
     const counts = consumer.counts.filter(
@@ -195,7 +195,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
         decision === 'allow' &&
         Date.parse(day) >= start &&
         Date.parse(day) < end &&
-        (by === replica || at < Math.min(heard, knownUntil(by))),
+        (by === replica || at < Math.min(lastContact, knownUntil(by))),
     );
     if (counts.length - consumer.excused >= quota.limit) {
       throw new Error(

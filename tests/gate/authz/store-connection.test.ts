@@ -46,11 +46,11 @@ t.test('the signal rejects what is in progress, and everything after it', async 
   const clock = fakeClock();
   const ending = new AbortController();
   const { store } = scriptedStore({});
-  const { within } = createStoreConnection({ store, clock, signal: ending.signal });
-  const running = within(1_000, 'a call', never);
+  const { withTimeout } = createStoreConnection({ store, clock, signal: ending.signal });
+  const running = withTimeout(1_000, 'a call', never);
   ending.abort(new Error('stopped'));
   await t.rejects(running, { message: 'stopped' });
-  await t.rejects(within(1_000, 'a call', never), { message: 'stopped' });
+  await t.rejects(withTimeout(1_000, 'a call', never), { message: 'stopped' });
   t.equal(clock.sleepers(), 0);
 });
 

@@ -133,16 +133,16 @@ export function storeModel(clock: Clock) {
   const changes = (question: ChangesQuestion): Changes | undefined => {
     const { since } = question;
     const now = head(since, question.incarnation);
-    const known = continues(now, since);
-    if (!known.feed) return undefined;
+    const continuity = continues(now, since);
+    if (!continuity.feed) return undefined;
     const ids = { plan: new Set<Id>(), key: new Set<Id>(), app: new Set<Id>() };
     for (let version = since.feed.version + 1; version <= state.feedVersion; version++) {
       const entry = state.changes.get(version);
       if (!entry) return undefined;
       ids[entry.entity].add(entry.id);
     }
-    const present = <Row>(from: Map<Id, Row>, wanted: Set<Id>) => [...wanted].flatMap((id) => from.get(id) ?? []);
-    const absent = (from: Map<Id, unknown>, wanted: Set<Id>) => [...wanted].filter((id) => !from.has(id));
+    const present = <Row>(from: Map<Id, Row>, wantedIds: Set<Id>) => [...wantedIds].flatMap((id) => from.get(id) ?? []);
+    const absent = (from: Map<Id, unknown>, wantedIds: Set<Id>) => [...wantedIds].filter((id) => !from.has(id));
     const plans = present(state.plans, ids.plan);
     const otherPeriod = new Set(
       plans.filter((plan) => plan.quotaPeriod && plan.quotaPeriod !== question.periodOf(plan.id)).map(({ id }) => id),
@@ -155,7 +155,7 @@ export function storeModel(clock: Clock) {
           (row) => row.keyId === id && row.version > since.usage.version && row.incarnation !== question.incarnation,
         ),
     );
-    const allUsage = question.allUsage || !known.usage;
+    const allUsage = question.allUsage || !continuity.usage;
     return structuredClone({
       primary: true,
       position: now.position,

@@ -106,11 +106,11 @@ t.test('two replicas share one quota, and both write their counts', async (t) =>
   await Promise.all([a.loaded(), b.loaded()]);
   t.same(new Set(a.decide(records.appId, key, 6)), new Set(['allow']));
   t.same(b.decide(records.appId, key), ['allow'], 'not known yet');
-  const known = (gate: typeof a) =>
+  const allowedBy = (gate: typeof a) =>
     gate.usage.allowed({ id, counts: undefined }, 'week', gate.usage.calendar(clock.now().getTime()));
-  await a.until(() => known(a) === 7 && known(b) === 7);
+  await a.until(() => allowedBy(a) === 7 && allowedBy(b) === 7);
   t.same(b.decide(records.appId, key, 4), ['allow', 'allow', 'allow', 'deny_quota']);
-  await a.until(() => known(a) === 10);
+  await a.until(() => allowedBy(a) === 10);
   t.same(a.decide(records.appId, key), ['deny_quota']);
   await a.written();
   await b.written();

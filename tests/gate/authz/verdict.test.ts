@@ -125,9 +125,9 @@ t.test('a well-formed key costs the same work whatever the reason of its refusal
       ...rows,
       view: {
         ...rows.view,
-        matches(found, digest) {
+        matches(keyEntry, digest) {
           done.push('digest');
-          return rows.view.matches(found, digest);
+          return rows.view.matches(keyEntry, digest);
         },
       },
       trustedProxies() {
@@ -145,7 +145,7 @@ t.test('a well-formed key costs the same work whatever the reason of its refusal
 t.test('a view that is too old allows nothing', (t) => {
   const gate = bench();
   const preflight = request({ method: 'OPTIONS', preflightMethod: 'GET' });
-  const decision = (monotonic: number, asked = request()) => gate.check(asked, at(monotonic)).decision;
+  const decision = (monotonic: number, gateRequest = request()) => gate.check(gateRequest, at(monotonic)).decision;
   t.equal(decision(0), 'unavailable', 'never loaded');
   gate.load({ plans: [planRow({ requestsPerSecond: 100, burst: 100 })] });
   t.equal(decision(0), 'unavailable', 'loaded, but not proven');

@@ -268,9 +268,9 @@ const noise = [
   'HTTP/1.1 ',
 ];
 
-function randomFields(random: Random, most: number): string {
+function randomFields(random: Random, max: number): string {
   let text = '';
-  for (let count = random.between(0, most); count > 0; count--) {
+  for (let count = random.between(0, max); count > 0; count--) {
     text += `${random.chance(0.05) ? 'Connection' : random.pick(names)}${random.pick([':', ': ', ':  \t', ': '])}${random.pick(values)}\r\n`;
   }
   return text;
@@ -341,18 +341,19 @@ function randomCase(random: Random): Case {
 /** A description of the first difference that is not allowed. */
 function difference(one: Case, ours: Reading, node: Reading): string | undefined {
   for (const [index, answer] of ours.answers.entries()) {
-    const theirs = node.answers[index];
-    if (!theirs) return `node:http does not read answer ${index}`;
+    const nodeAnswer = node.answers[index];
+    if (!nodeAnswer) return `node:http does not read answer ${index}`;
     for (const field of ['status', 'statusMessage', 'headers'] as const) {
-      if (answer[field] !== theirs[field]) return `answer ${index}: ${field}`;
+      if (answer[field] !== nodeAnswer[field]) return `answer ${index}: ${field}`;
     }
-    if (answer.whole && (!theirs.whole || answer.body !== theirs.body)) return `answer ${index}: body or end`;
-    if (!answer.whole && !theirs.body.startsWith(answer.body) && !answer.body.startsWith(theirs.body)) {
+    if (answer.whole && (!nodeAnswer.whole || answer.body !== nodeAnswer.body)) return `answer ${index}: body or end`;
+    if (!answer.whole && !nodeAnswer.body.startsWith(answer.body) && !answer.body.startsWith(nodeAnswer.body)) {
       return `answer ${index}: start of the body`;
     }
     // llhttp checks the length even where an answer has no body, as one to HEAD.
     const needsLength = methodOf(one, index) === 'HEAD';
-    if (answer.keepAlive && !theirs.keepAlive && !needsLength) return `answer ${index}: the connection is not reusable`;
+    if (answer.keepAlive && !nodeAnswer.keepAlive && !needsLength)
+      return `answer ${index}: the connection is not reusable`;
   }
   const stopped = ours.answers.at(-1);
   if (stopped?.whole && !stopped.keepAlive) return undefined;

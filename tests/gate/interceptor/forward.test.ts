@@ -155,13 +155,13 @@ t.test('1 GiB is forwarded, and never buffered whole', async (t) => {
   request.end();
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   let bytes = 0;
-  let most = 0;
+  let maxInFlight = 0;
   for await (const part of response) {
     bytes += (part as Buffer).length;
-    most = Math.max(most, process.memoryUsage.rss());
+    maxInFlight = Math.max(maxInFlight, process.memoryUsage.rss());
   }
   t.equal(bytes, length);
-  t.ok(most < length / 2, `${most} bytes at most for client, interceptor and pod`);
+  t.ok(maxInFlight < length / 2, `${maxInFlight} bytes at most for client, interceptor and pod`);
 });
 
 t.test('a slow reader slows the pod down, without buffering', async (t) => {
@@ -213,10 +213,10 @@ t.test('a stream reaches the client in pieces', async (t) => {
 t.test('a client that disconnects aborts the request in the pod', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activity } = await world.startInterceptor();
-  let came = 0;
+  let requestCount = 0;
   let departures = 0;
   await world.startPod((request, response) => {
-    came++;
+    requestCount++;
     response.once('close', () => departures++);
     if (request.url === '/begun') response.write('begun');
   });
@@ -226,7 +226,7 @@ t.test('a client that disconnects aborts the request in the pod', async (t) => {
     request.on('error', () => undefined);
     request.end();
     if (path === '/begun') await once(request, 'response');
-    else await until(() => came === 1);
+    else await until(() => requestCount === 1);
     request.destroy();
     await until(() => departures === before + 1 && activity.inflight() === 0);
   }

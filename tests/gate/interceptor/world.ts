@@ -74,13 +74,13 @@ export function testScale(replicas = 0) {
             replicas: scale.replicas,
             currentReplicas: 0,
           }),
-    async replaceScale(read: Scale, wanted: number): Promise<void> {
+    async replaceScale(read: Scale, newReplicas: number): Promise<void> {
       await new Promise((resolve) => setImmediate(resolve));
       if (read.resourceVersion !== String(version)) throw new KubeError(409, 'Conflict', 'the object was modified');
       version++;
-      scale.replicas = wanted;
-      writes.push(wanted);
-      scale.onWrite(wanted);
+      scale.replicas = newReplicas;
+      writes.push(newReplicas);
+      scale.onWrite(newReplicas);
     },
   };
   return scale;
@@ -146,14 +146,14 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
   const agent = new Agent({ keepAlive: true });
   t.teardown(() => agent.destroy());
   functions.put(helloFunction());
-  let made = 0;
+  let created = 0;
 
   /** A pod that serves: its object appears without an address, then with one, then its server listens. */
   const startPod = async (
     listener: RequestListener,
     onUpgrade?: (request: IncomingMessage, socket: Duplex) => void,
   ): Promise<{ uid: string; kill(): Promise<void>; terminate(): void; port: number }> => {
-    const uid = `pod-${made++}`;
+    const uid = `pod-${created++}`;
     const port = await freePort();
     const server = createServer(listener);
     const upgraded = new Set<Duplex>();

@@ -145,16 +145,19 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
   });
 
   await t.test('a function has a schedule with the trigger cron, and events with http or as its trigger', async (t) => {
-    const made = (name: string, spec: object) =>
+    const createObject = (name: string, spec: object) =>
       create<KubeObject>({ apiVersion, kind: 'Function', metadata: { name, namespace }, spec });
     const base = { runtime: 'node', code: 'x' };
     const runRequest = { id: '00c0ffee00', at: new Date().toISOString() };
     const cron = { ...base, trigger: 'cron', schedule: '0 0 1 1 *' };
-    t.match((await made('nightly', cron)).spec, cron);
-    t.notHas((await made('hello', base)).spec, 'schedule');
+    t.match((await createObject('nightly', cron)).spec, cron);
+    t.notHas((await createObject('hello', base)).spec, 'schedule');
     const events = { type: 'postgres', source: 'db', query: 'SELECT * FROM orders' };
-    t.match((await made('orders', { ...base, trigger: 'postgres', events })).spec, { trigger: 'postgres', events });
-    t.match((await made('both', { ...base, events })).spec, { trigger: 'http', events });
+    t.match((await createObject('orders', { ...base, trigger: 'postgres', events })).spec, {
+      trigger: 'postgres',
+      events,
+    });
+    t.match((await createObject('both', { ...base, events })).spec, { trigger: 'http', events });
     for (const spec of [
       { ...base, trigger: 'cron' },
       { ...base, schedule: '0 0 1 1 *' },
@@ -172,7 +175,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
       { ...cron, runRequests: [{ ...runRequest, id: '29384750' }] },
       { ...cron, runRequests: [runRequest, runRequest] },
     ]) {
-      await t.rejects(made('other', spec), refused, JSON.stringify(spec));
+      await t.rejects(createObject('other', spec), refused, JSON.stringify(spec));
     }
     const ref = { apiVersion, kind: 'Function', namespace };
     await t.rejects(kube.mergePatch({ ...ref, name: 'nightly' }, { spec: { trigger: 'http' } }), refused);

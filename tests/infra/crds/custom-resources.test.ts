@@ -80,9 +80,9 @@ t.test('kinds, scopes and short names are the pinned ones', (t) => {
 });
 
 /** Every field of `wanted` with its keywords, compared with `live`. */
-function missing(live: StructuralSchema | undefined, wanted: StructuralSchema, path: string): string[] {
+function missing(live: StructuralSchema | undefined, desired: StructuralSchema, path: string): string[] {
   if (!live) return [path];
-  const { properties = {}, items, ...own } = wanted;
+  const { properties = {}, items, ...own } = desired;
   return [
     ...Object.entries(own)
       .filter(([key, value]) => JSON.stringify(live[key as keyof StructuralSchema]) !== JSON.stringify(value))
@@ -129,15 +129,15 @@ t.test('conditions are merged by type, and every column shows an existing field'
     }
     for (const { jsonPath } of version?.additionalPrinterColumns ?? []) {
       if (jsonPath.startsWith('.metadata.')) continue;
-      let found: StructuralSchema | undefined = schema;
+      let node: StructuralSchema | undefined = schema;
       // A condition is found by its type: `conditions[?(@.type=="Ready")]`.
       for (const step of jsonPath
         .slice(1)
         .replace(/\[\?[^\]]*\]/g, '.[]')
         .split('.')) {
-        found = step === '[]' ? found?.items : found?.properties?.[step];
+        node = step === '[]' ? node?.items : node?.properties?.[step];
       }
-      t.ok(found, `${metadata.name} ${jsonPath}`);
+      t.ok(node, `${metadata.name} ${jsonPath}`);
     }
   }
   t.end();

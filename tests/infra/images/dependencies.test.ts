@@ -127,8 +127,8 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
         },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
-      const [[exit], said] = await Promise.all([once(child, 'exit'), text(child.stderr), text(child.stdout)]);
-      return { exit: exit as number, said };
+      const [[exit], output] = await Promise.all([once(child, 'exit'), text(child.stderr), text(child.stdout)]);
+      return { exit: exit as number, output };
     };
     const packages = join(root, 'cache', 'packages');
     const expected = ['greeting@1.0.0', name === 'node' ? '@scope/pure@2.0.0' : 'scope@2.0.0'];
@@ -136,7 +136,7 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
     await t.test('the first pod fills the folder, and later ones need no registry', async (t) => {
       const both = await Promise.all([install('cache', expected), install('cache', expected)]);
       t.same(
-        both.map(({ exit, said }) => [exit, said]),
+        both.map(({ exit, output }) => [exit, output]),
         [
           [0, ''],
           [0, ''],
@@ -159,10 +159,10 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
     });
 
     await t.test('a missing package fails with the installer’s message, and leaves nothing', async (t) => {
-      const { exit, said } = await install('lost', ['not-there@1.0.0']);
+      const { exit, output } = await install('lost', ['not-there@1.0.0']);
       t.equal(exit, 1);
-      t.match(said, lost);
-      t.ok(said.split('\n').length <= 13, said);
+      t.match(output, lost);
+      t.ok(output.split('\n').length <= 13, output);
       t.same(readdirSync(join(root, 'lost')), []);
     });
 
@@ -170,22 +170,22 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       'a registry that cannot be reached fails with the reason, within the wait of a first call',
       async (t) => {
         const none = 'http://127.0.0.1:1';
-        const { exit, said } = await install(
+        const { exit, output } = await install(
           'unreachable',
           ['greeting@1.0.0'],
           variables({ ...registry, npm: none, pypi: none }),
         );
         t.equal(exit, 1);
-        t.match(said, /ECONNREFUSED|Connection refused|No matching distribution/);
+        t.match(output, /ECONNREFUSED|Connection refused|No matching distribution/);
       },
     );
 
     // npm skips scripts, pip must refuse packages that need them.
     if (name === 'node') return;
     await t.test('a package that runs code on installation is refused', async (t) => {
-      const { exit, said } = await install('risky', ['risky@1.0.0']);
+      const { exit, output } = await install('risky', ['risky@1.0.0']);
       t.equal(exit, 1);
-      t.match(said, refused);
+      t.match(output, refused);
       t.notOk(existsSync(marked));
     });
   });

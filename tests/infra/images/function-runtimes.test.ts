@@ -489,8 +489,8 @@ table['a batch run calls the handler once with the schedule and the scheduled ti
   t.match(ran.entries, [{ requestId: 'tick-29384750' }, { level: 'info', msg: 'run succeeded', trigger: 'cron' }]);
 
   const before = Date.now();
-  const tried = await run(tell, { SVC_MODE: 'batch', SVC_TRIGGER: 'test', SVC_RUN: 'tick-test-0000000001' });
-  const { event, trigger } = entriesOf(tried);
+  const result = await run(tell, { SVC_MODE: 'batch', SVC_TRIGGER: 'test', SVC_RUN: 'tick-test-0000000001' });
+  const { event, trigger } = entriesOf(result);
   t.equal(trigger, 'test');
   t.ok(Date.parse(event.time) >= before && Date.parse(event.time) <= Date.now(), `a test is due now: ${event.time}`);
 };

@@ -118,8 +118,8 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
   };
   const listen = async (port = 0) => {
     const server = createServer((request, response) => {
-      void answers(request).then((given) => {
-        const { status, body = '' } = typeof given === 'number' ? { status: given } : given;
+      void answers(request).then((reply) => {
+        const { status, body = '' } = typeof reply === 'number' ? { status: reply } : reply;
         return status === 0 ? request.socket.destroy() : response.writeHead(status).end(body);
       });
     }).listen(port, '127.0.0.1');
@@ -137,8 +137,8 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
   const tokenFile = join(t.testdir({ token: good }), 'token');
   const address = `http://127.0.0.1:${(platform.address() as AddressInfo).port}`;
   const nothingWanted = { delivered: [], failed: [], released: [], held: [], max: 0, waitMs: 0 };
-  const ask = async (given: { token?: string; path?: string; body?: string }) => {
-    const { token, path = '/exchange', body = JSON.stringify(nothingWanted) } = given;
+  const ask = async (call: { token?: string; path?: string; body?: string }) => {
+    const { token, path = '/exchange', body = JSON.stringify(nothingWanted) } = call;
     const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
     return (await fetch(`${address}${path}`, { method: 'POST', headers, body })).status;
   };
@@ -220,11 +220,11 @@ const noEvents = { waiting: 0, delivering: 0, marking: 0, dead: 0 };
 t.test('events reach the function one after the other in order, and are then recorded', async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t);
   const ids = Array.from({ length: 120 }, (_, index) => `event ${index} ä`);
-  let [atOnce, most] = [0, 0];
+  let [concurrent, maxConcurrent] = [0, 0];
   answering(async () => {
-    most = Math.max(most, ++atOnce);
+    maxConcurrent = Math.max(maxConcurrent, ++concurrent);
     await new Promise((resolve) => setImmediate(resolve));
-    atOnce--;
+    concurrent--;
     return 200;
   });
   await add(...ids.slice(0, 60));
@@ -237,7 +237,7 @@ t.test('events reach the function one after the other in order, and are then rec
     ids,
   );
   t.same(deliveries[7]?.body, { each: 'event 7 ä' });
-  t.equal(most, 1);
+  t.equal(maxConcurrent, 1);
   t.same(await counts(), noEvents);
 });
 

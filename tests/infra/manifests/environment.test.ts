@@ -93,11 +93,11 @@ for (const [name, ingressNamespace] of networks) {
       return [environmentPolicy(network), functionsPolicy(network), servicesPolicy(network)];
     });
     policies.push(boundServicesPolicy({ id: helloId, name: 'hello', namespace: 'shop-prod' }, ['db']));
-    for (const [what, from, to, port, wanted] of flows) {
+    for (const [what, from, to, port, allowed] of flows) {
       // Without a known ingress every address outside the environments may connect, including the platform's stores.
       if (ingressNamespace === undefined && from === flows[3]?.[1]) continue;
       const protocol = port === 53 ? 'UDP' : 'TCP';
-      t.equal(passes(policies, { from, to, port, protocol }), wanted, what);
+      t.equal(passes(policies, { from, to, port, protocol }), allowed, what);
     }
     t.notOk(passes(policies, { from: monitoring, to: hello, port: 8080 }), 'only the interceptors reach a function');
     t.equal(

@@ -24,7 +24,7 @@ t.test('the window of the answer', (t) => {
     ['2024-02-28', '2024-02-28', { from: '2024-02-28', to: '2024-02-28' }],
     ['2024-03-02', '2024-03-05', { from: '2024-03-02', to: '2024-03-05' }],
   ];
-  for (const [from, to, asked] of windows) t.same(usageWindow(asked, now), { from, to }, JSON.stringify(asked));
+  for (const [from, to, query] of windows) t.same(usageWindow(query, now), { from, to }, JSON.stringify(query));
   t.throws(() => usageWindow({ from: '2024-02-02', to: '2024-02-01' }, now), { code: 'invalid_value' });
   t.throws(() => usageWindow({ from: '2024-03-02' }, now), { code: 'invalid_value' }, 'after today');
   t.throws(() => usageWindow({ to: '2023-11-30' }, now), { code: 'usage_expired' });

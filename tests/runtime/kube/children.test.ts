@@ -56,8 +56,8 @@ t.test('a live value covers the desired one if it contains all of its fields', a
     [{ a: null }, { a: 1 }, false],
     [{ a: 1 }, { a: undefined }, true],
   ];
-  for (const [live, wanted, same] of cases) {
-    t.equal(includesDesired(live, wanted), same, `${JSON.stringify(live)} covers ${JSON.stringify(wanted)}`);
+  for (const [live, desired, same] of cases) {
+    t.equal(includesDesired(live, desired), same, `${JSON.stringify(live)} covers ${JSON.stringify(desired)}`);
   }
 });
 

@@ -48,8 +48,8 @@ async function race(t: Tap, kube: KubeClient, racers: Stored<KubeObject>[], host
 }
 
 interface Tap {
-  equal(found: unknown, wanted: unknown): unknown;
-  same(found: unknown, wanted: unknown): unknown;
+  equal(actual: unknown, expected: unknown): unknown;
+  same(actual: unknown, expected: unknown): unknown;
 }
 
 t.test('exactly one of fifty concurrent claims gets the name, and one the host', async (t) => {

@@ -47,7 +47,7 @@ function setUp(t: Teardown, definition: Partial<ControllerDefinition> = {}) {
     }),
     metric: async (name: string, labels: Record<string, string>) => {
       const { values } = (await registry.getSingleMetric(name)?.get()) ?? { values: [] };
-      return values.find((value) => Object.entries(labels).every(([key, wanted]) => value.labels[key] === wanted))
+      return values.find((value) => Object.entries(labels).every(([key, expected]) => value.labels[key] === expected))
         ?.value;
     },
   };

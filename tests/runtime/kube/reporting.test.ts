@@ -106,5 +106,5 @@ t.test('the environment that a request names', async (t) => {
       { code: 'environment_required', message: /prod, test/, details: { environments: ['prod', 'test'] } },
     ],
   ];
-  for (const [refused, wanted] of refusals) t.match(await refused.catch((error: unknown) => error), wanted);
+  for (const [refused, expected] of refusals) t.match(await refused.catch((error: unknown) => error), expected);
 });

@@ -79,14 +79,14 @@ t.test('a process gets no variable that it does not need', async (t) => {
 
 t.test('one owner never has all processes, and whoever waits too long is told', async (t) => {
   const pool = poolOf(t, { waitMs: 200 });
-  const mine = await pool.lease('a');
+  const lease = await pool.lease('a');
   await t.rejects(pool.lease('a'), { name: 'NoClientError' });
   const other = await pool.lease('b');
   await t.rejects(pool.lease('c'), { name: 'NoClientError' });
   const waiting = pool.lease('c');
   other.release(true);
   (await waiting).release(true);
-  mine.release(true);
+  lease.release(true);
   (await pool.lease('a')).release(true);
 });
 

@@ -23,10 +23,10 @@ t.test('a container without a log, or whose log was deleted, has none', async (t
 
 t.test('only the end of a long log is read, starting at a line', async (t) => {
   const requests: string[] = [];
-  const inChunks = (said: string, size: number): KubeClient['stream'] =>
+  const inChunks = (log: string, size: number): KubeClient['stream'] =>
     async function* (path) {
       requests.push(path);
-      const bytes = Buffer.from(said);
+      const bytes = Buffer.from(log);
       for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
     };
   const cases: [said: string, maxBytes: number, text: string][] = [
@@ -37,9 +37,9 @@ t.test('only the end of a long log is read, starting at a line', async (t) => {
     ['one line that is longer\n', 8, ' longer\n'],
     ['äöü', 3, 'ü'],
   ];
-  for (const [said, maxBytes, text] of cases) {
+  for (const [log, maxBytes, text] of cases) {
     for (const size of [1, 5, 100]) {
-      t.same(await read(inChunks(said, size), maxBytes), { text, truncated: text !== said }, `${text} by ${size}`);
+      t.same(await read(inChunks(log, size), maxBytes), { text, truncated: text !== log }, `${text} by ${size}`);
     }
   }
   t.notMatch(requests[0], 'limitBytes', 'which would keep the beginning');

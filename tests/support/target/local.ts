@@ -50,7 +50,7 @@ export function localTarget(platform: Platform): Target {
         const container = pod?.spec.containers[0]?.name ?? '';
         return pod && recorded(join(node, 'pods', pod.metadata.uid, 'containers', container, 'process.json'));
       },
-      (found) => found !== undefined,
+      (value) => value !== undefined,
     );
     if (!record) throw new Error(`${name} has no process`);
     return record.pid;

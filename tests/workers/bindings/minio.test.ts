@@ -65,22 +65,22 @@ t.test('a binding creates a bucket and a user that can access only the objects i
   t.same(await api.status('files'), { ...files, phase: 'ready', database: 'api' });
   const first = await api.credentials('files');
   t.match(first, { bucket: 'api', region: 'us-east-1', accessKey: /^api_[0-9a-f]{12}$/, database: undefined });
-  const [mine, theirs] = [await as(first), await as(await other.credentials('files'))];
-  t.equal(new Set([mine.secretKey, theirs.secretKey, server.password]).size, 3);
-  await put(mine, 'a/b c', 'x');
-  t.equal(await get(mine, 'a/b c'), 'x');
-  t.same(await keysOf(mine), ['a/b c']);
+  const [own, foreign] = [await as(first), await as(await other.credentials('files'))];
+  t.equal(new Set([own.secretKey, foreign.secretKey, server.password]).size, 3);
+  await put(own, 'a/b c', 'x');
+  t.equal(await get(own, 'a/b c'), 'x');
+  t.same(await keysOf(own), ['a/b c']);
 
-  await t.rejects(keysOf({ ...theirs, bucket: 'api' }), denied);
-  await t.rejects(get({ ...theirs, bucket: 'api' }, 'a/b c'), denied);
-  await t.rejects(put({ ...theirs, bucket: 'api' }, 'mine'), denied);
-  await t.rejects(mine.client.makeBucket('elsewhere'), denied);
-  await t.rejects(mine.client.removeBucket('api'), denied, 'the bucket itself');
-  await t.rejects(mine.client.setBucketPolicy('api', '{}'), denied);
-  await t.rejects(admin(mine, 'info', 'GET'), denied);
-  await t.rejects(admin(mine, 'add-service-account', 'PUT'), denied, 'it cannot add a second access key for itself');
+  await t.rejects(keysOf({ ...foreign, bucket: 'api' }), denied);
+  await t.rejects(get({ ...foreign, bucket: 'api' }, 'a/b c'), denied);
+  await t.rejects(put({ ...foreign, bucket: 'api' }, 'mine'), denied);
+  await t.rejects(own.client.makeBucket('elsewhere'), denied);
+  await t.rejects(own.client.removeBucket('api'), denied, 'the bucket itself');
+  await t.rejects(own.client.setBucketPolicy('api', '{}'), denied);
+  await t.rejects(admin(own, 'info', 'GET'), denied);
+  await t.rejects(admin(own, 'add-service-account', 'PUT'), denied, 'it cannot add a second access key for itself');
   await t.rejects(
-    admin(mine, 'add-user', 'PUT', { accessKey: mine.accessKey }),
+    admin(own, 'add-user', 'PUT', { accessKey: own.accessKey }),
     denied,
     'it cannot change its secret key',
   );
@@ -100,8 +100,8 @@ t.test('a binding creates a bucket and a user that can access only the objects i
   await api.bind({ ...files, version: 2 });
   await work();
   const second = await as(await api.credentials('files'));
-  t.equal(second.accessKey, mine.accessKey);
-  await t.rejects(keysOf(mine), { code: 'SignatureDoesNotMatch' });
+  t.equal(second.accessKey, own.accessKey);
+  await t.rejects(keysOf(own), { code: 'SignatureDoesNotMatch' });
   t.same(await keysOf(second), ['a/b c']);
 
   await api.bind();
@@ -113,7 +113,7 @@ t.test('a binding creates a bucket and a user that can access only the objects i
   await t.rejects(keysOf({ ...root, bucket: 'api' }), noBucket);
   t.equal((await api.object()).spec.bindings, undefined);
   const policies = await admin(root, 'list-canned-policies', 'GET');
-  t.notMatch(policies, mine.accessKey ?? '');
+  t.notMatch(policies, own.accessKey ?? '');
 });
 
 t.test('a function whose name is not a valid bucket name gets a bucket with another name', async (t) => {
@@ -156,14 +156,14 @@ t.test('the bucket of a function’s event source exists, and the function can u
   await thumbs.bind(files);
   await thumbs.listen('files', 'uploads');
   await work();
-  const mine = await as(await thumbs.credentials('files'));
-  t.equal(mine.bucket, 'thumbs');
-  await put({ ...mine, bucket: 'uploads' }, 'cat.png');
-  t.same(await keysOf({ ...mine, bucket: 'uploads' }), ['cat.png']);
+  const own = await as(await thumbs.credentials('files'));
+  t.equal(own.bucket, 'thumbs');
+  await put({ ...own, bucket: 'uploads' }, 'cat.png');
+  t.same(await keysOf({ ...own, bucket: 'uploads' }), ['cat.png']);
   await thumbs.listen('files', 'letters');
   await work();
-  t.same(await keysOf({ ...mine, bucket: 'letters' }), []);
-  await t.rejects(keysOf({ ...mine, bucket: 'uploads' }), denied);
+  t.same(await keysOf({ ...own, bucket: 'letters' }), []);
+  await t.rejects(keysOf({ ...own, bucket: 'uploads' }), denied);
   t.same(await keysOf({ ...root, bucket: 'uploads' }), ['cat.png']);
 });
 

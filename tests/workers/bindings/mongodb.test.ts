@@ -48,19 +48,19 @@ t.test('a binding creates a user for a database of its own, until it is removed'
   await other.bind(orders);
   await work();
   t.same(await api.status('orders'), { ...orders, phase: 'ready', database: 'orders_api_prod' });
-  const [mine, theirs] = [await api.credentials('orders'), await other.credentials('orders')];
-  const names = bindingVariables({}, mine).map(({ name }) => name);
+  const [own, foreign] = [await api.credentials('orders'), await other.credentials('orders')];
+  const names = bindingVariables({}, own).map(({ name }) => name);
   t.same(names, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME', 'DATABASE_URL']);
-  await as(mine, write(7));
-  await as(theirs, write(8));
-  t.same(await as(mine, read), { value: 7 });
-  t.not(mine.username, theirs.username);
-  await t.rejects(as({ ...theirs, password: mine.password ?? '' }, read), refused);
+  await as(own, write(7));
+  await as(foreign, write(8));
+  t.same(await as(own, read), { value: 7 });
+  t.not(own.username, foreign.username);
+  await t.rejects(as({ ...foreign, password: own.password ?? '' }, read), refused);
 
   await api.bind({ ...orders, version: 2 });
   await work();
   const second = await api.credentials('orders');
-  await t.rejects(as(mine, read), refused, 'a new password replaces the old one');
+  await t.rejects(as(own, read), refused, 'a new password replaces the old one');
   t.same(await as(second, read), { value: 7 });
 
   await api.bind();
@@ -98,7 +98,7 @@ t.test('a database that no binding created is refused until it is named, and nev
 
 /** A proxy to the server that records all commands and answers some itself. */
 async function between(t: Test, answer: (command: Document) => Document | undefined) {
-  const heard: Document[] = [];
+  const requests: Document[] = [];
   const way = createServer((client) => {
     const upstream = connect(server.port, server.host);
     client.on('error', () => upstream.destroy());
@@ -115,7 +115,7 @@ async function between(t: Test, answer: (command: Document) => Document | undefi
         // format.
         const command = message.readInt32LE(12) === 2013 ? BSON.deserialize(message.subarray(21)) : {};
         const own = answer(command);
-        heard.push(command);
+        requests.push(command);
         if (own === undefined) {
           upstream.write(message);
           continue;
@@ -132,7 +132,7 @@ async function between(t: Test, answer: (command: Document) => Document | undefi
   way.listen(0, '127.0.0.1');
   await once(way, 'listening');
   t.teardown(() => way.close());
-  return { heard, host: '127.0.0.1', port: (way.address() as AddressInfo).port };
+  return { heard: requests, host: '127.0.0.1', port: (way.address() as AddressInfo).port };
 }
 
 t.test('on a server with roles, the user may read and write its database and do nothing else', async (t) => {

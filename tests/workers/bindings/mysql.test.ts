@@ -38,20 +38,20 @@ if (missing !== false) {
       await other.bind(orders);
       await work();
       t.same(await api.status('orders'), { ...orders, phase: 'ready', database: 'orders_api_prod' });
-      const [mine, theirs] = [await api.credentials('orders'), await other.credentials('orders')];
-      await as(mine, 'CREATE TABLE t (id int PRIMARY KEY)', 'INSERT INTO t VALUES (7)');
-      for (const database of [mine.database ?? '', 'svc', 'mysql']) {
-        await t.rejects(as({ ...theirs, database }, 'SELECT 1'), { code: 'ER_DBACCESS_DENIED_ERROR' }, database);
+      const [own, foreign] = [await api.credentials('orders'), await other.credentials('orders')];
+      await as(own, 'CREATE TABLE t (id int PRIMARY KEY)', 'INSERT INTO t VALUES (7)');
+      for (const database of [own.database ?? '', 'svc', 'mysql']) {
+        await t.rejects(as({ ...foreign, database }, 'SELECT 1'), { code: 'ER_DBACCESS_DENIED_ERROR' }, database);
       }
       // The underscores in the names must not be wildcards in the grants.
       await as(entry, 'CREATE DATABASE `ordersXapiXprod`');
-      await t.rejects(as({ ...mine, database: 'ordersXapiXprod' }, 'SELECT 1'), { code: 'ER_DBACCESS_DENIED_ERROR' });
-      await t.rejects(as(mine, 'CREATE DATABASE x'), { code: 'ER_DBACCESS_DENIED_ERROR' });
+      await t.rejects(as({ ...own, database: 'ordersXapiXprod' }, 'SELECT 1'), { code: 'ER_DBACCESS_DENIED_ERROR' });
+      await t.rejects(as(own, 'CREATE DATABASE x'), { code: 'ER_DBACCESS_DENIED_ERROR' });
 
       await api.bind({ ...orders, version: 2 });
       await work();
       const second = await api.credentials('orders');
-      await t.rejects(as(mine, 'SELECT 1'), { code: 'ER_ACCESS_DENIED_ERROR' });
+      await t.rejects(as(own, 'SELECT 1'), { code: 'ER_ACCESS_DENIED_ERROR' });
       t.match(await as(second, 'SELECT * FROM t'), [{ id: 7 }]);
 
       const open = await createConnection({
@@ -80,9 +80,9 @@ if (missing !== false) {
     await as(entry, 'CREATE DATABASE shop', 'CREATE TABLE shop.sales (id int)', 'INSERT INTO shop.sales VALUES (1)');
     await api.bind({ ...orders, database: 'shop' });
     await work();
-    const mine = await api.credentials('orders');
-    t.match(await as(mine, 'UPDATE sales SET id = 2', 'SELECT * FROM sales'), [{ id: 2 }]);
-    await t.rejects(as(mine, 'DROP TABLE sales'), { code: 'ER_TABLEACCESS_DENIED_ERROR' });
+    const own = await api.credentials('orders');
+    t.match(await as(own, 'UPDATE sales SET id = 2', 'SELECT * FROM sales'), [{ id: 2 }]);
+    await t.rejects(as(own, 'DROP TABLE sales'), { code: 'ER_TABLEACCESS_DENIED_ERROR' });
   });
 
   t.test('a server’s refusal is reported without the password, and an external user may lack privileges', async (t) => {

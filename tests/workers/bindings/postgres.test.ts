@@ -48,35 +48,35 @@ t.test('a binding creates a database and a user that can access only that databa
   await api.bind(orders);
   await work();
   t.same(await api.status('orders'), { ...orders, phase: 'ready', database: 'orders_api_prod' });
-  const mine = await api.credentials('orders');
-  t.match(mine, { type: 'postgres', host: server.host, port: server.port, database: 'orders_api_prod' });
-  await as(mine, `CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1); CREATE SCHEMA s`);
-  t.same(await as(mine, `SELECT tableowner FROM pg_tables WHERE tablename = 't'`), [
+  const own = await api.credentials('orders');
+  t.match(own, { type: 'postgres', host: server.host, port: server.port, database: 'orders_api_prod' });
+  await as(own, `CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1); CREATE SCHEMA s`);
+  t.same(await as(own, `SELECT tableowner FROM pg_tables WHERE tablename = 't'`), [
     { tableowner: 'orders_api_prod_owner' },
   ]);
   const other = await addFunction('other');
   await other.bind(orders);
   await work();
   const otherCredentials = await other.credentials('orders');
-  t.not(otherCredentials.username, mine.username);
-  for (const database of [mine.database ?? '', 'svc', 'postgres', 'template1']) {
+  t.not(otherCredentials.username, own.username);
+  for (const database of [own.database ?? '', 'svc', 'postgres', 'template1']) {
     await t.rejects(as({ ...otherCredentials, database }, 'SELECT 1'), { code: '42501' }, database);
   }
   for (const text of ['CREATE DATABASE x', 'CREATE ROLE x', 'SELECT * FROM pg_authid', `ALTER ROLE svc PASSWORD 'x'`]) {
-    await t.rejects(as(mine, text), { code: '42501' }, text);
+    await t.rejects(as(own, text), { code: '42501' }, text);
   }
-  await t.rejects(as({ ...mine, password: 'wrong' }, 'SELECT 1'), { code: '28P01' });
+  await t.rejects(as({ ...own, password: 'wrong' }, 'SELECT 1'), { code: '28P01' });
 });
 
 t.test('a service and a function may have names that the server reserves', async (t) => {
   const { addService, addFunction, work } = await boundWorld(t);
   await addService('pg', { type: 'postgres' }, { status: runningAt(server), credentials: entry });
-  const called = await addFunction('pg');
-  await called.bind({ ...orders, service: 'pg' });
+  const pgFunction = await addFunction('pg');
+  await pgFunction.bind({ ...orders, service: 'pg' });
   await work();
-  t.match(await called.status('pg'), { phase: 'ready', database: 'pg_pg_prod' });
-  await as(await called.credentials('pg'), 'CREATE TABLE t (id int)');
-  await called.bind({ ...orders, service: 'pg', dropDatabase: true });
+  t.match(await pgFunction.status('pg'), { phase: 'ready', database: 'pg_pg_prod' });
+  await as(await pgFunction.credentials('pg'), 'CREATE TABLE t (id int)');
+  await pgFunction.bind({ ...orders, service: 'pg', dropDatabase: true });
   await work();
   t.same(await admin(`SELECT rolname FROM pg_roles WHERE rolname LIKE '%pg_pg%'`), []);
 });
@@ -162,9 +162,9 @@ t.test('an app is bound as a function is, and neither gets the other’s databas
   await web.bind(orders);
   await work();
   t.match(await web.status('orders'), { phase: 'ready', database: 'orders_web_prod' });
-  const [mine, theirs] = [await web.credentials('orders'), await api.credentials('orders')];
-  t.match(await as(mine, 'SELECT current_database() AS name'), [{ name: 'orders_web_prod' }]);
-  await t.rejects(as({ ...mine, database: theirs.database ?? '' }, 'SELECT 1'), { code: '42501' });
+  const [own, foreign] = [await web.credentials('orders'), await api.credentials('orders')];
+  t.match(await as(own, 'SELECT current_database() AS name'), [{ name: 'orders_web_prod' }]);
+  await t.rejects(as({ ...own, database: foreign.database ?? '' }, 'SELECT 1'), { code: '42501' });
   await web.bind({ ...orders, version: 2, database: 'orders_api_prod' });
   await work();
   t.match(await web.status('orders'), { phase: 'failed', message: /belongs to the function "api"/ });
@@ -173,7 +173,7 @@ t.test('an app is bound as a function is, and neither gets the other’s databas
   t.match(await api.status('orders'), { phase: 'failed', message: /belongs to the app "web"/ });
   await web.remove();
   await work();
-  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${mine.username}'`), [], 'its user is deleted with it');
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), [], 'its user is deleted with it');
 });
 
 t.test('a database that the platform did not create is used when the binding names it: only its rows', async (t) => {
@@ -184,19 +184,19 @@ t.test('a database that the platform did not create is used when the binding nam
   await api.bind({ ...orders, database: 'shop' });
   await work();
   t.match(await api.status('orders'), { phase: 'ready', database: 'shop' });
-  const mine = await api.credentials('orders');
-  await as(mine, 'UPDATE sales SET done = true; INSERT INTO sales (done) VALUES (true)');
+  const own = await api.credentials('orders');
+  await as(own, 'UPDATE sales SET done = true; INSERT INTO sales (done) VALUES (true)');
   await admin('CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
   await admin('CREATE SCHEMA beside CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
   for (const table of ['later', 'beside.later']) {
-    t.same(await as(mine, `INSERT INTO ${table} (done) VALUES (true) RETURNING id`), [{ id: 1 }], table);
+    t.same(await as(own, `INSERT INTO ${table} (done) VALUES (true) RETURNING id`), [{ id: 1 }], table);
   }
-  await t.rejects(as(mine, 'DROP TABLE sales'), { code: '42501' });
-  await t.rejects(as(mine, 'CREATE TABLE mine (id int)'), { code: '42501' });
+  await t.rejects(as(own, 'DROP TABLE sales'), { code: '42501' });
+  await t.rejects(as(own, 'CREATE TABLE mine (id int)'), { code: '42501' });
   await api.bind({ ...orders, database: 'shop', version: 1, dropDatabase: true });
   await work();
   t.match(await admin('SELECT count(*)::int AS n FROM sales', 'shop'), [{ n: 2 }], 'never dropped');
-  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${mine.username}'`), []);
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), []);
   await admin('CREATE DATABASE orders_api_prod');
   await api.bind({ ...orders, version: 2 });
   await work();

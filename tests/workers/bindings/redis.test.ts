@@ -46,17 +46,17 @@ t.test('a binding creates a user that may use keys and channels but cannot admin
   await other.bind(cache);
   await work();
   t.same(await api.status('cache'), { ...cache, phase: 'ready' });
-  const [mine, theirs] = [await api.credentials('cache'), await other.credentials('cache')];
-  t.match(mine.username, /^api_[0-9a-f]{12}$/);
-  t.equal(new Set([mine.password, theirs.password, server.password]).size, 3);
-  const variables = Object.fromEntries(bindingVariables({}, mine).map(({ name, value }) => [name, value]));
-  t.match(variables, { REDIS_USERNAME: mine.username, REDIS_PASSWORD: mine.password });
+  const [own, foreign] = [await api.credentials('cache'), await other.credentials('cache')];
+  t.match(own.username, /^api_[0-9a-f]{12}$/);
+  t.equal(new Set([own.password, foreign.password, server.password]).size, 3);
+  const variables = Object.fromEntries(bindingVariables({}, own).map(({ name, value }) => [name, value]));
+  t.match(variables, { REDIS_USERNAME: own.username, REDIS_PASSWORD: own.password });
 
-  const redis = await signIn(t, mine);
+  const redis = await signIn(t, own);
   await redis.rpush('jobs', 'one');
   await redis.publish('news', 'x');
   t.equal(await redis.eval('return redis.call("llen", KEYS[1])', 1, 'jobs'), 1);
-  t.equal(await (await signIn(t, theirs)).lpop('jobs'), 'one', 'all users share the keys');
+  t.equal(await (await signIn(t, foreign)).lpop('jobs'), 'one', 'all users share the keys');
   const forbidden = ['config get *', 'acl list', 'flushall', 'flushdb', 'monitor', 'client list', 'save'];
   for (const words of [
     ...forbidden,

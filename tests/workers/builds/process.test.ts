@@ -60,10 +60,10 @@ async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number
         acceptDeployment(client, { workloadId: app.id, trigger: 'git', commit, ...more }),
       )
     ).id;
-  const found = () => kube.all<Build>(kinds.Build);
+  const buildObjects = () => kube.all<Build>(kinds.Build);
   /** Sets the status as the Build controller reports it. */
   const report = async (status: NonNullable<Build['status']>, id?: Id) => {
-    const build = found().find(({ spec }) => id === undefined || spec.deploymentId === id);
+    const build = buildObjects().find(({ spec }) => id === undefined || spec.deploymentId === id);
     if (!build) throw new Error('there is no build');
     await kube.replaceStatus({ ...build, status });
   };
@@ -81,7 +81,7 @@ async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number
     );
     return rows;
   };
-  return { pool, kube, app, step, accept, builds: found, report, built, work, kept };
+  return { pool, kube, app, step, accept, builds: buildObjects, report, built, work, kept };
 }
 
 t.test('a deployment without an image is built first, then rolled out', async (t) => {

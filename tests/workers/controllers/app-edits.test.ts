@@ -24,10 +24,10 @@ async function running(t: Test) {
   };
   const runs = async () => (await deployment()).spec.template.spec?.containers?.[0]?.image;
   /** `kubectl set image deployment/api app=…` */
-  const setImage = async (wanted: string) => {
+  const setImage = async (newImage: string) => {
     const live = await deployment();
     const pod = live.spec.template.spec;
-    const containers = pod?.containers?.map((one) => ({ ...one, image: wanted })) ?? [];
+    const containers = pod?.containers?.map((one) => ({ ...one, image: newImage })) ?? [];
     const template = { ...live.spec.template, spec: { ...pod, containers } };
     await kube.replace({ ...live, spec: { ...live.spec, template } });
   };

@@ -99,9 +99,9 @@ export async function setUp(t: Teardown) {
 
   const read = async (name = 'api') => kube.get<App>(kinds.App, name, namespace);
   const app = async (name = 'api') => {
-    const found = await read(name);
-    if (!found) throw new Error(`no app ${name}`);
-    return found;
+    const object = await read(name);
+    if (!object) throw new Error(`no app ${name}`);
+    return object;
   };
   const pass = async (name = 'api') => {
     const request = { namespace, name, object: await read(name), signal: new AbortController().signal, log: silentLog };

@@ -35,9 +35,9 @@ function createWorld() {
     events: { record: (_, { reason, message }) => Promise.resolve(void events.push(`${reason}: ${message}`)) },
   });
   const build = () => {
-    const [found] = kube.all<Build>(kinds.Build);
-    if (!found) throw new Error('there is no build');
-    return found;
+    const [object] = kube.all<Build>(kinds.Build);
+    if (!object) throw new Error('there is no build');
+    return object;
   };
   const reconcile = () =>
     controller.reconcile({
@@ -232,9 +232,9 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
   const reconcile = () =>
     controller.reconcile({ ...at, object: build(), log: silentLog, signal: new AbortController().signal });
   const job = () => {
-    const [found] = kube.all<BatchJob>(kinds.BatchJob);
-    if (!found) throw new Error('there is no job');
-    return found;
+    const [object] = kube.all<BatchJob>(kinds.BatchJob);
+    if (!object) throw new Error('there is no job');
+    return object;
   };
   /** Ends the steps of its pod, then its Job. */
   const end = async ([clone, make, push]: readonly object[], status: NonNullable<BatchJob['status']>) => {

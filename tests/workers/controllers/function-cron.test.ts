@@ -50,9 +50,9 @@ function createWorld(spec: object = cron) {
   });
   const all = (kind: ResourceKind) => kube.all(kind).map(({ metadata }) => metadata.name);
   const resource = (): Stored<FunctionResource> => {
-    const [found] = kube.all<FunctionResource>(kinds.Function);
-    if (!found) throw new Error('there is no function');
-    return found;
+    const [object] = kube.all<FunctionResource>(kinds.Function);
+    if (!object) throw new Error('there is no function');
+    return object;
   };
   const reconcile = () =>
     controller.reconcile({
@@ -65,7 +65,7 @@ function createWorld(spec: object = cron) {
   const runs = () => kube.all<BatchJob>(kinds.BatchJob);
   const change = (next: object) => kube.mergePatch(ref, { spec: next });
   /** Reports a run as the Job controller does, with its pod's message. */
-  const end = async (name: string, type: 'Complete' | 'Failed', said?: string) => {
+  const end = async (name: string, type: 'Complete' | 'Failed', message?: string) => {
     const at = clock.now().toISOString();
     const run = runs().find(({ metadata }) => metadata.name === name);
     if (!run) throw new Error(`there is no run ${name}`);
@@ -88,13 +88,13 @@ function createWorld(spec: object = cron) {
             ready: false,
             restartCount: 0,
             state: {
-              terminated: { exitCode: type === 'Failed' ? 1 : 0, ...(said !== undefined && { message: said }) },
+              terminated: { exitCode: type === 'Failed' ? 1 : 0, ...(message !== undefined && { message: message }) },
             },
           },
         ],
       },
     };
-    if (said !== undefined) kube.seed(pod);
+    if (message !== undefined) kube.seed(pod);
   };
   /** A run that the CronJob created. */
   const seedScheduled = (name: string) => {

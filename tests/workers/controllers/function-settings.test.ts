@@ -24,34 +24,34 @@ const settingsOf = ({ spec: { template } }: FunctionDeployment) => startSettings
 t.test('running pods keep their environment and limits; at zero replicas the latest apply', (t) => {
   const before = functionWith({ memory: '64Mi' }, 'function-hello-env-1');
   const now = functionWith({ memory: '128Mi', cpu: '0.5' }, 'function-hello-env-2');
-  const was = { envSecret: 'function-hello-env-1', memory: '64Mi' };
-  const is = { envSecret: 'function-hello-env-2', memory: '128Mi', cpu: '500m' };
-  t.same(settingsOf(mergedDeployment(live(2, before), now)), was);
+  const oldSettings = { envSecret: 'function-hello-env-1', memory: '64Mi' };
+  const newSettings = { envSecret: 'function-hello-env-2', memory: '128Mi', cpu: '500m' };
+  t.same(settingsOf(mergedDeployment(live(2, before), now)), oldSettings);
   t.equal(mergedDeployment(live(2, before), now).spec.replicas, 2);
-  t.same(settingsOf(mergedDeployment(live(0, before), now)), is);
+  t.same(settingsOf(mergedDeployment(live(0, before), now)), newSettings);
   t.equal(mergedDeployment(live(0, before), now).spec.replicas, 0);
   t.same(
     settingsOf(mergedDeployment(live(1, functionWith({})), now)),
     { memory: '256Mi' },
     'without a Secret, none is added',
   );
-  t.same(settingsOf(mergedDeployment(live(1, before), functionWith({}))), was, 'a removed one stays removed');
+  t.same(settingsOf(mergedDeployment(live(1, before), functionWith({}))), oldSettings, 'a removed one stays removed');
   t.end();
 });
 
 t.test('any other change that replaces pods applies them too', (t) => {
   const before = functionWith({ memory: '64Mi' }, 'function-hello-env-1');
-  const is = { envSecret: 'function-hello-env-2', memory: '256Mi' };
+  const newSettings = { envSecret: 'function-hello-env-2', memory: '256Mi' };
   const restartedAt = '2026-11-22T10:00:00.000Z';
   const envSecret = 'function-hello-env-2';
   t.same(settingsOf(mergedDeployment(live(1, before), functionWith({ restartedAt }, envSecret))), {
-    ...is,
+    ...newSettings,
     restartedAt,
   });
-  t.same(settingsOf(mergedDeployment(live(1, before), functionWith({ code: 'second' }, envSecret))), is);
+  t.same(settingsOf(mergedDeployment(live(1, before), functionWith({ code: 'second' }, envSecret))), newSettings);
   t.same(
     settingsOf(mergedDeployment(live(1, before), functionWith({ volumes: [{ name: 'd', path: '/d' }] }, envSecret))),
-    is,
+    newSettings,
   );
   t.end();
 });
@@ -59,25 +59,29 @@ t.test('any other change that replaces pods applies them too', (t) => {
 t.test('changed limits apply with the next scale-up, together with all other pending changes', (t) => {
   const secrets = { old: 'function-hello-env-1', new: 'function-hello-env-2' };
   const now = functionWith({ memory: '128Mi' }, secrets.new);
-  const is = { envSecret: secrets.new, memory: '128Mi' };
-  const was = { envSecret: secrets.old, memory: '64Mi' };
+  const newSettings = { envSecret: secrets.new, memory: '128Mi' };
+  const oldSettings = { envSecret: secrets.old, memory: '64Mi' };
   let deployment = live(2, functionWith({ memory: '64Mi' }, secrets.old));
   const replacements: object[] = [];
   /** A pass after the number of replicas changed to `replicas`. */
-  const pass = (replicas: number, wanted = now) => {
-    const written = mergedDeployment(live(replicas, deployment), wanted);
+  const pass = (replicas: number, settings = now) => {
+    const written = mergedDeployment(live(replicas, deployment), settings);
     deployment = live(replicas, written);
     replacements.push(settingsOf(written));
     return settingsOf(written);
   };
-  for (const replicas of [2, 2, 1, 1]) t.same(pass(replicas), was, `with ${replicas}`);
-  t.same(pass(2), is, 'more than before');
+  for (const replicas of [2, 2, 1, 1]) t.same(pass(replicas), oldSettings, `with ${replicas}`);
+  t.same(pass(2), newSettings, 'more than before');
   t.same(mergedDeployment(deployment, now).metadata.annotations, { 'platform.svc/waiting-limits': '' });
 
   const later = functionWith({ memory: '256Mi' }, secrets.new);
-  t.same(pass(2, later), is, 'the recorded time of earlier limits is ignored');
-  t.same(pass(1, later), is);
-  t.same(pass(1, functionWith({ memory: '512Mi' }, secrets.new)), is, 'the newest change counts from its own time');
+  t.same(pass(2, later), newSettings, 'the recorded time of earlier limits is ignored');
+  t.same(pass(1, later), newSettings);
+  t.same(
+    pass(1, functionWith({ memory: '512Mi' }, secrets.new)),
+    newSettings,
+    'the newest change counts from its own time',
+  );
   t.match(pass(3, functionWith({ memory: '512Mi' }, secrets.new)), { memory: '512Mi' });
 
   t.same(

@@ -86,7 +86,7 @@ await explore(t, 'Function', scenario);
 interface CronRecords {
   workloads: WorkloadRows;
   /** Run → the uids that it has had: a second one means that it was created twice. */
-  made: Map<string, Set<string>>;
+  createdNames: Map<string, Set<string>>;
 }
 
 const requests = (...ends: number[]) => ({
@@ -96,7 +96,7 @@ const requests = (...ends: number[]) => ({
 const cronScenario: Scenario<CronRecords> = {
   begin(kube) {
     scenario.begin(kube);
-    return { workloads: new Map(), made: new Map() };
+    return { workloads: new Map(), createdNames: new Map() };
   },
   controllers(life, { workloads }) {
     return scenario.controllers(life, { workloads, replicas: 0 });
@@ -114,13 +114,16 @@ const cronScenario: Scenario<CronRecords> = {
     await settleDeployments(kube);
     await endRuns(kube);
   },
-  outcome: ({ workloads, made }) => ({ workloads: Object.fromEntries(workloads), made: [...made.keys()].sort() }),
-  always(kube, { made }) {
+  outcome: ({ workloads, createdNames }) => ({
+    workloads: Object.fromEntries(workloads),
+    createdNames: [...createdNames.keys()].sort(),
+  }),
+  always(kube, { createdNames }) {
     scenario.always?.(kube, { workloads: new Map(), replicas: 0 });
     for (const { metadata } of kube.all<BatchJob>(kinds.BatchJob)) {
-      const uids = (made.get(metadata.name) ?? new Set()).add(metadata.uid);
-      made.set(metadata.name, uids);
-      if (uids.size > 1) throw new Error(`the run ${metadata.name} was made twice`);
+      const uids = (createdNames.get(metadata.name) ?? new Set()).add(metadata.uid);
+      createdNames.set(metadata.name, uids);
+      if (uids.size > 1) throw new Error(`the run ${metadata.name} was created twice`);
     }
   },
 };

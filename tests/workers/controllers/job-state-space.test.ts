@@ -13,7 +13,7 @@ import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
 interface Records {
   workloads: Map<string, WorkloadProjection & { deleted: boolean }>;
   /** Run → the uids that it has had: a second one means that it was created twice. */
-  made: Map<string, Set<string>>;
+  jobNames: Map<string, Set<string>>;
 }
 
 const place = { apiVersion: 'platform.svc/v1', kind: 'Job', namespace: 'shop-prod', name: 'report' };
@@ -32,7 +32,7 @@ const create = (id: number) => (kube: FakeKube) =>
 const scenario: Scenario<Records> = {
   begin(kube) {
     kube.seed(environmentNamespaceObject('shop', 'prod'));
-    return { workloads: new Map(), made: new Map() };
+    return { workloads: new Map(), jobNames: new Map() };
   },
   controllers(life, { workloads }) {
     const { kube, clock, events } = life;
@@ -65,12 +65,15 @@ const scenario: Scenario<Records> = {
     create(2),
   ],
   cluster: endRuns,
-  outcome: ({ workloads, made }) => ({ workloads: Object.fromEntries(workloads), made: [...made.keys()].sort() }),
-  always(kube, { made }) {
+  outcome: ({ workloads, jobNames }) => ({
+    workloads: Object.fromEntries(workloads),
+    jobNames: [...jobNames.keys()].sort(),
+  }),
+  always(kube, { jobNames }) {
     for (const { metadata } of kube.all<BatchJob>(kinds.BatchJob)) {
-      const uids = (made.get(metadata.name) ?? new Set()).add(metadata.uid);
-      made.set(metadata.name, uids);
-      if (uids.size > 1) throw new Error(`the run ${metadata.name} was made twice`);
+      const uids = (jobNames.get(metadata.name) ?? new Set()).add(metadata.uid);
+      jobNames.set(metadata.name, uids);
+      if (uids.size > 1) throw new Error(`the run ${metadata.name} was created twice`);
     }
   },
 };

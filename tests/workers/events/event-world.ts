@@ -43,8 +43,8 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   kube.seed(seeded);
   const resource = await kube.get<FunctionResource>(kinds.Function, place.name, place.namespace);
   if (!resource) throw new Error('a function');
-  const bind = (known: BoundCredentials) => {
-    const data = bindingData({ ...known, ...(!own && { host }) }, 1);
+  const bind = (boundCredentials: BoundCredentials) => {
+    const data = bindingData({ ...boundCredentials, ...(!own && { host }) }, 1);
     kube.seed(ownedSecret(resource, bindingSecretName(resource, settings.source), data));
   };
   const open = (allowPrivateNetworks: string[]) => {

@@ -9,7 +9,7 @@ const disconnected = new Error('disconnected');
 function recordedMarking(mark: (id: string) => Promise<unknown>, concurrency?: number) {
   const steps: string[] = [];
   let running = 0;
-  let most = 0;
+  let maxRunning = 0;
   const step = (name: string) => () => Promise.resolve(steps.push(name));
   const marking: Marking = {
     begin: step('begin'),
@@ -20,7 +20,7 @@ function recordedMarking(mark: (id: string) => Promise<unknown>, concurrency?: n
     },
     ...(concurrency !== undefined && { concurrency }),
     async mark(id) {
-      most = Math.max(most, ++running);
+      maxRunning = Math.max(maxRunning, ++running);
       try {
         await mark(id);
         steps.push(id);
@@ -30,7 +30,7 @@ function recordedMarking(mark: (id: string) => Promise<unknown>, concurrency?: n
     },
     refusal: (error) => (error === refused ? 'refused' : undefined),
   };
-  return { marking, steps, most: () => most, running: () => running };
+  return { marking, steps, maxRunning: () => maxRunning, running: () => running };
 }
 
 const refuse = (refusedId: string, error: Error) => async (id: string) => {
@@ -39,17 +39,17 @@ const refuse = (refusedId: string, error: Error) => async (id: string) => {
 };
 
 t.test('quick marks run concurrently in one transaction, in order, up to the maximum', async (t) => {
-  const { marking, steps, most } = recordedMarking(() => Promise.resolve(), 10);
+  const { marking, steps, maxRunning } = recordedMarking(() => Promise.resolve(), 10);
   t.same(await markAll(ids, marking), new Map());
   t.same(steps, ['begin', ...ids, 'commit']);
-  t.equal(most(), 10);
+  t.equal(maxRunning(), 10);
 });
 
 t.test('the first mark runs alone, because the database may be slow', async (t) => {
-  const { marking, steps, most } = recordedMarking(() => Promise.resolve(), 10);
+  const { marking, steps, maxRunning } = recordedMarking(() => Promise.resolve(), 10);
   await markAll(['0'], marking);
   t.same(steps, ['begin', '0', 'commit']);
-  t.equal(most(), 1);
+  t.equal(maxRunning(), 1);
   const first = recordedMarking(refuse('0', disconnected), 10);
   await t.rejects(markAll(ids, first.marking), disconnected);
   t.same(first.steps, ['begin'], 'nothing else was sent');
@@ -64,12 +64,12 @@ t.test('marks that take 20 ms or more run one at a time, and concurrently again 
     [[20, 19], 10],
     [[0, ...Array.from({ length: 10 }, () => 19.9)], 10],
   ] as const) {
-    const { marking, most } = recordedMarking(
+    const { marking, maxRunning } = recordedMarking(
       (id) => Promise.resolve((now += durations[Number(id)] ?? durations.at(-1) ?? 0)),
       10,
     );
     await markAll(ids, marking);
-    t.equal(most(), expected, durations.join(' '));
+    t.equal(maxRunning(), expected, durations.join(' '));
   }
   // One slow mark slows the next ones down, which are quick again.
   const batches: number[] = [];
@@ -82,9 +82,9 @@ t.test('marks that take 20 ms or more run one at a time, and concurrently again 
 });
 
 t.test('without a maximum, marks run one at a time', async (t) => {
-  const { marking, most } = recordedMarking(() => Promise.resolve());
+  const { marking, maxRunning } = recordedMarking(() => Promise.resolve());
   await markAll(ids, marking);
-  t.equal(most(), 1);
+  t.equal(maxRunning(), 1);
 });
 
 t.test('after a refusal, each event is marked in its own transaction', async (t) => {

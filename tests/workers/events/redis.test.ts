@@ -74,7 +74,7 @@ t.test('delivered events are forgotten, even while new ones arrive', async (t) =
   }
   const { rows } = await pool.query(`SELECT id FROM function_events WHERE state = 'known'`);
   t.ok(rows.length <= 1_000, `${rows.length} are known`);
-  t.notOk(rows.some(({ id: known }) => known === refused.id));
+  t.notOk(rows.some(({ id: rowId }) => rowId === refused.id));
 });
 
 t.test('nothing is lost or duplicated when the reader is killed between storing and removing', async (t) => {

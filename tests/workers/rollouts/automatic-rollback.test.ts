@@ -161,8 +161,8 @@ t.test('a rollback runs in the earlier environment, and does not change the sett
 
 t.test('a rollback with the configuration writes it with the release, killed at any step', async (t) => {
   const { kube, app, crash, change, deploy, newest, step, back, settle } = await world(t);
-  const then = { port: 8081, memory: '128Mi', env: [{ name: 'A', value: 'one' }], healthPath: '/ready' };
-  await change(then);
+  const oldSettings = { port: 8081, memory: '128Mi', env: [{ name: 'A', value: 'one' }], healthPath: '/ready' };
+  await change(oldSettings);
   await deploy('r/api:1');
   const envSecret = (await app.object()).spec.release?.envSecret;
   await change({ port: 9000, memory: null, cpu: '500m', healthPath: null, env: null, replicas: 3 });
@@ -181,7 +181,7 @@ t.test('a rollback with the configuration writes it with the release, killed at 
   crash.at = '';
   await settle(id, 'available');
   const { spec } = await app.object();
-  t.match(spec, { ...then, replicas: 3, release: { envSecret: envSecret } });
+  t.match(spec, { ...oldSettings, replicas: 3, release: { envSecret: envSecret } });
   t.notHas(spec, 'cpu');
   t.match(await newest(), { state: 'succeeded', restores: 'config' });
 

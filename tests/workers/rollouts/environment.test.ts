@@ -55,7 +55,7 @@ async function world(t: Test) {
     const entries = Object.entries(secret?.data ?? {});
     return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
   };
-  return { kube, pool, app, step, crash, setEnv, setSecret, environments, release, found: readEnvironment };
+  return { kube, pool, app, step, crash, setEnv, setSecret, environments, release, readEnvironment };
 }
 
 function fail(): never {
@@ -63,12 +63,12 @@ function fail(): never {
 }
 
 t.test('a release gets the environment of its time, once, and immutable', async (t) => {
-  const { kube, app, step, setEnv, setSecret, environments, release, found } = await world(t);
+  const { kube, app, step, setEnv, setSecret, environments, release, readEnvironment } = await world(t);
   await setEnv({ URL: 'db://u:${PASSWORD}@${HOST}', HOST: 'h' });
   await setSecret('PASSWORD', 'p$${x');
   const id = await app.accept('r/api:1');
   await step(id);
-  t.same(await found(), { HOST: 'h', PASSWORD: 'p$${x', URL: 'db://u:p$${x@h' });
+  t.same(await readEnvironment(), { HOST: 'h', PASSWORD: 'p$${x', URL: 'db://u:p$${x@h' });
   const [secret, ...others] = environments();
   t.equal(others.length, 0);
   t.match(secret, {
@@ -86,11 +86,11 @@ t.test('a release gets the environment of its time, once, and immutable', async 
   t.equal(environments().length, 1, 'the step again');
 
   await setSecret('PASSWORD', 'new');
-  t.equal((await found())['PASSWORD'], 'p$${x', 'a change waits for the next deployment');
+  t.equal((await readEnvironment())['PASSWORD'], 'p$${x', 'a change waits for the next deployment');
   await app.report({ phase: 'available' });
   await step(id);
   await step(await app.accept('r/api:2'));
-  t.equal((await found())['URL'], 'db://u:new@h');
+  t.equal((await readEnvironment())['URL'], 'db://u:new@h');
   t.equal(environments().length, 2);
   t.equal(environmentSecrets(await app.object()).length, 2, 'both can be found by name');
   t.notMatch(JSON.stringify([kube.all(kinds.App), await app.history()]), /new@h|p\$\$/);
@@ -99,7 +99,7 @@ t.test('a release gets the environment of its time, once, and immutable', async 
 t.test(
   'the same settings make the same Secret, for a rollback too; a rollback keeps the current environment',
   async (t) => {
-    const { app, step, setEnv, environments, release, found } = await world(t);
+    const { app, step, setEnv, environments, release, readEnvironment } = await world(t);
     await setEnv({ A: '1', B: '2' });
     const finish = async (image: string, trigger: 'webhook' | 'rollback' = 'webhook') => {
       const id = await app.accept(image, trigger);
@@ -115,14 +115,14 @@ t.test(
     await setEnv({ A: '3' });
     t.not(await finish('r/api:3'), first);
     await finish('r/api:1', 'rollback');
-    t.same(await found(), { A: '3' });
+    t.same(await readEnvironment(), { A: '3' });
     await setEnv({});
     t.equal(await finish('r/api:1'), undefined, 'without variables there is none');
   },
 );
 
 t.test('killed at any step, the step is repeated, and a change between the attempts counts', async (t) => {
-  const { app, step, crash, setEnv, environments, found } = await world(t);
+  const { app, step, crash, setEnv, environments, readEnvironment } = await world(t);
   await setEnv({ A: '1' });
   const id = await app.accept('r/api:1');
   for (const at of ['rollout.before-apply', 'rollout.applied', 'rollout.recorded']) {
@@ -131,7 +131,7 @@ t.test('killed at any step, the step is repeated, and a change between the attem
   }
   crash.at = '';
   await step(id);
-  t.same(await found(), { A: '1' });
+  t.same(await readEnvironment(), { A: '1' });
   t.equal(environments().length, 1);
 
   await setEnv({ A: '2' });
@@ -141,11 +141,11 @@ t.test('killed at any step, the step is repeated, and a change between the attem
   crash.at = '';
   await setEnv({ A: '3' });
   await step(next);
-  t.same(await found(), { A: '3' });
+  t.same(await readEnvironment(), { A: '3' });
 });
 
 t.test('variables that change while the release is written are included', async (t) => {
-  const { kube, app, step, setEnv, found } = await world(t);
+  const { kube, app, step, setEnv, readEnvironment } = await world(t);
   await setEnv({ A: '1' });
   const id = await app.accept('r/api:1');
   kube.intercept = async ({ verb, kind }) => {
@@ -154,7 +154,7 @@ t.test('variables that change while the release is written are included', async 
     await setEnv({ A: '2' });
   };
   await step(id);
-  t.same(await found(), { A: '2' });
+  t.same(await readEnvironment(), { A: '2' });
 });
 
 t.test('a variable that does not resolve, or a conflicting Secret, fails the deployment with the reason', async (t) => {
@@ -227,7 +227,7 @@ async function bindings({ kube, app }: Pick<Awaited<ReturnType<typeof world>>, '
 
 t.test('a release waits for a binding, and gets its variables; the app’s own override them', async (t) => {
   const all = await world(t);
-  const { app, step, setEnv, release, found } = all;
+  const { app, step, setEnv, release, readEnvironment } = all;
   const { bind, report } = await bindings(all);
   await bind(1);
   await setEnv({ DB_PORT: '1', HOST: '${DB_HOST}' });
@@ -238,7 +238,7 @@ t.test('a release waits for a binding, and gets its variables; the app’s own o
   t.equal(await release(), undefined);
   await report({ version: 1, phase: 'ready' }, 'p:w');
   await step(id);
-  t.same(await found(), {
+  t.same(await readEnvironment(), {
     DB_HOST: 'db',
     DB_PORT: '1',
     DB_USERNAME: 'u',
@@ -277,7 +277,7 @@ t.test('a binding that fails, or is not ready in time, fails the deployment with
 
 t.test('a rollback that restores variables gets the current password of a binding', async (t) => {
   const all = await world(t);
-  const { pool, app, step, setEnv, found } = all;
+  const { pool, app, step, setEnv, readEnvironment } = all;
   const { bind, report, finish } = await bindings(all);
   await bind(1);
   await report({ version: 1, phase: 'ready' }, 'old');
@@ -287,16 +287,16 @@ t.test('a rollback that restores variables gets the current password of a bindin
   await report({ version: 2, phase: 'ready' }, 'new');
   await setEnv({ A: '2' });
   await finish(step, await app.accept('r/api:2'));
-  t.match(await found(), { A: '2', DB_PASSWORD: 'new' });
+  t.match(await readEnvironment(), { A: '2', DB_PASSWORD: 'new' });
   const rollback = { workloadId: app.id, trigger: 'rollback', image: 'r/api:1', rollbackOf: 1 } as const;
   const { id } = await transaction(pool, (client) => acceptDeployment(client, { ...rollback, restores: 'config' }));
   await finish(step, id);
   const url = 'postgresql://u:new@db:5432/d';
-  t.match(await found(), { A: '1', DB_PASSWORD: 'new', DATABASE_URL: url, URL: `see ${url} $` });
+  t.match(await readEnvironment(), { A: '1', DB_PASSWORD: 'new', DATABASE_URL: url, URL: `see ${url} $` });
 });
 
 t.test('the first release waits for the secrets that the app was created with', async (t) => {
-  const { kube, pool, app, step, setSecret, release, found } = await world(t);
+  const { kube, pool, app, step, setSecret, release, readEnvironment } = await world(t);
   const annotate = (value: string | null) =>
     kube.mergePatch(
       { ...kinds.App, namespace, name: 'api' },
@@ -311,7 +311,7 @@ t.test('the first release waits for the secrets that the app was created with', 
   t.match((await app.history())[0]?.reason, /^The secrets of the app were not stored/);
   await setSecret('TOKEN', 'x');
   await step(await app.accept('r/api:2'));
-  t.same(await found(), { TOKEN: 'x' }, 'they count as soon as they are stored');
+  t.same(await readEnvironment(), { TOKEN: 'x' }, 'they count as soon as they are stored');
 });
 
 t.test('a rollout continues once a binding is ready or failed, or the secrets are stored', (t) => {

@@ -90,12 +90,12 @@ function createSimulation(seed: number) {
     pod.killedAt = clock.monotonic() + graceMs;
     onEveryInterceptor(({ pods }) => pods.remove(pod.uid));
   };
-  const write = (scale: Scale, wanted: number): Promise<void> => {
+  const write = (scale: Scale, newReplicas: number): Promise<void> => {
     if (scale.resourceVersion !== String(version)) return Promise.reject(new KubeError(409, 'Conflict', 'changed'));
     version++;
-    replicas = wanted;
-    while (running.length > wanted) stopPod(running.splice(between(0, running.length), 1)[0] as SimulatedPod);
-    while (running.length < wanted) background(startPod());
+    replicas = newReplicas;
+    while (running.length > newReplicas) stopPod(running.splice(between(0, running.length), 1)[0] as SimulatedPod);
+    while (running.length < newReplicas) background(startPod());
     return Promise.resolve();
   };
   const getScale = async (): Promise<Scale> => {
@@ -117,10 +117,10 @@ function createSimulation(seed: number) {
     const activator = createActivator({
       kube: {
         getScale,
-        replaceScale: async (scale, wanted) => {
-          check(scale.replicas === 0 && wanted === 1, 'an interceptor only raises from 0 to 1');
+        replaceScale: async (scale, newReplicas) => {
+          check(scale.replicas === 0 && newReplicas === 1, 'an interceptor only raises from 0 to 1');
           await clock.sleep(between(1, 40));
-          await write(scale, wanted);
+          await write(scale, newReplicas);
         },
       },
       endpoints,
@@ -182,20 +182,20 @@ function createSimulation(seed: number) {
   const scaler = createScaler({
     ...noEvents,
     kube: {
-      replaceScale: async (scale, wanted) => {
+      replaceScale: async (scale, newReplicas) => {
         check(scale.replicas > 0, 'the scaler never raises from zero');
-        if (wanted < scale.replicas) {
+        if (newReplicas < scale.replicas) {
           const oldest = Math.min(...interceptors.map(({ reportedAt }) => reportedAt));
           check(clock.monotonic() - oldest <= reportMaxAgeMs, 'a scale-down needs a fresh report of every interceptor');
           const inflight = interceptors.reduce((sum, interceptor) => sum + interceptor.inflight, 0);
           check(
             inflight === 0
-              ? wanted >= 0
-              : wanted >= replicasFor(inflight, { minReplicas: 0, maxReplicas: 10, concurrency: 100 }),
+              ? newReplicas >= 0
+              : newReplicas >= replicasFor(inflight, { minReplicas: 0, maxReplicas: 10, concurrency: 100 }),
             'never below what is in flight',
           );
         }
-        await write(scale, wanted);
+        await write(scale, newReplicas);
       },
     },
     functions: { list: () => [resource] },
@@ -248,7 +248,7 @@ for (const seed of [1, 2, 3]) {
     const sim = createSimulation(seed);
     const { clock, between, chance, interceptors } = sim;
     let zeros = 0;
-    let most = 0;
+    let maxPods = 0;
     sim.scaler.start();
     while (clock.monotonic() < 30 * 60_000) {
       const burst = chance() < 0.15 ? between(20, 150) : between(1, 4);
@@ -260,7 +260,7 @@ for (const seed of [1, 2, 3]) {
       if (mute && chance() < 0.15) mute.muteUntil = clock.monotonic() + between(1_000, 40_000);
       await clock.advance(chance() < 0.25 ? between(18_000, 60_000) : between(50, 4_000));
       if (sim.replicas() === 0) zeros++;
-      most = Math.max(most, sim.replicas());
+      maxPods = Math.max(maxPods, sim.replicas());
       if (sim.violations.length > 0) break;
     }
     for (const interceptor of interceptors) interceptor.muteUntil = 0;
@@ -268,7 +268,7 @@ for (const seed of [1, 2, 3]) {
     t.same(sim.violations, []);
     t.equal(sim.done.answered, sim.done.asked, `${sim.done.asked} requests`);
     t.equal(sim.replicas(), 0, 'quiet ends at zero');
-    t.ok(zeros > 3 && most > 3, `was at zero ${zeros} times and at most at ${most} replicas`);
+    t.ok(zeros > 3 && maxPods > 3, `was at zero ${zeros} times and at most at ${maxPods} replicas`);
     await sim.stop();
   });
 }

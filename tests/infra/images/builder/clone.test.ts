@@ -45,28 +45,30 @@ t.test('one commit is fetched with the credentials, and no credentials or git da
   const first = server.push({ 'a.txt': 'one' }, { message: 'First\n\nwith more' });
   const second = server.push({ 'a.txt': 'two' });
   const credentialsFolder = t.testdir({ token: `${token}\n` });
-  const wanted = (more: Partial<BuildSettings>) => settings(t, server.url(), more);
+  const settingsWith = (more: Partial<BuildSettings>) => settings(t, server.url(), more);
   for (const [commit, text] of [
     [undefined, 'two'],
     [second, 'two'],
     [first, 'one'],
     [first.slice(0, 8), 'one'],
   ] as const) {
-    const one = wanted({ commit });
+    const one = settingsWith({ commit });
     const folder = one.workspace;
-    const found = await clone(one, { credentialsFolder, env: process.env });
-    t.equal(found.commit, text === 'one' ? first : second);
+    const result = await clone(one, { credentialsFolder, env: process.env });
+    t.equal(result.commit, text === 'one' ? first : second);
     t.equal(readFileSync(join(folder, 'source/a.txt'), 'utf8'), text);
     t.same(readdirSync(join(folder, 'source')), ['a.txt'], 'no .git');
     t.throws(() => execFileSync('grep', ['-r', token, folder]), 'the token is in no file');
-    if (text === 'one') t.match(found, { commitMessage: 'First', commitAuthor: 'Kim' });
+    if (text === 'one') t.match(result, { commitMessage: 'First', commitAuthor: 'Kim' });
   }
-  await t.rejects(clone(wanted({ commit: 'f'.repeat(40) }), { credentialsFolder, env: process.env }), {
+  await t.rejects(clone(settingsWith({ commit: 'f'.repeat(40) }), { credentialsFolder, env: process.env }), {
     name: 'BuildFailure',
     message: /not among the last 1000 commits/,
   });
-  await t.rejects(clone(wanted({ branch: 'none' }), { credentialsFolder, env: process.env }), { name: 'BuildFailure' });
-  const refused = clone(wanted({}), { credentialsFolder: '/nowhere', env: process.env });
+  await t.rejects(clone(settingsWith({ branch: 'none' }), { credentialsFolder, env: process.env }), {
+    name: 'BuildFailure',
+  });
+  const refused = clone(settingsWith({}), { credentialsFolder: '/nowhere', env: process.env });
   await t.rejects(refused, { name: 'BuildFailure', message: /does not exist or is private/ });
 });
 
@@ -77,13 +79,13 @@ t.test('over ssh a build reads with the deploy key, and only from a server that 
   server.admit(key.publicKey);
   const hostKeys = [server.knownHosts().trim().split(' ').slice(-2).join(' ')];
   const read = (deployKey: string) => {
-    const wanted = settings(t, server.url, { hostKeys });
+    const buildSettings = settings(t, server.url, { hostKeys });
     const credentialsFolder = t.testdir({ deployKey });
-    return clone(wanted, { credentialsFolder, env: process.env }).then((found) => ({ found, wanted }));
+    return clone(buildSettings, { credentialsFolder, env: process.env }).then((result) => ({ result, buildSettings }));
   };
-  const { found, wanted } = await read(key.privateKey);
-  t.equal(found.commit, commit);
-  t.throws(() => execFileSync('grep', ['-r', 'PRIVATE KEY', wanted.workspace]), 'the key is in no file');
+  const { result, buildSettings } = await read(key.privateKey);
+  t.equal(result.commit, commit);
+  t.throws(() => execFileSync('grep', ['-r', 'PRIVATE KEY', buildSettings.workspace]), 'the key is in no file');
   await t.rejects(read(other.privateKey), { name: 'BuildFailure', message: /refused the deploy key/ });
   await server.changeHostKey();
   await t.rejects(read(key.privateKey), {
@@ -177,13 +179,13 @@ t.test('a folder image is stored under the name of a built image, and under no o
   process.env['REGISTRY_AUTH_FILE'] = join(authFile(uploads), '.dockerconfigjson');
   t.teardown(() => delete process.env['REGISTRY_AUTH_FILE']);
   const make = async (more: Partial<BuildSettings> = {}) => {
-    const wanted = settings(t, server.url(), { target, ...more });
-    await clone(wanted, { credentialsFolder: '/nowhere', env: process.env });
+    const buildSettings = settings(t, server.url(), { target, ...more });
+    await clone(buildSettings, { credentialsFolder: '/nowhere', env: process.env });
     const result = async () => {
-      await buildImage(wanted, 'folder');
-      return pushImage(wanted, 'folder');
+      await buildImage(buildSettings, 'folder');
+      return pushImage(buildSettings, 'folder');
     };
-    return { wanted, result };
+    return { buildSettings, result };
   };
   const image = await (await make()).result();
   t.match(image, { image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
@@ -194,11 +196,11 @@ t.test('a folder image is stored under the name of a built image, and under no o
   t.equal(await store.find('localhost:5000/svc/platform:1'), undefined);
 
   const outsideLink = await make({ path: 'link' });
-  symlinkSync('/etc', join(outsideLink.wanted.workspace, 'source/link'));
+  symlinkSync('/etc', join(outsideLink.buildSettings.workspace, 'source/link'));
   await t.rejects(outsideLink.result(), { name: 'BuildFailure', message: /is outside the repository/ });
   await t.rejects((await make({ path: 'none' })).result(), { message: /has no folder none/ });
   const large = await make();
-  writeFileSync(join(large.wanted.workspace, 'source/large'), Buffer.alloc(300_000));
+  writeFileSync(join(large.buildSettings.workspace, 'source/large'), Buffer.alloc(300_000));
   await t.rejects(large.result(), 'an image that is too large');
 
   const put = (name: string, { authorization = `Basic ${uploads}`, ...headers }: Record<string, string>) =>

@@ -18,8 +18,8 @@ async function start(t: Test, exec: PodExec) {
   const api = await startApi(t, { exec });
   const containers = [{ name: 'main', image: 'x:1' }];
   await api.kube.create(namespaced('Pod', 'web', { spec: { containers } }));
-  const open = async (asked: string, token = api.adminToken, offered = protocol): Promise<unknown> => {
-    const socket = new WebSocket(api.server.url + path + asked, [offered], {
+  const open = async (execPath: string, token = api.adminToken, offered = protocol): Promise<unknown> => {
+    const socket = new WebSocket(api.server.url + path + execPath, [offered], {
       headers: { authorization: `Bearer ${token}` },
       rejectUnauthorized: false,
     });

@@ -48,8 +48,8 @@ t.test('under random events the bounds hold and the rollout ends', async (t) => 
       });
       current = shrunk(current, next.current);
       old = old.map((set, index) => shrunk(set, next.old[index] ?? 0));
-      const most = Math.max(before.total, desired + room.maxSurge);
-      if (sum('replicas') > most) t.fail(`seed ${seed}: ${sum('replicas')} pods of at most ${most}`);
+      const maxPods = Math.max(before.total, desired + room.maxSurge);
+      if (sum('replicas') > maxPods) t.fail(`seed ${seed}: ${sum('replicas')} pods of at most ${maxPods}`);
       const least = Math.min(before.available, desired - room.maxUnavailable);
       if (sum('available') < least) t.fail(`seed ${seed}: ${sum('available')} of at least ${least} serve`);
       if (current.available < current.replicas && random.between(0, 1) === 1) {

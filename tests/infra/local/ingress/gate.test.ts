@@ -18,9 +18,9 @@ function checker(requests: IncomingMessage[]): RequestListener {
     const {
       'x-api-key': sent,
       'x-forwarded-method': method,
-      'access-control-request-method': wanted,
+      'access-control-request-method': requestedMethod,
     } = request.headers;
-    if (method === 'OPTIONS' && wanted) response.writeHead(200).end();
+    if (method === 'OPTIONS' && requestedMethod) response.writeHead(200).end();
     else if (sent !== key)
       response.writeHead(401, { 'Access-Control-Allow-Origin': '*' }).end('{"code":"invalid_key"}');
     else

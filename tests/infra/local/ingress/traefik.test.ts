@@ -181,9 +181,9 @@ async function compare(
     const {
       'x-api-key': sent,
       'x-forwarded-method': method,
-      'access-control-request-method': wanted,
+      'access-control-request-method': requestedMethod,
     } = request.headers;
-    const passes = sent === 'good' || (method === 'OPTIONS' && wanted !== undefined);
+    const passes = sent === 'good' || (method === 'OPTIONS' && requestedMethod !== undefined);
     response.setHeader('X-Svc-Key-Prefix', 'abcdefgh').setHeader('X-Other', 'x').setHeader('RateLimit', ['a', 'b']);
     response.writeHead(passes ? 200 : 401, { 'Content-Type': 'application/json', Connection: 'close' }).end('{"no":1}');
   });

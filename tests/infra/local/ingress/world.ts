@@ -126,11 +126,11 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
   });
 
   /** Resolves once the ingress has applied the change. */
-  const waitForObjects = (kind: ResourceKind, known: (objects: Stored<KubeObject>[]) => boolean) =>
+  const waitForObjects = (kind: ResourceKind, condition: (objects: Stored<KubeObject>[]) => boolean) =>
     new Promise<void>((resolve) => {
       const informer = informers.of(kind);
       const check = () => {
-        if (!known(informer.list())) return;
+        if (!condition(informer.list())) return;
         end();
         resolve();
       };

@@ -233,9 +233,9 @@ setInterval(() => {}, 1000);
       ],
     },
   };
-  const log = ({ kube }: Cluster, said: string) =>
+  const log = ({ kube }: Cluster, content: string) =>
     text(kube.stream('/api/v1/namespaces/default/pods/store-0/log', AbortSignal.timeout(30_000))).then(
-      (log) => log === said && 'yes',
+      (log) => log === content && 'yes',
       () => undefined,
     );
   await before.image('store:1', counter);

@@ -33,7 +33,7 @@ t.test('a path is translated only where it starts', async (t) => {
       '/database /data-2 /data.txt /srv/data ../data http://host/data',
     '/app/main.mjs': '/z/main.mjs',
   };
-  for (const [text, wanted] of Object.entries(expected)) t.equal(translatePaths(text, mounts), wanted);
+  for (const [text, translated] of Object.entries(expected)) t.equal(translatePaths(text, mounts), translated);
   t.equal(translatePaths('/data', []), '/data');
   t.equal(translatePaths('/a', [{ mountPath: '/', folder: '/x' }]), '/a', 'the root is not translated');
 });

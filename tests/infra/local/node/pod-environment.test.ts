@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
 import { startNode } from '../../../support/local-node.ts';
 
-const phase = (wanted: string) => (pod: NodePod) => pod.status?.phase === wanted;
+const phase = (expected: string) => (pod: NodePod) => pod.status?.phase === expected;
 const waitingFor = (reason: string) => (pod: NodePod) =>
   pod.status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === reason) ?? false;
 const base64 = (text: string) => Buffer.from(text).toString('base64');

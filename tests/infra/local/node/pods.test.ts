@@ -10,7 +10,7 @@ const stateOf = (pod: NodePod, container: string) =>
   [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])].find(
     ({ name }) => name === container,
   );
-const phase = (wanted: string) => (pod: NodePod) => pod.status?.phase === wanted;
+const phase = (expected: string) => (pod: NodePod) => pod.status?.phase === expected;
 
 const server = `
 import { createServer } from 'node:http';

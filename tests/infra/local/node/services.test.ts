@@ -169,7 +169,7 @@ t.test('names are translated only in values that are a host or a URL', (t) => {
     'stock.shop-prod.svc',
     'http://example.com/orders.shop-prod.svc',
   ];
-  for (const [value, wanted] of Object.entries(expected)) t.equal(translateName(value, hosts), wanted);
+  for (const [value, translated] of Object.entries(expected)) t.equal(translateName(value, hosts), translated);
   for (const value of kept) t.equal(translateName(value, hosts), value);
   t.end();
 });

@@ -363,10 +363,10 @@ t.test('only processes that use the client’s address get the trusted proxies',
     workloads({ optional: { trustedProxies } }).map(
       ([{ metadata }, { template }]) => [metadata.name, template.spec.containers[0]?.command?.slice(4) ?? []] as const,
     );
-  for (const [name, given] of commands(['10.0.0.0/8', '192.0.2.7/32'])) {
+  for (const [name, proxies] of commands(['10.0.0.0/8', '192.0.2.7/32'])) {
     const aware = proxyAwareProcesses.some((aware) => aware === name);
-    t.same(given, aware ? ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32'] : [], name);
-    const isTrusted = parseTrustedProxies([...given]);
+    t.same(proxies, aware ? ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32'] : [], name);
+    const isTrusted = parseTrustedProxies([...proxies]);
     t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [aware, aware, false], 'as they read them');
   }
   t.same(find('PlatformConfig', 'platform', { optional: { trustedProxies: ['10.0.0.0/8'], profile: 'nano' } }).spec, {
