@@ -54,7 +54,7 @@ const strangeSpellings = [
   'https://registry.test/builds/victim-prod/web:1',
   ' registry.test/builds/victim-prod/web:1',
 ];
-/** Images that nobody else owns. */
+/** Images that no other project owns. */
 const allowed = [
   'registry.test/builds/shop-prod/web:1',
   'registry.test/victim-prod/web:1',
@@ -100,7 +100,7 @@ t.test('403: no app, function or job names an image that was built for another p
   }
 });
 
-t.test('images that belong to nobody or to the environment are allowed', async (t) => {
+t.test('images of no project, and images of the environment itself, are allowed', async (t) => {
   const { call } = await api(t);
   for (const [index, image] of allowed.entries()) {
     for (const kind of ['apps', 'functions', 'jobs']) {

@@ -242,7 +242,7 @@ t.test('slow bodies cannot fill the places of their client', async (t) => {
   }
 });
 
-t.test('what is not HTTP gets an answer in JSON with the headers of all answers', async (t) => {
+t.test('a request that is not HTTP gets an answer in JSON with the headers of all answers', async (t) => {
   const api = await testApi(t, { routes: [upload], baseUrl: 'https://console.test' });
   const noise = await send(portOf(api.url), 'HELLO\r\n\r\n').closed;
   t.match(noise, /^HTTP\/1\.1 400 Bad Request\r\n/);

@@ -130,7 +130,7 @@ t.test('a listing is read in linear time, whatever it contains', (t) => {
   t.end();
 });
 
-t.test('an object store that sends without end, whatever status it names, is told as the cause', async (t) => {
+t.test('an object store that sends without end, with any status, is reported as the cause', async (t) => {
   for (const status of [200, 201, 206, 299, 404]) {
     const port = await httpServer(t, (_request, response) => {
       response.writeHead(status);
@@ -150,7 +150,7 @@ t.test('an object store that sends without end, whatever status it names, is tol
 });
 
 for (const { type, name, attack } of floods) {
-  t.test(`${type}: ${name} is told as the cause`, async (t) => {
+  t.test(`${type}: ${name} is reported as the cause`, async (t) => {
     const { turn, state } = await readerOf(t, type, await tcpServer(t, attack));
     const before = process.memoryUsage.rss();
     await turn();
@@ -167,7 +167,7 @@ const answeringWith = (answer: Buffer) => (socket: Socket) => {
   });
 };
 
-t.test('what ends a client ends only its source’s turn', async (t) => {
+t.test('an answer that ends a client process affects only its own source', async (t) => {
   const clients = testClients(t);
   const redis = new Redis(testServers().redis.port);
   t.teardown(() => redis.disconnect());
@@ -316,7 +316,7 @@ t.test('git: a server that keeps its client waiting is left after the time-out, 
   }
 });
 
-t.test('git: what is no answer of a git server is told in a line', async (t) => {
+t.test('git: an answer that is not from a git server is reported in one line', async (t) => {
   for (const answer of ['\0'.repeat(100), `${branchesHead}0000`, `${branchesHead}${'f'.repeat(70_000)}`]) {
     const port = await tcpServer(t, (socket) => socket.once('data', () => void socket.end(answer)));
     const failure = await pollGit(t, `127.0.0.1:${port}`);

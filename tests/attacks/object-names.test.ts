@@ -27,7 +27,7 @@ t.test('a name that no object can have reaches no path', (t) => {
   t.end();
 });
 
-t.test('reading or deleting such an object finds nothing, and asks nobody', async (t) => {
+t.test('reading or deleting such an object finds nothing, and sends no request', async (t) => {
   const requests: string[] = [];
   const credentials = tokenCredentials('https://127.0.0.1:1', () => {
     requests.push('credentials');

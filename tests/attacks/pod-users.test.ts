@@ -182,7 +182,7 @@ t.test('a pod cannot read or change files of the machine, the cluster or another
   t.ok(identify('victim', pid), 'the other pod still runs');
 });
 
-t.test('a pod uses what is its own, with one user in all its programs', { skip }, async (t) => {
+t.test('a pod uses only its own files, with one user in all its programs', { skip }, async (t) => {
   const under = await startNode(t);
   await under.image('idle:1', idle);
   const data = { password: Buffer.from('x').toString('base64') };
@@ -319,7 +319,7 @@ t.test(
   },
 );
 
-t.test('what an image links to is not touched when a volume is mounted below it', { skip }, async (t) => {
+t.test('the target of an image’s link is unchanged when a volume is mounted below the link', { skip }, async (t) => {
   const under = await startNode(t);
   const bystander = join(ownFolder(t), 'bystander');
   mkdirSync(join(bystander, 'jobs'), { recursive: true });

@@ -79,24 +79,29 @@ t.test('the default limits of the installation are allowed above its ceilings', 
   t.match(await call('PATCH', '/shop/environments/prod', { limits: { cpu: '9' } }), tooHigh);
 });
 
-t.test('403: a user creates a limited number of projects, also at once and whoever is a member later', async (t) => {
-  const { pool, kube, admin, member, call } = await world(t, { projectsPerUser: 3 });
-  const accomplice = await signedIn(pool, 'accomplice');
-  const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => call('POST', '', { name: `p-${index}` })));
-  const created = answers.filter(({ status }) => status === 201);
-  t.equal(created.length, 3);
-  const refused = { status: 403, body: { code: 'too_many_projects', details: { max: 3 } } };
-  for (const answer of answers) if (answer.status !== 201) t.match(answer, refused);
-  const ids = kube.all(kinds.Project).map(({ metadata }) => metadata.labels?.['platform.svc/id'] ?? '');
-  for (const id of ids.slice(1)) {
-    await setMember(pool, id, accomplice.id, 'admin');
-    await removeMember(pool, id, member.id);
-  }
-  t.match(await call('POST', '', { name: 'handed-over' }), refused);
-  t.match(await call('POST', '', { name: 'p-0' }), refused, 'an existing name');
-  await deleteProjectMembers(pool, ids[1] ?? '');
-  t.equal((await call('POST', '', { name: 'after-a-deletion' })).status, 201);
-  for (let count = 0; count < 5; count++) {
-    t.equal((await call('POST', '', { name: `admin-${count}` }, admin)).status, 201);
-  }
-});
+t.test(
+  '403: a user creates a limited number of projects, also at once and after the members have changed',
+  async (t) => {
+    const { pool, kube, admin, member, call } = await world(t, { projectsPerUser: 3 });
+    const accomplice = await signedIn(pool, 'accomplice');
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => call('POST', '', { name: `p-${index}` })),
+    );
+    const created = answers.filter(({ status }) => status === 201);
+    t.equal(created.length, 3);
+    const refused = { status: 403, body: { code: 'too_many_projects', details: { max: 3 } } };
+    for (const answer of answers) if (answer.status !== 201) t.match(answer, refused);
+    const ids = kube.all(kinds.Project).map(({ metadata }) => metadata.labels?.['platform.svc/id'] ?? '');
+    for (const id of ids.slice(1)) {
+      await setMember(pool, id, accomplice.id, 'admin');
+      await removeMember(pool, id, member.id);
+    }
+    t.match(await call('POST', '', { name: 'handed-over' }), refused);
+    t.match(await call('POST', '', { name: 'p-0' }), refused, 'an existing name');
+    await deleteProjectMembers(pool, ids[1] ?? '');
+    t.equal((await call('POST', '', { name: 'after-a-deletion' })).status, 201);
+    for (let count = 0; count < 5; count++) {
+      t.equal((await call('POST', '', { name: `admin-${count}` }, admin)).status, 201);
+    }
+  },
+);

@@ -107,7 +107,7 @@ t.test('a signed event of a git host that is sent again under other ids deploys 
   }
 });
 
-t.test('who knows the token names deliveries, and equal requests of CI deploy each time', async (t) => {
+t.test('a sender with the token may choose delivery ids, and equal requests of CI deploy each time', async (t) => {
   const app = await hookedApp(t);
   const text = JSON.stringify({ image });
   const result = await replay(app, { 'x-svc-token': app.token }, text);

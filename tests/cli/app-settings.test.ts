@@ -120,7 +120,7 @@ t.test('app update fails with the reason when only earlier pods serve', async (t
   t.match(await run(update), { code: 0, stdout: /running/ }, 'a change that fixes it');
 });
 
-t.test('app update tells that new pods keep the variables of the last rollout', async (t) => {
+t.test('app update says that new pods keep the variables of the last rollout', async (t) => {
   const { run, routes } = await world(t, { [`PATCH ${path}`]: { body: app }, [`GET ${path}`]: { body: app } });
   const scale = ['app', 'update', 'api', '--replicas', '2'];
   t.notMatch((await run(scale)).stderr, /restart/);

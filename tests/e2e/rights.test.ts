@@ -77,7 +77,7 @@ for (const [process, cases] of Object.entries(attempts)) {
   });
 }
 
-t.test('the controllers give nobody other rights than those of an environment', async (t) => {
+t.test('the controllers grant no rights other than those of an environment', async (t) => {
   const attempt = await signedInAs('svc-controllers');
   const file = join(folder, 'binding.json');
   const bind = (role: string) => {

@@ -20,7 +20,7 @@ t.test('200: the next five times of a schedule, by default in UTC', async (t) =>
   t.match(elsewhere.body, { nextRuns: ['2026-11-23T00:00:00.000Z'] });
 });
 
-t.test('422: what is no schedule, with the part that is wrong', async (t) => {
+t.test('422: an invalid schedule, naming the invalid part', async (t) => {
   const api = await service(t);
   t.match(await api.call('GET', next('61 * * * *')), { status: 422, body: { details: { field: 'schedule' } } });
   t.match(await api.call('GET', next('* * * * *', '&timeZone=x')), {

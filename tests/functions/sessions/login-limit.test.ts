@@ -83,7 +83,7 @@ t.test('guesses for one account from many addresses limit each other, but not it
   t.equal(await limit.take('b', at('203.0.113.1')), 0, 'another account');
 });
 
-t.test('a device is limited by its own attempts', async (t) => {
+t.test('a known device is limited by its own attempts only', async (t) => {
   const { clock, limit } = await world(t);
   t.equal(await free(() => limit.take('a', { own: 'laptop' })), 10);
   t.equal(await limit.take('a', { own: 'laptop' }), 30);

@@ -8,7 +8,7 @@ import { svc } from '../../../functions/webhooks/senders/svc.ts';
 const rawBody = Buffer.from('{"image":"r.test/api:1"}');
 const body = JSON.parse(rawBody.toString()) as unknown;
 
-t.test('only what a proof covers names a delivery', (t) => {
+t.test('only ids that the proof covers identify a delivery', (t) => {
   const added = { 'idempotency-key': 'added', 'x-github-delivery': 'sent', 'webhook-id': 'msg_1' };
   for (const [name, sender, headers, expected] of [
     ['a token', svc, { 'x-svc-token': 'x' }, { deliveryId: 'added', identity: 'added' }],

@@ -163,7 +163,7 @@ t.test('a Secret that is missing or may not be read has no tokens; other failure
   }
 });
 
-t.test('what is no name is looked up nowhere', async (t) => {
+t.test('a value that is not a host name is never looked up', async (t) => {
   const failing = () => Promise.reject(new Error('looked up'));
   const pool = { query: failing } as unknown as Pool;
   const verify = createVerifyWebhook({ pool, tokens: { read: failing, cached: () => undefined }, clock: fakeClock() });

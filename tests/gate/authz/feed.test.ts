@@ -294,7 +294,7 @@ t.test('a feed with another history is loaded again', async (t) => {
     t.equal(gate.decision(records.appId, key), 'deny_key');
   });
 
-  t.test('an older copy that has been written to since', async (t) => {
+  t.test('an older copy with later writes', async (t) => {
     await pool.query('UPDATE changes SET token = gen_random_uuid() WHERE version = (SELECT max(version) FROM changes)');
     await updateKey(pool, id, { enabled: true });
     t.equal(await next(), 'loaded');

@@ -79,7 +79,7 @@ t.test('decisions', (t) => {
     ['a GET that looks like a preflight', {}, { apiKey: undefined, preflightMethod: 'PUT' }, 'deny_key missing'],
     ['two methods', {}, { apiKey: undefined, method: 'OPTIONS, GET', preflightMethod: 'PUT' }, 'deny_key missing'],
     ['a preflight for an unknown app', {}, { appId: 'x', method: 'OPTIONS', preflightMethod: 'PUT' }, 'misconfigured'],
-    ['a revoked key, whose handle nobody has', { handle: 'zzzzzzzz' }, {}, 'deny_key unknown'],
+    ['a revoked key, whose handle no longer exists', { handle: 'zzzzzzzz' }, {}, 'deny_key unknown'],
   ];
   for (const [name, row, change, expected] of table) {
     const gate = bench({ trustedProxies: ['10.0.0.0/8'] });

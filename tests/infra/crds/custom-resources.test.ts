@@ -46,7 +46,7 @@ t.test('a zod schema becomes a structural schema with its defaults and limits', 
   t.end();
 });
 
-t.test('what a structural schema cannot express is an error', (t) => {
+t.test('a type that a structural schema cannot express is an error', (t) => {
   t.throws(() => structuralSchema(z.object({ x: z.union([z.string(), z.int()]) })), /not structural at "\.x"/);
   t.throws(() => structuralSchema(z.object({ x: z.any() })), /not structural/);
   t.throws(() => structuralSchema(z.object({ x: z.record(z.string(), z.string()) })), /not structural/);

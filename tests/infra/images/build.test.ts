@@ -29,7 +29,7 @@ t.test('every image is built from its own folder, on a base that the build names
   for (const image of images) {
     t.ok(image.inputs.includes(`infra/images/${image.name}`), image.name);
     const dockerfile = readFileSync(join(folder, image.name, 'Dockerfile'), 'utf8');
-    // Without a default, nobody builds it on an image that a tag names and a registry can replace.
+    // It has no default, so that it is never built on an image that is named by a tag, which a registry can replace.
     t.match(dockerfile, /^ARG BASE$/m, image.name);
     t.match(dockerfile, /^USER 10001:10001$/m, image.name);
     t.match(dockerfile, /^ENTRYPOINT \[("tini", "--", |"\/usr\/local\/bin\/svc-minio")/m, image.name);

@@ -53,7 +53,7 @@ const flows: [what: string, from: End, to: End, port: number, passes: boolean][]
   ['the workers make users in services', system('svc-workers'), serviceOf('db'), 5432, true],
   ['another environment is not reached', hello, stranger, 8080, false],
   ['another environment does not reach this one', stranger, hello, 8080, false],
-  ['labels of the platform’s pods help nobody elsewhere', disguised, hello, 8080, false],
+  ['labels of the platform’s pods have no effect elsewhere', disguised, hello, 8080, false],
   ['nor is such a pod taken for DNS or the ingress', hello, disguised, 53, false],
   ['names are resolved', hello, dns, 53, true],
   ['nothing else of the system’s namespace is reached', hello, dns, 9153, false],

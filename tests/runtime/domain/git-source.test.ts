@@ -74,7 +74,7 @@ t.test('other protocols, credentials and texts that look like options are refuse
   }
 });
 
-t.test('a URL with credentials is refused with a word about them', async (t) => {
+t.test('a URL with credentials is refused, and the message mentions them', async (t) => {
   for (const url of ['https://token@git.example.com/x', 'ssh://git:secret@git.example.com/x']) {
     t.throws(() => checkGitSource({ ...source, url }), { message: /^The URL contains a user name or password; / }, url);
   }

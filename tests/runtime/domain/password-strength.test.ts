@@ -5,7 +5,7 @@ import { guessableLength } from '../../../runtime/domain/password-strength.ts';
 const unguessable = (count: number, start = 0x4e00) =>
   Array.from({ length: count }, (_, index) => String.fromCodePoint(start + 7 * index)).join('');
 
-t.test('what is guessed first counts as one character', (t) => {
+t.test('a text that is guessed first counts as one character', (t) => {
   for (const [password, length] of [
     ['', 0],
     ['x', 1],

@@ -13,7 +13,7 @@ t.test('a password has 12 to 1024 characters', async (t) => {
   }
 });
 
-t.test('what is guessed first is no password', async (t) => {
+t.test('a password of texts that are guessed first is refused', async (t) => {
   const guessed = [
     'aaaaaaaaaaaa',
     'abcabcabcabc',
@@ -50,7 +50,7 @@ t.test('what is guessed first is no password', async (t) => {
   for (const password of random) t.equal(checkPassword(password, { email }), password);
 });
 
-t.test('at least seven characters must not be guessed first', async (t) => {
+t.test('at least seven characters must not belong to a text that is guessed first', async (t) => {
   const check = (rest: string) => checkPassword(`passphrase${rest}`, { email });
   t.throws(() => check('κλμνξ'), { message: /easy to guess/ });
   t.equal(check('κλμνξο'), 'passphraseκλμνξο');

@@ -14,7 +14,7 @@ t.test('days are counted across months, leap days and years', (t) => {
   t.end();
 });
 
-t.test('the window of the answer', (t) => {
+t.test('the time range in the answer', (t) => {
   const windows: [string, string, { from?: string; to?: string }][] = [
     ['2023-12-03', '2024-03-01', {}],
     ['2023-12-01', '2024-03-01', { from: '2023-12-01' }],

@@ -20,7 +20,7 @@ const schema = z
   })
   .partial();
 
-t.test('a fault is told as the rule that the field breaks, without its value', (t) => {
+t.test('an error names the rule that the field breaks, without the field’s value', (t) => {
   const cases: [value: unknown, text: string][] = [
     [{ path: 'secret' }, 'path must start with "/"'],
     [{ name: 1 }, 'name must be a string'],

@@ -44,7 +44,7 @@ function poolOf(t: Test, options: Partial<ClientPoolOptions> = {}) {
 }
 
 const untilGone = async (pid: number) => {
-  // A process that nobody waited for stays as a zombie.
+  // A process stays as a zombie until its parent waits for it.
   const isAlive = () => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   while (isAlive()) await new Promise((resolve) => setTimeout(resolve, 20));
 };
@@ -77,7 +77,7 @@ t.test('a process gets no variable that it does not need', async (t) => {
   );
 });
 
-t.test('one owner never has all processes, and whoever waits too long is told', async (t) => {
+t.test('one owner never has all processes, and a wait that is too long is refused', async (t) => {
   const pool = poolOf(t, { waitMs: 200 });
   const lease = await pool.lease('a');
   await t.rejects(pool.lease('a'), { name: 'NoClientError' });
@@ -115,7 +115,7 @@ t.test('a process ends when its lease has lasted too long', async (t) => {
   slow.release(true);
 });
 
-t.test('a signal ends the process, and so does one that is aborted already end the call', async (t) => {
+t.test('a signal ends the process, and a signal that is already aborted ends the call', async (t) => {
   const pool = poolOf(t);
   const lease = await pool.lease('a');
   const controller = new AbortController();

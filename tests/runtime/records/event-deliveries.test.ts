@@ -99,7 +99,7 @@ t.test('no index contains the columns that every lease changes', async (t) => {
   for (const { definition } of rows) t.notMatch(definition, /due_at|epoch|leased|failures/);
 });
 
-t.test('a turn that is already due is not written and not notified again', async (t) => {
+t.test('work that is already due is not written and not notified again', async (t) => {
   const { pool, id } = await world(t, ['a']);
   const client = await pool.connect();
   const channels: string[] = [];

@@ -73,17 +73,20 @@ if (missing !== false) {
     },
   );
 
-  t.test('a database that the platform did not create is used when the binding names it: only its rows', async (t) => {
-    const { addFunction, addService, work } = await bindingWorld(t);
-    await addService('orders', { type: 'mysql' }, { status: runningAt(server), credentials: entry });
-    const api = await addFunction('api');
-    await as(entry, 'CREATE DATABASE shop', 'CREATE TABLE shop.sales (id int)', 'INSERT INTO shop.sales VALUES (1)');
-    await api.bind({ ...orders, database: 'shop' });
-    await work();
-    const own = await api.credentials('orders');
-    t.match(await as(own, 'UPDATE sales SET id = 2', 'SELECT * FROM sales'), [{ id: 2 }]);
-    await t.rejects(as(own, 'DROP TABLE sales'), { code: 'ER_TABLEACCESS_DENIED_ERROR' });
-  });
+  t.test(
+    'a database that the platform did not create is used when the binding names it, with access to its rows only',
+    async (t) => {
+      const { addFunction, addService, work } = await bindingWorld(t);
+      await addService('orders', { type: 'mysql' }, { status: runningAt(server), credentials: entry });
+      const api = await addFunction('api');
+      await as(entry, 'CREATE DATABASE shop', 'CREATE TABLE shop.sales (id int)', 'INSERT INTO shop.sales VALUES (1)');
+      await api.bind({ ...orders, database: 'shop' });
+      await work();
+      const own = await api.credentials('orders');
+      t.match(await as(own, 'UPDATE sales SET id = 2', 'SELECT * FROM sales'), [{ id: 2 }]);
+      await t.rejects(as(own, 'DROP TABLE sales'), { code: 'ER_TABLEACCESS_DENIED_ERROR' });
+    },
+  );
 
   t.test('a server’s refusal is reported without the password, and an external user may lack privileges', async (t) => {
     const { addFunction, addService, work } = await bindingWorld(t);

@@ -176,35 +176,38 @@ t.test('an app is bound as a function is, and neither gets the other’s databas
   t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), [], 'its user is deleted with it');
 });
 
-t.test('a database that the platform did not create is used when the binding names it: only its rows', async (t) => {
-  const { api, work } = await boundWorld(t);
-  await admin('CREATE DATABASE shop');
-  await admin('CREATE TABLE sales (id serial PRIMARY KEY, done bool)', 'shop');
-  await admin('INSERT INTO sales (done) VALUES (false)', 'shop');
-  await api.bind({ ...orders, database: 'shop' });
-  await work();
-  t.match(await api.status('orders'), { phase: 'ready', database: 'shop' });
-  const own = await api.credentials('orders');
-  await as(own, 'UPDATE sales SET done = true; INSERT INTO sales (done) VALUES (true)');
-  await admin('CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
-  await admin('CREATE SCHEMA beside CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
-  for (const table of ['later', 'beside.later']) {
-    t.same(await as(own, `INSERT INTO ${table} (done) VALUES (true) RETURNING id`), [{ id: 1 }], table);
-  }
-  await t.rejects(as(own, 'DROP TABLE sales'), { code: '42501' });
-  await t.rejects(as(own, 'CREATE TABLE mine (id int)'), { code: '42501' });
-  await api.bind({ ...orders, database: 'shop', version: 1, dropDatabase: true });
-  await work();
-  t.match(await admin('SELECT count(*)::int AS n FROM sales', 'shop'), [{ n: 2 }], 'never dropped');
-  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), []);
-  await admin('CREATE DATABASE orders_api_prod');
-  await api.bind({ ...orders, version: 2 });
-  await work();
-  t.match(await api.status('orders'), {
-    phase: 'failed',
-    message: /no binding created\. To use it, bind with --database/,
-  });
-});
+t.test(
+  'a database that the platform did not create is used when the binding names it, with access to its rows only',
+  async (t) => {
+    const { api, work } = await boundWorld(t);
+    await admin('CREATE DATABASE shop');
+    await admin('CREATE TABLE sales (id serial PRIMARY KEY, done bool)', 'shop');
+    await admin('INSERT INTO sales (done) VALUES (false)', 'shop');
+    await api.bind({ ...orders, database: 'shop' });
+    await work();
+    t.match(await api.status('orders'), { phase: 'ready', database: 'shop' });
+    const own = await api.credentials('orders');
+    await as(own, 'UPDATE sales SET done = true; INSERT INTO sales (done) VALUES (true)');
+    await admin('CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
+    await admin('CREATE SCHEMA beside CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
+    for (const table of ['later', 'beside.later']) {
+      t.same(await as(own, `INSERT INTO ${table} (done) VALUES (true) RETURNING id`), [{ id: 1 }], table);
+    }
+    await t.rejects(as(own, 'DROP TABLE sales'), { code: '42501' });
+    await t.rejects(as(own, 'CREATE TABLE mine (id int)'), { code: '42501' });
+    await api.bind({ ...orders, database: 'shop', version: 1, dropDatabase: true });
+    await work();
+    t.match(await admin('SELECT count(*)::int AS n FROM sales', 'shop'), [{ n: 2 }], 'never dropped');
+    t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), []);
+    await admin('CREATE DATABASE orders_api_prod');
+    await api.bind({ ...orders, version: 2 });
+    await work();
+    t.match(await api.status('orders'), {
+      phase: 'failed',
+      message: /no binding created\. To use it, bind with --database/,
+    });
+  },
+);
 
 t.test('changing the database keeps the previous one, and its user can no longer connect to it', async (t) => {
   const { api, work } = await boundWorld(t);

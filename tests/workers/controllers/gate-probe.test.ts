@@ -101,7 +101,7 @@ t.test('an open route counts as open only when every connection finds it open', 
   t.same(await one.probe(), { kind: 'mixed', status: 200 });
 });
 
-t.test('an answer that is neither is probed only once', async (t) => {
+t.test('an answer that is neither refused nor open is probed only once', async (t) => {
   const cases: [RequestListener, object][] = [
     [(_request, response) => response.writeHead(500).end(), { kind: 'unclear' }],
     [

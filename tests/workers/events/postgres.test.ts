@@ -262,7 +262,7 @@ t.test(
   },
 );
 
-t.test('a turn that was replaced by a newer one stores nothing', async (t) => {
+t.test('a pass that was replaced by a newer one stores nothing', async (t) => {
   const { insert, turn, overtake, counts } = await world(t, orders, {
     sources: { postgres: showPages(remote, () => overtake()) },
   });

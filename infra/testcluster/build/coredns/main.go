@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with only the plugins that a cluster's DNS uses. The stock command links every cloud
-// vendor's client as well, which doubles the time it takes to build and the size of its image.
+// Command coredns is CoreDNS with only the plugins that the DNS of a cluster uses. The standard command also links the
+// clients of cloud vendors, which double its build time and the size of its image.
 package main
 
 import (

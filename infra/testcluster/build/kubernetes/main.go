@@ -1,5 +1,5 @@
-// Command kubernetes holds every Kubernetes component of the test cluster in one binary; the name it is started by
-// (argv[0]) chooses which one runs. One binary links the shared code once, so it builds several times faster than eight.
+// Command kubernetes contains every Kubernetes component of the test cluster. The name by which it is started (argv[0])
+// selects the component. One binary links the shared code once, so it builds several times faster than eight binaries.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
-	_ "time/tzdata" // CronJobs name time zones, and a container or a bare machine may have no zone files
+	_ "time/tzdata" // for the time zones of CronJobs; containers and minimal machines have no zone files
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -41,14 +41,14 @@ func main() {
 		etcdmain.Main(os.Args)
 		return
 	}
-	command, known := commands[name]
-	if !known {
+	command, exists := commands[name]
+	if !exists {
 		names := []string{"etcd"}
 		for each := range commands {
 			names = append(names, each)
 		}
 		sort.Strings(names)
-		fmt.Fprintf(os.Stderr, "start this binary by one of these names: %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(os.Stderr, "%s is not a component; start this binary by one of these names: %s\n", name, strings.Join(names, ", "))
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command()))

@@ -26,11 +26,11 @@ import (
 
 const (
 	provisionerName  = "testcluster.svc/directory"
-	wantedBy         = "volume.kubernetes.io/storage-provisioner" // set on a claim once it is to be provisioned
-	provisionedBy    = "pv.kubernetes.io/provisioned-by"
+	claimAnnotation  = "volume.kubernetes.io/storage-provisioner" // set on a claim when its volume must be provisioned
+	volumeAnnotation = "pv.kubernetes.io/provisioned-by"
 	nodeNameLabel    = "kubernetes.io/hostname"
 	resyncPeriod     = time.Minute
-	directoryForAll  = 0o777 // pods run as any user, and a fresh volume belongs to whoever mounts it
+	directoryMode    = 0o777 // pods run as any user, and every user can write to a new volume
 	claimPrefix      = "claim/"
 	volumePrefix     = "volume/"
 	volumeNamePrefix = "pvc-"
@@ -38,7 +38,7 @@ const (
 
 type work = workqueue.TypedRateLimitingInterface[string]
 
-// provisioner gives each claim of its storage class a directory on this node, and removes it with the volume.
+// provisioner creates a directory on this node for each claim of its storage class, and deletes it with the volume.
 type provisioner struct {
 	client    kubernetes.Interface
 	directory string
@@ -68,8 +68,8 @@ func newVolumeProvisionerCommand() *cobra.Command {
 			return runVolumeProvisioner(ctx, client, directory, node)
 		},
 	}
-	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "file that says how to reach the API server")
-	command.Flags().StringVar(&directory, "directory", "", "folder that holds one folder per volume")
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the API server")
+	command.Flags().StringVar(&directory, "directory", "", "folder with a folder for each volume")
 	command.Flags().StringVar(&node, "node", "", "name of the node that the volumes belong to")
 	return command
 }
@@ -116,7 +116,7 @@ func (p *provisioner) process(ctx context.Context) {
 		if err == nil {
 			p.queue.Forget(key)
 		} else {
-			klog.ErrorS(err, "will be tried again", "key", key)
+			klog.ErrorS(err, "reconcile failed; it is retried", "key", key)
 			p.queue.AddRateLimited(key)
 		}
 		p.queue.Done(key)
@@ -140,16 +140,16 @@ func (p *provisioner) reconcile(ctx context.Context, key string) error {
 }
 
 func (p *provisioner) provision(ctx context.Context, claim *core.PersistentVolumeClaim) error {
-	if claim.Annotations[wantedBy] != provisionerName || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
+	if claim.Annotations[claimAnnotation] != provisionerName || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
 		return nil
 	}
 	name := volumeNamePrefix + string(claim.UID)
 	directory := filepath.Join(p.directory, name)
-	if err := os.MkdirAll(directory, directoryForAll); err != nil {
+	if err := os.MkdirAll(directory, directoryMode); err != nil {
 		return err
 	}
 	// MkdirAll is subject to the umask.
-	if err := os.Chmod(directory, directoryForAll); err != nil {
+	if err := os.Chmod(directory, directoryMode); err != nil {
 		return err
 	}
 	_, err := p.client.CoreV1().PersistentVolumes().Create(ctx, p.volume(name, directory, claim), meta.CreateOptions{})
@@ -168,19 +168,19 @@ func (p *provisioner) volume(name, directory string, claim *core.PersistentVolum
 		className = *claim.Spec.StorageClassName
 	}
 	return &core.PersistentVolume{
-		ObjectMeta: meta.ObjectMeta{Name: name, Annotations: map[string]string{provisionedBy: provisionerName}},
+		ObjectMeta: meta.ObjectMeta{Name: name, Annotations: map[string]string{volumeAnnotation: provisionerName}},
 		Spec: core.PersistentVolumeSpec{
 			AccessModes:                   claim.Spec.AccessModes,
 			Capacity:                      claim.Spec.Resources.Requests,
 			PersistentVolumeReclaimPolicy: core.PersistentVolumeReclaimDelete,
 			StorageClassName:              className,
 			VolumeMode:                    claim.Spec.VolumeMode,
-			// The uid in the reference keeps a later claim of the same name from taking this volume over.
+			// With the uid, a later claim of the same name cannot bind this volume.
 			ClaimRef: &core.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim",
 				Namespace: claim.Namespace, Name: claim.Name, UID: types.UID(claim.UID),
 			},
-			// A local volume, unlike a hostPath one, honours the pod's fsGroup.
+			// The kubelet applies the pod's fsGroup to a local volume, but not to a hostPath volume.
 			PersistentVolumeSource: core.PersistentVolumeSource{Local: &core.LocalVolumeSource{Path: directory}},
 			NodeAffinity: &core.VolumeNodeAffinity{Required: &core.NodeSelector{
 				NodeSelectorTerms: []core.NodeSelectorTerm{{MatchExpressions: []core.NodeSelectorRequirement{{
@@ -194,10 +194,10 @@ func (p *provisioner) volume(name, directory string, claim *core.PersistentVolum
 func (p *provisioner) remove(ctx context.Context, volume *core.PersistentVolume) error {
 	released := volume.Status.Phase == core.VolumeReleased
 	deletable := volume.Spec.PersistentVolumeReclaimPolicy == core.PersistentVolumeReclaimDelete
-	if !released || !deletable || volume.Annotations[provisionedBy] != provisionerName || volume.DeletionTimestamp != nil {
+	if !released || !deletable || volume.Annotations[volumeAnnotation] != provisionerName || volume.DeletionTimestamp != nil {
 		return nil
 	}
-	// The path is built again rather than read from the object, which others may write.
+	// The path is not read from the object, because others may write the object.
 	if err := os.RemoveAll(filepath.Join(p.directory, filepath.Base(volume.Name))); err != nil {
 		return fmt.Errorf("remove the directory of %s: %w", volume.Name, err)
 	}

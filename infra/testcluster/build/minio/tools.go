@@ -1,2 +1,2 @@
-// Package minio pins MinIO: go.mod names the command as a tool, so there is nothing to write here.
+// Package minio pins the version of MinIO: go.mod declares its command as a tool, so this package has no code.
 package minio

@@ -1,5 +1,5 @@
-// Command pause is the first process of every pod's sandbox: it holds the pod's namespaces open, reaps processes that
-// lost their parent when the pod shares its process namespace, and ends when it is told to.
+// Command pause is the first process of each pod's sandbox. It keeps the pod's namespaces open, reaps orphaned processes
+// when the pod shares its process namespace, and exits on SIGTERM or SIGINT.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// One signal may stand for several ended processes, so it goes on until none is left.
+// One signal may report several ended processes, so this continues until none is left.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

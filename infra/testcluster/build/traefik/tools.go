@@ -1,2 +1,2 @@
-// Package traefik pins Traefik: go.mod names the command as a tool, so there is nothing to write here.
+// Package traefik pins the version of Traefik: go.mod declares its command as a tool, so this package has no code.
 package traefik

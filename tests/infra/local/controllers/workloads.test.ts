@@ -152,7 +152,7 @@ t.test('a ReplicaSet replaces pods that end or are deleted, and scales down unre
   t.notOk(pods.some(({ metadata }) => [first, second].some((gone) => gone.metadata.uid === metadata.uid)));
   await set(third, 'running');
   await kube.mergePatch({ ...kinds.Deployment, namespace: 'default', name: 'web' }, { spec: { replicas: 2 } });
-  await until('the one that serves nobody goes', () => {
+  await until('the pod without requests is deleted', () => {
     const running = all<Pod>(kinds.Pod).filter(({ status }) => status?.phase === 'Running');
     return running.length === 2 && running.every(({ metadata }) => metadata.uid !== third.metadata.uid) && 'yes';
   });

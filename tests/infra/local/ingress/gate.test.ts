@@ -133,7 +133,7 @@ t.test('without a response from the checker every request gets an empty 500', as
   }
   world.authz.close();
   world.authz.closeAllConnections();
-  await empty('a port that nobody listens on');
+  await empty('a port without a listener');
   for (const slice of world.kube.all(kinds.EndpointSlice)) {
     if (slice.metadata.namespace === systemNamespace) await world.remove(slice);
   }
