@@ -1,8 +1,7 @@
 import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { contentSecurityPolicy } from '../../runtime/domain/content-policy.ts';
-
-const traefikVersion = 'traefik.io/v1alpha1';
+import { traefikVersion, type IngressRouteSpec, type MiddlewareSpec, type RouteService } from './traefik.ts';
 
 /** One public route: the same middlewares, and so the same protection, on every host. */
 export interface PublicRouteInput {
@@ -11,8 +10,8 @@ export interface PublicRouteInput {
   hosts: readonly string[];
   /** Traefik's entry points that serve public routes. */
   entryPoints: readonly string[];
-  /** The Service that gets the requests, in Traefik's form. */
-  service: Readonly<Record<string, unknown>>;
+  /** The Service that gets the requests. */
+  service: RouteService;
   /** Names of Middlewares in the route's namespace, in the order in which requests pass them. */
   middlewares?: readonly string[];
 }
@@ -41,7 +40,7 @@ export function publicRoute({ metadata, hosts, entryPoints, service, middlewares
           ...(middlewares.length > 0 && { middlewares: middlewares.map((name) => ({ name })) }),
         },
       ],
-    },
+    } satisfies IngressRouteSpec,
   };
 }
 
@@ -79,6 +78,6 @@ export function responseHeaders(metadata: ObjectMeta, headers: Readonly<Record<s
 }
 
 /** A Middleware of Traefik with this spec. Pure. */
-export function middleware(metadata: ObjectMeta, spec: Readonly<Record<string, object>>): KubeObject {
+export function middleware(metadata: ObjectMeta, spec: MiddlewareSpec): KubeObject {
   return { apiVersion: traefikVersion, kind: 'Middleware', metadata, spec };
 }

@@ -4,6 +4,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { spellingsOf, spellingsPattern } from './header-spellings.ts';
 import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
+import type { RouteService } from './traefik.ts';
 
 const keyHeader = 'X-API-Key';
 const consumerHeaders = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
@@ -37,8 +38,8 @@ export interface WorkloadRoute {
   /** Whether the route requires an API key. */
   gated: boolean;
   security?: SecuritySettings | undefined;
-  /** The Service that gets the requests, in Traefik's form. */
-  service: Readonly<Record<string, unknown>>;
+  /** The Service that gets the requests. */
+  service: RouteService;
   /** Whether another pod is tried when a connection to one cannot be made. */
   retried: boolean;
 }

@@ -2,6 +2,7 @@ import type { V1NetworkPolicy, V1PodDisruptionBudget, V1Service } from '@kuberne
 import { eventsPort } from '../../../runtime/contracts/event-exchange.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
+import type { IngressRouteSpec } from '../traefik.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
 import type { PlatformProcess } from './processes.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
@@ -65,7 +66,7 @@ export function storesPolicy(): Manifest {
  */
 export function consoleRoute(settings: PlatformSettings): Manifest {
   const labels = componentLabels('console-api');
-  return systemObject<{ spec: object }>(
+  return systemObject<{ spec: IngressRouteSpec }>(
     kinds.IngressRoute,
     'console-api',
     {

@@ -1,6 +1,12 @@
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
 
+/** The fields of a PodMonitor that the platform writes. */
+interface PodMonitorSpec {
+  selector: { matchLabels: Record<string, string> };
+  podMetricsEndpoints: { port: string; path: string; interval: string }[];
+}
+
 /**
  * Lets a Prometheus operator collect the gate's metrics (docs/reference/metrics.md#gate) from each replica. It uses the
  * admin port, so that scrapes do not compete with the ingress. Pure.
@@ -8,7 +14,7 @@ import { componentLabels, systemObject, type Manifest } from './object.ts';
  */
 export function gateScrape(): Manifest {
   const labels = componentLabels('svc-authz');
-  return systemObject<{ spec: object }>(
+  return systemObject<{ spec: PodMonitorSpec }>(
     kinds.PodMonitor,
     'svc-authz',
     {

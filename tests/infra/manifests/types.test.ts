@@ -1,5 +1,6 @@
 import type { V1Deployment, V1LimitRange, V1NetworkPolicy, V1PodSpec } from '@kubernetes/client-node';
 import t from 'tap';
+import type { MiddlewareSpec } from '../../../infra/manifests/traefik.ts';
 import type { BuiltIn, Json } from '../../../runtime/contracts/kubernetes.ts';
 
 t.test('the compiler refuses a misspelt field anywhere in an object', async (t) => {
@@ -19,7 +20,17 @@ t.test('the compiler refuses a misspelt field anywhere in an object', async (t) 
     // @ts-expect-error it is strategy
     spec: { strategyy: { type: 'Recreate' }, selector: {}, template: { spec: { containers: [] } } },
   };
-  t.ok([pod, container, deployment]);
+  const route = {
+    forwardAuth: {
+      address: 'http://svc-authz',
+      trustForwardHeader: true,
+      authRequestHeaders: [],
+      authResponseHeaders: [],
+      // @ts-expect-error it is authResponseHeadersRegex
+      authResponseHeaderRegex: '.*',
+    },
+  } satisfies MiddlewareSpec;
+  t.ok([pod, container, deployment, route]);
 });
 
 t.test('times are strings, and reserved words are the names of fields', async (t) => {

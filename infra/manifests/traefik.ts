@@ -1,0 +1,40 @@
+/**
+ * The fields of Traefik's objects that the platform writes, so that the compiler refuses a misspelt one: the API server
+ * drops unknown fields, and a Middleware without its fields protects nothing.
+ * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/kubernetes/crd/http/ingressroute/
+ */
+
+export const traefikVersion = 'traefik.io/v1alpha1';
+
+/** The Service that gets the requests of a route. */
+export interface RouteService {
+  name: string;
+  port: number;
+  kind?: 'Service';
+  passHostHeader?: boolean;
+}
+
+/** The spec of an IngressRoute. */
+export interface IngressRouteSpec {
+  entryPoints: string[];
+  routes: {
+    kind: 'Rule';
+    match: string;
+    priority?: number;
+    services: RouteService[];
+    middlewares?: { name: string }[];
+  }[];
+}
+
+/** The spec of a Middleware, which has exactly one of the fields. */
+export interface MiddlewareSpec {
+  headers?: { customRequestHeaders?: Record<string, string>; customResponseHeaders?: Record<string, string> };
+  forwardAuth?: {
+    address: string;
+    trustForwardHeader: boolean;
+    authRequestHeaders: string[];
+    authResponseHeaders: string[];
+    authResponseHeadersRegex: string;
+  };
+  retry?: { attempts: number };
+}
