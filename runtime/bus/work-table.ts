@@ -19,8 +19,8 @@ export interface BegunWork {
 export async function dueKinds(database: Database, kinds: readonly QueueName[]): Promise<ReadonlySet<QueueName>> {
   const { rows } = await database.query<{ kind: QueueName }>({
     name: 'due-kinds',
-    text: `SELECT kind FROM unnest($1::text[]) AS asked (kind) WHERE EXISTS (
-       SELECT 1 FROM work WHERE work.kind = asked.kind AND state = 'pending' AND COALESCE(leased_until, due_at) <= now())`,
+    text: `SELECT kind FROM unnest($1::text[]) AS requested (kind) WHERE EXISTS (
+       SELECT 1 FROM work WHERE work.kind = requested.kind AND state = 'pending' AND COALESCE(leased_until, due_at) <= now())`,
     values: [kinds],
   });
   return new Set(rows.map(({ kind }) => kind));

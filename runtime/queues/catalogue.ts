@@ -87,7 +87,7 @@ export const catalogue = {
     concurrency: 16,
   },
   /**
-   * Provisions one binding of a function to a service; the record is `bindings.id`. The processor sets the
+   * Provisions one binding of an app or function to a service; the record is `bindings.id`. The processor sets the
    * delays, which depend on the service's errors; only errors of the platform itself count as failures of the row.
    */
   bindings: {

@@ -83,7 +83,7 @@ export async function failDeployment(
 export async function cancelDeployment(pool: Pool, id: Id, actor: string): Promise<End> {
   return transaction(pool, async (client) => {
     const ending = await lockEnding(client, id);
-    if (!ending) throw new Problem('not_found', 'There is no deployment of this id, or its app was deleted.');
+    if (!ending) throw new Problem('not_found', 'There is no deployment with this id, or its app was deleted.');
     const applied = ending.state === 'rolling_out' || ending.started || ending.followsApplied;
     const good = applied ? await lastGood(client, ending) : undefined;
     const hint = applied && !good ? ' No earlier revision succeeded, so the app was not rolled back.' : '';

@@ -36,7 +36,7 @@ export async function setInvitation(
   return { before: before ?? undefined, invitation };
 }
 
-/** Takes the role of an address away. @returns the previous role; undefined without one */
+/** Removes the role of an address. @returns the previous role; undefined without one */
 export async function removeInvitation(pool: Pool, projectId: Id, email: string): Promise<ProjectRole | undefined> {
   const { rows } = await pool.query<{ role: ProjectRole }>(
     'DELETE FROM project_invitations WHERE project_id = $1 AND email = $2 RETURNING role',

@@ -81,7 +81,7 @@ export async function findReceivers(database: Database, apps: readonly AppName[]
         (SELECT image FROM deployments WHERE deployments.workload_id = workloads.id AND revision IS NOT NULL
           AND image <> '' ORDER BY revision DESC LIMIT 1) AS image,
         (SELECT branch FROM git_sources WHERE git_sources.workload_id = workloads.id) AS "gitBranch"
-      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (namespace, name, position)
+      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS requested (namespace, name, position)
         JOIN workloads USING (namespace, name) LEFT JOIN webhooks ON workload_id = id
       WHERE kind = 'App' AND deleted_at IS NULL`,
     values: [apps.map(({ namespace }) => namespace), apps.map(({ app }) => app)],

@@ -69,7 +69,7 @@ export async function createObject<T extends EnvironmentObject>(
   }
 }
 
-/** Who learns that a host is taken. */
+/** The caller who is told that a host is taken. */
 export interface HostAsker {
   project: string;
   /** Whether it is a platform admin, who may know every workload. */

@@ -13,7 +13,7 @@ interface Status {
   conditions?: { type: string; status: string; reason: string }[];
 }
 
-/** A cluster in which somebody writes objects with kubectl, past the API, and every controller works. */
+/** A cluster in which a user writes objects with kubectl, past the API, and every controller works. */
 export async function editedCluster(
   t: { teardown(end: () => unknown): void },
   change: Partial<PlatformConfigSpec>,

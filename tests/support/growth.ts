@@ -13,7 +13,7 @@ function shortest(work: () => unknown): number {
   return best;
 }
 
-/** Below this, work that is not linear cannot be told from noise; quadratic work takes far longer at the sizes used here. */
+/** Below this, work that is not linear cannot be distinguished from noise; quadratic work takes far longer at the sizes used here. */
 const negligibleMs = 5;
 
 /**

@@ -60,7 +60,7 @@ function parse(source: string): Part[][] {
   return result;
 }
 
-/** Characters of every usual class, beside those that an expression names. */
+/** Characters of every usual class, and those that an expression names. */
 const usualCharacters = Array.from('aAfzZ09 \t\n\r\0-_./:=!"\'<>@%,;()[]{}\\^$*+?|#&~`\u00e9\u{1f600}');
 
 /** This many of the first and of the last: the most and the least usual. */

@@ -28,7 +28,7 @@ export interface StoreServer {
 /** A user of every machine without rights. */
 const nobodyUser = { uid: 65_534, gid: 65_534 };
 
-/** The folders of infra/images, and the variable that tells each start script its data folder. */
+/** The folders of infra/images, and the variable with the data folder of each start script. */
 const images = {
   postgres: { folder: 'postgres', data: 'PGDATA' },
   mysql: { folder: 'mariadb', data: 'MARIADB_DATA' },
@@ -39,12 +39,12 @@ const images = {
 
 /**
  * A server as services of this type run it: started by its image's script, with a password and an empty folder.
- * @param tells where an object store sends its events, and with which token
+ * @param events where an object store sends its events, and with which token
  */
 export async function storeServer(
   t: Teardown,
   type: keyof typeof images,
-  { tells }: { tells?: { url: string; token: string } } = {},
+  { events }: { events?: { url: string; token: string } } = {},
 ): Promise<StoreServer> {
   const { folder, data } = images[type];
   const { passwordFile, answers, env: variables = {} }: Server = storeServers[type];
@@ -53,7 +53,7 @@ export async function storeServer(
   const user = process.getuid?.() === 0 && (type === 'postgres' || type === 'mysql') ? nobodyUser : undefined;
   const password = 'correct-horse';
   writeFileSync(join(place, 'password'), password, { mode: 0o644 });
-  if (tells) writeFileSync(join(place, 'token'), tells.token);
+  if (events) writeFileSync(join(place, 'token'), events.token);
   const port = await freePort();
   const store = join(place, 'store', 'data');
   const env = {
@@ -66,7 +66,7 @@ export async function storeServer(
     SOCKET_FOLDER: '',
     TMPDIR: place,
     ...(type === 'minio' && { MINIO_PROGRAM: await builtProgram('minio') }),
-    ...(tells && { MINIO_EVENTS_URL: tells.url, MINIO_EVENTS_TOKEN_FILE: join(place, 'token') }),
+    ...(events && { MINIO_EVENTS_URL: events.url, MINIO_EVENTS_TOKEN_FILE: join(place, 'token') }),
     ...(type === 'mongodb' && { FERRETDB_PROGRAM: await builtProgram('ferretdb') }),
   };
   spawnSync('mkdir', ['-p', join(place, 'store')]);

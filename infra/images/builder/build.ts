@@ -17,7 +17,7 @@ export async function buildImage(settings: BuildSettings, maker: Maker): Promise
 
 /**
  * Pushes the image in the workspace. The code that was built could write to the workspace, so what lies in it is data
- * and nothing more: it is neither run nor believed. @throws BuildFailure
+ * and nothing more: it is neither run nor trusted. @throws BuildFailure
  */
 export async function pushImage(settings: BuildSettings, maker: Maker): Promise<PushedImage> {
   const { image } = settings;

@@ -314,7 +314,7 @@ t.test('a server that stops finishes current requests and refuses new ones', asy
   await stopped;
 });
 
-t.test('every answer, errors included, tells browsers to do nothing with it', async (t) => {
+t.test('every answer, errors included, keeps browsers from using it', async (t) => {
   for (const [baseUrl, transport] of [
     ['http://console.test', null],
     ['https://console.test', 'max-age=31536000'],

@@ -10,8 +10,8 @@ import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
 
 // Nothing listens at this address, so the store keeps its messages in its queue.
-const tells = { url: 'http://127.0.0.1:9/stores/shop-prod/files', token: 'a-token-of-its-own' };
-const server = await storeServer(t, 'minio', { tells });
+const events = { url: 'http://127.0.0.1:9/stores/shop-prod/files', token: 'a-token-of-its-own' };
+const server = await storeServer(t, 'minio', { events });
 const entry = { accessKey: 'svc', secretKey: server.password, region: 'us-east-1' };
 const external = { host: server.host, port: server.port, tls: false };
 const files = { service: 'files', version: 1 };

@@ -62,8 +62,8 @@ class Response:
 
     def send_stream(self, status, headers, chunks):
         """The status is sent with the first chunk, so that a stream that fails before it still becomes a 500."""
-        told = next((value for name, value in headers if name.lower() == "content-length"), None)
-        length = int(told) if told is not None and told.isdigit() else None
+        length_header = next((value for name, value in headers if name.lower() == "content-length"), None)
+        length = int(length_header) if length_header is not None and length_header.isdigit() else None
         chunked = length is None and not self._request.is_old
         has_body = self._has_body(status)
         sent = 0
