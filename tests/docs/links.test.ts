@@ -84,6 +84,19 @@ t.test('decisions that are mentioned exist', (t) => {
   t.end();
 });
 
+t.test('every decision has its number and a status, and is in the index', (t) => {
+  const index = read('docs/decisions/README.md');
+  const faults = files
+    .filter((file) => /^docs\/decisions\/\d{4}-/.test(file))
+    .filter((file) => {
+      const name = file.slice('docs/decisions/'.length);
+      const heading = new RegExp(`^# ${name.slice(0, 4)}: .+\n\nStatus: `);
+      return !heading.test(read(file)) || !index.includes(`](${name})`);
+    });
+  t.same(faults, []);
+  t.end();
+});
+
 t.test('nothing refers to documents that are not in the repository', (t) => {
   const faults = files
     .filter((file) => /\.(ts|mjs|js|py|sql|sh|md)$/.test(file) && !file.startsWith('tests/docs/'))
