@@ -131,8 +131,8 @@ t.test('objects created or deleted between two listings are reported once', asyn
 
 t.test('the store queues events while the platform is down, and across its own restart', async (t) => {
   const { listen, waitForEvents, put, remove, snapshot } = await world(t);
-  await put('gone before anybody heard');
-  await remove('gone before anybody heard');
+  await put('gone before anyone heard');
+  await remove('gone before anyone heard');
   await server.stop();
   await server.start();
   await put('after its restart');
@@ -142,8 +142,8 @@ t.test('the store queues events while the platform is down, and across its own r
   // MinIO sends what it queued in no particular order.
   t.same((await snapshot()).toSorted(), [
     'created after its restart',
-    'created gone before anybody heard',
-    'removed gone before anybody heard',
+    'created gone before anyone heard',
+    'removed gone before anyone heard',
   ]);
   t.same(await snapshot(), []);
 });

@@ -51,7 +51,7 @@ t.test('a child of an owner that was deleted before, or of its namesake, is dele
 t.test('foreground deletion deletes the owner last; orphaning keeps the children', async (t) => {
   const { kube, create, all, until } = await startControllers(t);
   const owner = await create(settings('owner', [], ['foregroundDeletion']));
-  await create(settings('blocking', [ownedBy(owner, true)], ['somebody/else']));
+  await create(settings('blocking', [ownedBy(owner, true)], ['another-writer/else']));
   const other = await create(settings('other', [], ['orphan']));
   await create(settings('left', [ownedBy(other)]));
   await kube.delete(ref('owner'));
