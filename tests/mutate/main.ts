@@ -61,7 +61,7 @@ async function mutate(target: string): Promise<void> {
     string,
     string
   >;
-  let [killed, excused, invalid] = [0, 0, 0];
+  let [killed, overdue, excused, invalid] = [0, 0, 0, 0];
   await startTestServers(process.pid);
   try {
     const queue = mutants.values();
@@ -73,7 +73,8 @@ async function mutate(target: string): Promise<void> {
       try {
         for (const mutant of queue) {
           const end = await tryMutant(mutant, copy, testsOf(graph, mutant.file), profiles);
-          if (end === 'killed') killed++;
+          if (end === 'overdue') overdue++;
+          if (end === 'killed' || end === 'overdue') killed++;
           else if (keyOf(mutant) in accepted) excused++;
           else if (!(await compiles(mutant, copy))) invalid++;
           else say(`${end}: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${keyOf(mutant)}`);
@@ -90,7 +91,7 @@ async function mutate(target: string): Promise<void> {
   const survived = mutants.length - killed - excused - invalid;
   const score = killed / Math.max(1, killed + survived);
   say(
-    `score ${score.toFixed(2)}: ${killed} killed, ${survived} survived, ${excused} accepted, ${invalid} refused by the type checker`,
+    `score ${score.toFixed(2)}: ${killed} killed (${overdue} by the time limit), ${survived} survived, ${excused} accepted, ${invalid} refused by the type checker`,
   );
   if (score < requiredScore) process.exitCode = 1;
 }
@@ -153,10 +154,10 @@ function createProfiles(say: (line: string) => void): Profiles {
     const folder = mkdtempSync(join(tmpdir(), 'svc-mutate-coverage-'));
     try {
       const startedAt = performance.now();
-      const passed = await passes(test, copy, { limitMs: maxLimitMs, env: { NODE_V8_COVERAGE: folder } });
+      const end = await run(test, copy, { limitMs: maxLimitMs, env: { NODE_V8_COVERAGE: folder } });
       const ms = Math.ceil(performance.now() - startedAt);
       durations.set(test, ms);
-      if (passed) return { ms, executed: readCoverage(folder, copy) };
+      if (end === 'passed') return { ms, executed: readCoverage(folder, copy) };
       say(`ignored: ${test} fails without any change`);
       return { ms, executed: () => false };
     } finally {
@@ -190,7 +191,7 @@ async function tryMutant(
   copy: string,
   { near, other }: Tests,
   profiles: Profiles,
-): Promise<'killed' | 'survived' | 'not executed'> {
+): Promise<'killed' | 'overdue' | 'survived' | 'not executed'> {
   const name = file.split('/').at(-1)?.replace('.ts', '') ?? '';
   const rank = (test: string) => (test.endsWith(`/${name}.test.ts`) ? -1 : (profiles.msOf(test) ?? 0));
   let executed = false;
@@ -200,7 +201,8 @@ async function tryMutant(
     executed = true;
     writeFileSync(join(copy, file), text);
     try {
-      if (!(await passes(test, copy, { limitMs: Math.min(maxLimitMs, 10_000 + 3 * profile.ms) }))) return 'killed';
+      const end = await run(test, copy, { limitMs: Math.min(maxLimitMs, 10_000 + 3 * profile.ms) });
+      if (end !== 'passed') return end === 'failed' ? 'killed' : 'overdue';
     } finally {
       writeFileSync(join(copy, file), readFileSync(join(root, file)));
     }
@@ -221,12 +223,12 @@ async function compiles({ file, text }: Mutant, copy: string): Promise<boolean> 
   }
 }
 
-/** Whether a test file passes; one that takes too long does not: a mutant may loop forever. */
-async function passes(
+/** Runs a test file. One that takes too long is `overdue`: a mutant may loop forever. */
+async function run(
   test: string,
   copy: string,
   { limitMs, env = {} }: { limitMs: number; env?: NodeJS.ProcessEnv },
-): Promise<boolean> {
+): Promise<'passed' | 'failed' | 'overdue'> {
   const child = spawn(process.execPath, [join(copy, test)], {
     cwd: copy,
     // Only `limitMs` ends a test, however busy the machine is. A fast test mostly compiles what it imports.
@@ -235,11 +237,16 @@ async function passes(
     detached: true,
   });
   const end = () => endGroup(child);
-  const timer = setTimeout(end, limitMs);
+  let isOverdue = false;
+  const timer = setTimeout(() => {
+    isOverdue = true;
+    end();
+  }, limitMs);
   process.once('exit', end);
   try {
     const [code] = (await once(child, 'close')) as [number | null];
-    return code === 0;
+    if (isOverdue) return 'overdue';
+    return code === 0 ? 'passed' : 'failed';
   } finally {
     clearTimeout(timer);
     process.off('exit', end);
