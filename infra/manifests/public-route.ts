@@ -14,17 +14,27 @@ export interface PublicRouteInput {
   service: RouteService;
   /** Names of Middlewares in the route's namespace, in the order in which requests pass them. */
   middlewares?: readonly string[];
+  /** Requests that match a further term of Traefik's rules pass these Middlewares instead. */
+  special?: { term: string; middlewares: readonly string[] };
 }
 
 /**
- * The priority of public routes. Below the default, which is the length of the rule and at least 9 with a host, so that
+ * The priority of public routes; that of special requests is one higher. Below the default, which is the length of the rule and at least 9 with a host, so that
  * no user's route takes requests from another route of the cluster; above 1, which catch-all routes usually have.
  * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/routing/rules-and-priority/
  */
 const publicPriority = 2;
 
-/** The IngressRoute with one rule for all hosts. Pure. */
-export function publicRoute({ metadata, hosts, entryPoints, service, middlewares = [] }: PublicRouteInput): KubeObject {
+/** The IngressRoute with one rule for all hosts, and one more for special requests. Pure. */
+export function publicRoute(input: PublicRouteInput): KubeObject {
+  const { metadata, hosts, entryPoints, service, middlewares = [], special } = input;
+  const match = hosts.map((host) => `Host(\`${host}\`)`).join(' || ');
+  const rule = (fields: { match: string; priority: number }, names: readonly string[]) => ({
+    kind: 'Rule',
+    ...fields,
+    services: [service],
+    ...(names.length > 0 && { middlewares: names.map((name) => ({ name })) }),
+  });
   return {
     apiVersion: traefikVersion,
     kind: 'IngressRoute',
@@ -32,13 +42,10 @@ export function publicRoute({ metadata, hosts, entryPoints, service, middlewares
     spec: {
       entryPoints: [...entryPoints],
       routes: [
-        {
-          kind: 'Rule',
-          match: hosts.map((host) => `Host(\`${host}\`)`).join(' || '),
-          priority: publicPriority,
-          services: [service],
-          ...(middlewares.length > 0 && { middlewares: middlewares.map((name) => ({ name })) }),
-        },
+        rule({ match, priority: publicPriority }, middlewares),
+        ...(special
+          ? [rule({ match: `(${match}) && ${special.term}`, priority: publicPriority + 1 }, special.middlewares)]
+          : []),
       ],
     } satisfies IngressRouteSpec,
   };

@@ -1,5 +1,6 @@
 import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
+import { apiKeySearch } from '../../runtime/domain/api-key.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { spellingsOf, spellingsPattern } from './header-spellings.ts';
@@ -7,6 +8,11 @@ import { middleware, publicRoute, responseHeaders, securityHeaders } from './pub
 import type { RouteService } from './traefik.ts';
 
 const keyHeader = 'X-API-Key';
+/**
+ * Requests with a key of the platform in their key header. An app without a gate may check keys of its own there, so the
+ * header is removed by its value and not by its name (decision 0044).
+ */
+const withKey = `HeaderRegexp(\`${keyHeader}\`, \`${apiKeySearch}\`)`;
 const consumerHeaders = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
 /** The remaining quota, for the app (IETF draft-ietf-httpapi-ratelimit-headers). */
 const limitHeaders = ['RateLimit', 'RateLimit-Policy'];
@@ -55,10 +61,20 @@ function metadataNamed({ metadata }: WorkloadRoute, name: string): ObjectMeta {
  */
 export function ingressRoute(route: WorkloadRoute): KubeObject {
   const { metadata, hosts, entryPoints, service, gated, retried } = route;
-  const { security, gate, strip, retry } = middlewareNames(metadata.name);
+  const { security, gate, strip, stripKey, retry } = middlewareNames(metadata.name);
   const hasSecurity = routeSecurity(route) !== undefined;
-  const middlewares = [...(hasSecurity ? [security] : []), ...(gated ? gate : [strip]), ...(retried ? [retry] : [])];
-  return publicRoute({ metadata, hosts, entryPoints, service, middlewares });
+  const through = (names: readonly string[]) => [
+    ...(hasSecurity ? [security] : []),
+    ...names,
+    ...(retried ? [retry] : []),
+  ];
+  const fields = { metadata, hosts, entryPoints, service };
+  if (gated) return publicRoute({ ...fields, middlewares: through(gate) });
+  return publicRoute({
+    ...fields,
+    middlewares: through([strip]),
+    special: { term: withKey, middlewares: through([strip, stripKey]) },
+  });
 }
 
 /** The Middleware that adds the security headers to every response, or undefined when there are none. Pure. */
@@ -84,6 +100,7 @@ export interface MiddlewareNames {
   security: string;
   gate: readonly [string, string];
   strip: string;
+  stripKey: string;
 }
 
 export function middlewareNames(route: string): MiddlewareNames {
@@ -92,6 +109,7 @@ export function middlewareNames(route: string): MiddlewareNames {
     security: `${route}-security`,
     gate: [`${route}-gate-strip`, `${route}-gate`],
     strip: `${route}-strip`,
+    stripKey: `${route}-strip-key`,
   };
 }
 
@@ -104,14 +122,18 @@ function removal(metadata: ObjectMeta, headers: readonly string[]): KubeObject {
 }
 
 /**
- * The Middleware of a route without a gate: removes the headers that only the checker sets, which the workload may
- * believe, and a key, which may open another workload. Traefik removes headers by name, not by pattern, and so only the
- * spellings that servers confuse. Undefined for a route with a gate, whose checker replaces these headers. Pure.
+ * The Middlewares of a route without a gate. The first removes the headers that only the checker sets, which the workload
+ * may believe, and is for all requests; Traefik removes headers by name, not by pattern, and so only the spellings that
+ * servers confuse. The second is for requests with a key of the platform, which may open another workload. None for a
+ * route with a gate, whose checker replaces these headers. Pure.
  */
-export function routeStrip(route: WorkloadRoute): KubeObject | undefined {
-  if (route.gated) return undefined;
-  const { strip } = middlewareNames(route.metadata.name);
-  return removal(metadataNamed(route, strip), spellingsOf([...consumerHeaders, keyHeader]));
+export function stripMiddlewares(route: WorkloadRoute): KubeObject[] {
+  if (route.gated) return [];
+  const { strip, stripKey } = middlewareNames(route.metadata.name);
+  return [
+    removal(metadataNamed(route, strip), spellingsOf(consumerHeaders)),
+    removal(metadataNamed(route, stripKey), [keyHeader]),
+  ];
 }
 
 /**

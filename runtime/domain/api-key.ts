@@ -6,6 +6,8 @@ import { crc32 } from 'node:zlib';
  * The checksum lets the gate reject malformed keys before a lookup, and lets scanners recognise leaked keys.
  */
 export const apiKeyPattern = /^svc_([a-z0-9]{8})_[a-z0-9]{40}([a-z0-9]{6})$/;
+/** What finds a key in a text, as a regular expression that Go and JavaScript read alike. */
+export const apiKeySearch = 'svc_[a-z0-9]{8}_[a-z0-9]{46}';
 /** The length of every key. */
 export const apiKeyLength = 59;
 const handleStart = 4;

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { generateApiKey } from '../../runtime/domain/api-key.ts';
 import { allKnow } from '../support/checkers.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
@@ -113,6 +114,20 @@ t.test('a gate holds on every host, from the first moment of each', async (t) =>
 
   const preflight = { Origin: 'https://example.com', 'Access-Control-Request-Method': 'GET' };
   t.equal((await platform.request(urlOf(`late.${domain}`), { method: 'OPTIONS', headers: preflight })).status, 200);
+});
+
+t.test('without a gate, an app gets keys of its own, and none of the platform', async (t) => {
+  const url = await create('plain');
+  await serves(url);
+  const issued = generateApiKey().key;
+  const keyAtApp = async (sent: string | string[]) => {
+    const headers = { 'X-API-Key': sent, X_Svc_Key_Name: 'forged' };
+    const { body } = await platform.request(url, { headers });
+    t.notMatch(body, 'forged');
+    return (JSON.parse(body) as { headers: Record<string, string> }).headers['x-api-key'];
+  };
+  t.equal(await keyAtApp('mine'), 'mine');
+  for (const sent of [issued, `Bearer ${issued}`, ['mine', issued]]) t.equal(await keyAtApp(sent), undefined);
 });
 
 t.test("security headers are on every answer and replace the app's own", async (t) => {

@@ -4,7 +4,7 @@ import {
   middlewareNames,
   routeRetry,
   routeSecurity,
-  routeStrip,
+  stripMiddlewares,
   type WorkloadRoute,
 } from '../../infra/manifests/workload-route.ts';
 import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
@@ -18,7 +18,7 @@ type Owner = Stored<KubeObject> | undefined;
 
 /** Creates the Middlewares before the route: a route with a missing Middleware serves nothing. */
 export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
-  for (const middleware of [routeRetry(route), routeSecurity(route), routeStrip(route)]) {
+  for (const middleware of [routeRetry(route), routeSecurity(route), ...stripMiddlewares(route)]) {
     if (middleware) await ensureChild(kube, owner, middleware, { cached: true });
   }
   if (route.gated) for (const middleware of gateMiddlewares(route)) await ensureChild(kube, owner, middleware);
@@ -42,7 +42,7 @@ export async function ensureRoute(
   const unused = [
     ...(gate.dismantle ? names.gate : []),
     ...(changed || routeSecurity(route) ? [] : [names.security]),
-    ...(changed || !route.gated ? [] : [names.strip]),
+    ...(changed || !route.gated ? [] : [names.strip, names.stripKey]),
   ];
   for (const name of unused) {
     // A Middleware that is not in the cache yet causes another reconcile.
@@ -54,10 +54,10 @@ export async function ensureRoute(
 
 /** All objects that a route of this name may have, in the order of deletion: the route first. */
 export function routeRefs(ref: { name: string; namespace?: string }): ObjectRef[] {
-  const { gate, security, strip, retry } = middlewareNames(ref.name);
+  const { gate, security, strip, stripKey, retry } = middlewareNames(ref.name);
   return [
     refTo(kinds.IngressRoute, ref, ref.name),
-    ...[...gate, security, strip, retry].map((middleware) => refTo(kinds.Middleware, ref, middleware)),
+    ...[...gate, security, strip, stripKey, retry].map((middleware) => refTo(kinds.Middleware, ref, middleware)),
   ];
 }
 

@@ -16,19 +16,55 @@ const serviceRef = z.strictObject({
 /** A Service by name and port, in the namespace of the referring object. */
 export type ServiceRef = Pick<z.infer<typeof serviceRef>, 'name' | 'port'>;
 
-/** The spec of an IngressRoute: one rule of one or several `Host` terms, joined by `||`. */
+const hostTerm = 'Host\\(`[^`]+`\\)';
+const hosts = `${hostTerm}(?: \\|\\| ${hostTerm})*`;
+/** One or several `Host` terms, joined by `||`; in brackets, they may be joined with one term about a header. */
+const ruleForm = new RegExp(
+  `^(?:(?<all>${hosts})|\\((?<some>${hosts})\\) && HeaderRegexp\\(\`(?<name>[^\`]+)\`, \`(?<pattern>[^\`]+)\`\\))$`,
+);
+
+/** A rule: the requests for these hosts, or those of them that have a header with such a value. */
+export interface Match {
+  /** Of the rule's text, which is its weight without a priority. */
+  length: number;
+  hosts: readonly string[];
+  header?: { name: string; pattern: RegExp };
+}
+
+const match = z.string().transform((text, context): Match => {
+  const { all, some = '', name, pattern } = ruleForm.exec(text)?.groups ?? {};
+  const names = [...(all ?? some).matchAll(/`([^`]+)`/g)].map(([, host = '']) => host);
+  if (names.length > 0 && name === undefined) return { length: text.length, hosts: names };
+  // The `u` flag refuses syntax that JavaScript would read in another way than Go.
+  const compiled = name !== undefined && pattern !== undefined && compile(pattern);
+  if (compiled) return { length: text.length, hosts: names, header: { name, pattern: compiled } };
+  context.addIssue({ code: 'custom', message: 'the rule is not supported' });
+  return z.NEVER;
+});
+
+function compile(pattern: string): RegExp | undefined {
+  try {
+    return new RegExp(pattern, 'u');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The spec of an IngressRoute with one or several rules. */
 export const ingressRouteSpec = z.strictObject({
   entryPoints: z.array(z.string()).default([]),
-  routes: z.tuple([
-    z.strictObject({
-      kind: z.literal('Rule').optional(),
-      match: z.string().regex(/^Host\(`[^`]+`\)( \|\| Host\(`[^`]+`\))*$/, 'the rule is not supported'),
-      /** Default: the length of the rule. */
-      priority: z.int().min(1).optional(),
-      services: z.tuple([serviceRef]),
-      middlewares: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9.-]+$/) })).default([]),
-    }),
-  ]),
+  routes: z
+    .array(
+      z.strictObject({
+        kind: z.literal('Rule').optional(),
+        match,
+        /** Default: the length of the rule. */
+        priority: z.int().min(1).optional(),
+        services: z.tuple([serviceRef]),
+        middlewares: z.array(z.strictObject({ name: z.string().regex(/^[a-z0-9.-]+$/) })).default([]),
+      }),
+    )
+    .min(1),
 });
 
 const headerName = z

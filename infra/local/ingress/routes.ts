@@ -1,8 +1,9 @@
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Informer } from '../../../runtime/kube/informer.ts';
-import { notFoundAnswer, type Handler, type Layer } from './exchange.ts';
+import { notFoundAnswer, type Handler, type Layer, type RouteRequest } from './exchange.ts';
 import { layerOf, type LayerDependencies } from './layers.ts';
-import { ingressRouteSpec, type IngressRoute, type Middleware } from './objects.ts';
+import { canonicalName } from './headers.ts';
+import { ingressRouteSpec, type IngressRoute, type Match, type Middleware } from './objects.ts';
 import { proxyHandler } from './upstream.ts';
 
 export interface RoutesOptions extends LayerDependencies {
@@ -19,6 +20,15 @@ export interface Routes {
   find(host: string): Handler;
 }
 
+/** One rule of an IngressRoute, for one of its hosts. */
+interface Candidate {
+  /** Its priority, by default the length of the rule. */
+  weight: number;
+  accepts: (request: RouteRequest) => boolean;
+  handler: Handler;
+}
+
+const always = () => true;
 const refuse: Handler = () => Promise.resolve(notFoundAnswer());
 /** Quoted texts of a rule: in an unsupported rule, each of them may be a host. */
 const quoted = /[`"]([^`"]*)[`"]/g;
@@ -29,8 +39,8 @@ const quoted = /[`"]([^`"]*)[`"]/g;
  */
 export function createRoutes(options: RoutesOptions): Routes {
   const { routes, middlewares, entryPoints, upstream, log } = options;
-  /** By host; undefined after a change. */
-  let table: Map<string, { weight: number; handler: Handler }> | undefined;
+  /** By host, the rule that counts first at the front; undefined after a change. */
+  let table: Map<string, Candidate[]> | undefined;
   /** Errors of routes, each logged once. */
   let faults = new Map<string, string>();
   let unsubscribe: (() => void)[] = [];
@@ -41,30 +51,43 @@ export function createRoutes(options: RoutesOptions): Routes {
     return layerOf(middleware, options);
   };
 
-  /** @returns undefined for a route of another entry point */
-  const handlerOf = ({ metadata: { namespace = '' }, spec }: IngressRoute): Handler | undefined => {
+  /** The rules, with the hosts of each; none for a route of another entry point. */
+  const rulesOf = ({ metadata: { namespace = '' }, spec }: IngressRoute): { match: Match; candidate: Candidate }[] => {
     const { entryPoints: routeEntryPoints, routes: rules } = ingressRouteSpec.parse(spec);
-    if (routeEntryPoints.length > 0 && !routeEntryPoints.some((name) => entryPoints.includes(name))) return undefined;
-    const [{ services, middlewares: names }] = rules;
-    const last = proxyHandler(upstream(namespace, services[0]));
-    return names.map(({ name }) => findLayer(namespace, name)).reduceRight((next, layer) => layer(next), last);
+    if (routeEntryPoints.length > 0 && !routeEntryPoints.some((name) => entryPoints.includes(name))) return [];
+    return rules.map(({ match, priority, services, middlewares: names }) => {
+      const last = proxyHandler(upstream(namespace, services[0]));
+      const handler = names
+        .map(({ name }) => findLayer(namespace, name))
+        .reduceRight((next, layer) => layer(next), last);
+      return { match, candidate: { weight: priority ?? match.length, accepts: acceptanceOf(match), handler } };
+    });
   };
 
   const build = () => {
-    const built: typeof table = new Map();
+    const built = new Map<string, Candidate[]>();
     const previousFaults = faults;
     faults = new Map();
+    const add = (host: string, candidate: Candidate) => {
+      const name = canonicalHost(host);
+      const others = built.get(name) ?? [];
+      built.set(
+        name,
+        [...others, candidate].toSorted((one, other) => other.weight - one.weight),
+      );
+    };
     for (const object of routes.list()) {
-      const { hosts, weight } = hostsOf(object);
-      const result = attempt(() => handlerOf(object));
-      if (!result) continue;
-      const route = result instanceof Error ? { handler: refuse, weight: Infinity } : { handler: result, weight };
-      for (const host of hosts) if (route.weight > (built.get(host)?.weight ?? 0)) built.set(host, route);
-      if (!(result instanceof Error)) continue;
+      const rules = attempt(() => rulesOf(object));
+      if (!(rules instanceof Error)) {
+        for (const { match, candidate } of rules) for (const host of match.hosts) add(host, candidate);
+        continue;
+      }
+      for (const host of namesIn(object)) add(host, { weight: Infinity, accepts: always, handler: refuse });
       const name = `${object.metadata.namespace}/${object.metadata.name}`;
-      faults.set(name, result.message);
-      if (previousFaults.get(name) !== result.message)
-        log.error({ route: name, fault: result.message }, 'route refused');
+      faults.set(name, rules.message);
+      if (previousFaults.get(name) !== rules.message) {
+        log.error({ route: name, fault: rules.message }, 'route refused');
+      }
     }
     return built;
   };
@@ -81,22 +104,25 @@ export function createRoutes(options: RoutesOptions): Routes {
     },
     find(host) {
       table ??= build();
-      return table.get(host)?.handler ?? refuse;
+      const candidates = table.get(host) ?? [];
+      const [first] = candidates;
+      if (!first || first.accepts === always) return first?.handler ?? refuse;
+      return async (request) => (candidates.find(({ accepts }) => accepts(request))?.handler ?? refuse)(request);
     },
   };
 }
 
-/**
- * The hosts of an IngressRoute, even of an unsupported one. If several rules match a host, the one with the highest
- * priority counts, by default the longest.
- */
-function hostsOf({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: number } {
+function acceptanceOf({ header }: Match): Candidate['accepts'] {
+  if (!header) return always;
+  const name = canonicalName(header.name);
+  return ({ headers }) => headers.get(name)?.some((value) => header.pattern.test(value)) ?? false;
+}
+
+/** Every name that may be a host in an IngressRoute with rules that are not supported. */
+function namesIn({ spec }: Stored<IngressRoute>): string[] {
   const { routes } = (spec ?? {}) as { routes?: unknown };
-  const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown; priority?: unknown } | null)[];
-  const texts = rules.map((rule) => String(rule?.match));
-  const names = texts.flatMap((text) => [...text.matchAll(quoted)].map(([, name = '']) => name));
-  const priority = Number(rules[0]?.priority ?? 0);
-  return { hosts: names.map(canonicalHost), weight: priority > 0 ? priority : texts.join().length };
+  const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown } | null)[];
+  return rules.flatMap((rule) => [...String(rule?.match).matchAll(quoted)].map(([, name = '']) => name));
 }
 
 /** A host in the form that rules compare: lower case, without port and final dot. Pure. */

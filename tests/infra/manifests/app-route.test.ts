@@ -6,7 +6,7 @@ import {
   middlewareNames,
   routeRetry,
   routeSecurity,
-  routeStrip,
+  stripMiddlewares,
 } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
@@ -35,7 +35,15 @@ t.test('the route, without and with a gate', async (t) => {
     ...route,
     spec: {
       entryPoints: ['websecure'],
-      routes: [{ ...rule, middlewares: [{ name: 'api-strip' }, { name: 'api-retry' }] }],
+      routes: [
+        { ...rule, middlewares: [{ name: 'api-strip' }, { name: 'api-retry' }] },
+        {
+          ...rule,
+          match: `(${match}) && HeaderRegexp(\`X-API-Key\`, \`svc_[a-z0-9]{8}_[a-z0-9]{46}\`)`,
+          priority: 3,
+          middlewares: [{ name: 'api-strip' }, { name: 'api-strip-key' }, { name: 'api-retry' }],
+        },
+      ],
     },
   });
   t.same(ingressRoute(appRoute({ ...input, gated: true })), {
@@ -86,27 +94,23 @@ t.test('the gate removes reserved headers, then calls the checker for this app',
 });
 
 t.test(
-  'a route without a gate removes keys and the headers of the gate, in the spellings that servers confuse',
-  async (t) => {
-    const { metadata: stripMetadata, spec } = routeStrip(appRoute(input)) ?? {};
-    t.same(stripMetadata, { ...metadata, name: 'api-strip' });
-    const removed = Object.entries(
-      (spec as { headers: { customRequestHeaders: object } }).headers.customRequestHeaders,
-    );
+  'a route without a gate removes its headers in the spellings that servers confuse, and the platform’s keys',
+  (t) => {
+    const [strip, stripKey] = stripMiddlewares(appRoute(input));
+    t.same(strip?.metadata, { ...metadata, name: 'api-strip' });
+    const spec = strip?.spec as { headers: { customRequestHeaders: object } } | undefined;
+    const removed = Object.entries(spec?.headers.customRequestHeaders ?? {});
     t.ok(removed.every(([, value]) => value === ''));
     const names = removed.map(([name]) => name);
-    t.equal(new Set(names).size, 27 + 27 + 9);
-    for (const name of [
-      'X-Svc-Key-Prefix',
-      'X_Svc_Key_Name',
-      'X.Svc.Key.Name',
-      'X-Svc_Key.Prefix',
-      'X-API-Key',
-      'X_API-Key',
-    ]) {
+    t.equal(new Set(names).size, 27 + 27);
+    for (const name of ['X-Svc-Key-Prefix', 'X_Svc_Key_Name', 'X.Svc.Key.Name', 'X-Svc_Key.Prefix'])
       t.ok(names.includes(name), name);
-    }
-    t.equal(routeStrip(appRoute({ ...input, gated: true })), undefined, 'the checker replaces them');
+    t.match(stripKey, {
+      metadata: { name: 'api-strip-key' },
+      spec: { headers: { customRequestHeaders: { 'X-API-Key': '' } } },
+    });
+    t.same(stripMiddlewares(appRoute({ ...input, gated: true })), [], 'the checker replaces them');
+    t.end();
   },
 );
 
@@ -162,9 +166,12 @@ t.test('middlewareNames lists every Middleware of an app', async (t) => {
   const objects = [
     routeSecurity(appRoute({ ...input, security: { headers: true } })),
     ...gateMiddlewares(appRoute(input)),
-    routeStrip(appRoute(input)),
+    ...stripMiddlewares(appRoute(input)),
     routeRetry(appRoute(input)),
   ];
-  const { security, gate, strip, retry } = middlewareNames('api');
-  t.same([security, ...gate, strip, retry].sort(), objects.map((object) => String(object?.metadata.name)).sort());
+  const { security, gate, strip, stripKey, retry } = middlewareNames('api');
+  t.same(
+    [security, ...gate, strip, stripKey, retry].sort(),
+    objects.map((object) => String(object?.metadata.name)).sort(),
+  );
 });

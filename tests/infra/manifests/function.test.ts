@@ -106,6 +106,13 @@ t.test('an image runs like code, without the parts of the runtime', async (t) =>
 t.test('the route is in the namespace of the interceptors and names its function', (t) => {
   const hosts = ['fn-hello--home.apps.test'];
   const settings = { hosts, entryPoints: ['web', 'websecure'], scheme: 'http', gated: false } as const;
+  const rule = {
+    kind: 'Rule',
+    match: 'Host(`fn-hello--home.apps.test`)',
+    priority: 2,
+    services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
+    middlewares: [{ name: `fn-${id}-strip` }],
+  };
   t.strictSame(ingressRoute(functionRoute(hello, settings)), {
     apiVersion: 'traefik.io/v1alpha1',
     kind: 'IngressRoute',
@@ -118,12 +125,12 @@ t.test('the route is in the namespace of the interceptors and names its function
     spec: {
       entryPoints: ['web', 'websecure'],
       routes: [
+        rule,
         {
-          kind: 'Rule',
-          match: 'Host(`fn-hello--home.apps.test`)',
-          priority: 2,
-          services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
-          middlewares: [{ name: `fn-${id}-strip` }],
+          ...rule,
+          match: '(Host(`fn-hello--home.apps.test`)) && HeaderRegexp(`X-API-Key`, `svc_[a-z0-9]{8}_[a-z0-9]{46}`)',
+          priority: 3,
+          middlewares: [{ name: `fn-${id}-strip` }, { name: `fn-${id}-strip-key` }],
         },
       ],
     },

@@ -5,6 +5,7 @@ import {
   apiKeyDigest,
   apiKeyLength,
   apiKeyPattern,
+  apiKeySearch,
   generateApiKey,
   parseApiKey,
 } from '../../../runtime/domain/api-key.ts';
@@ -15,6 +16,7 @@ t.test('a generated key has the documented form and yields its handle', (t) => {
   const wrong = generated.filter(
     ({ key, handle }) =>
       !apiKeyPattern.test(key) ||
+      new RegExp(apiKeySearch, 'u').exec(`Bearer ${key}.`)?.[0] !== key ||
       key.length !== apiKeyLength ||
       !key.startsWith(`svc_${handle}_`) ||
       parseApiKey(key)?.handle !== handle,

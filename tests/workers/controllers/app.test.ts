@@ -103,7 +103,7 @@ t.test('a release is available once it is the only one that serves', async (t) =
     t.equal(others.length, 0);
     t.match(child?.metadata, { name: 'api', ownerReferences: [{ kind: 'App', name: 'api' }], labels: managedLabels() });
   }
-  t.same(namesOf(kube.all(kinds.Middleware)).sort(), ['api-retry', 'api-strip']);
+  t.same(namesOf(kube.all(kinds.Middleware)).sort(), ['api-retry', 'api-strip', 'api-strip-key']);
   const notYet = [
     { ...ready, availableReplicas: 0 },
     { ...ready, updatedReplicas: 0 },
@@ -219,7 +219,12 @@ t.test('a gate is turned on in the checkers, then the route; off in reverse with
   order.length = 0;
   await change({ gate: { enabled: false } });
   const off = await pass();
-  t.same(order, ['project gated=true', 'create Middleware api-strip', 'replace IngressRoute api']);
+  t.same(order, [
+    'project gated=true',
+    'create Middleware api-strip',
+    'create Middleware api-strip-key',
+    'replace IngressRoute api',
+  ]);
   t.same([off.app?.status?.gate, off.outcome], ['lifting', { requeueAfterMs: 500 }]);
   t.notMatch(route(), /gate/);
   await clock.advance(500);
@@ -233,7 +238,7 @@ t.test('a gate is turned on in the checkers, then the route; off in reverse with
   t.notOk((await pass()).outcome);
   t.same(order, ['project gated=false', 'delete Middleware api-gate-strip', 'delete Middleware api-gate']);
   t.equal(await gated(), false);
-  t.same(namesOf(kube.all(kinds.Middleware)).sort(), ['api-retry', 'api-strip']);
+  t.same(namesOf(kube.all(kinds.Middleware)).sort(), ['api-retry', 'api-strip', 'api-strip-key']);
   t.equal((await pass()).app?.status?.gate, 'off', 'and stays off');
 });
 
@@ -363,7 +368,7 @@ t.test('a route that opens counts as open after a minute, whatever the probe ret
   t.equal((await findWorkload(pool, namespace, 'api'))?.gated, true, 'until then the checkers know the app');
   t.same(
     namesOf(kube.all(kinds.Middleware)).sort(),
-    ['api-gate', 'api-gate-strip', 'api-retry', 'api-strip'],
+    ['api-gate', 'api-gate-strip', 'api-retry', 'api-strip', 'api-strip-key'],
     'and the Middleware that the ingress may still use exists',
   );
   await clock.advance(1_000);

@@ -465,7 +465,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   await world.reconcile();
   t.notOk(world.resource().status?.gate, 'it never had a gate');
   const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
-  t.same(names(), [`fn-${id}-strip`]);
+  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`]);
   const setGate = async (enabled: boolean) => {
     await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, gate: { enabled } } });
     return world.reconcile();
@@ -476,8 +476,8 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
 
   t.match(await setGate(true), { requeueAfterMs: 500 });
   t.ok(projected() && named());
-  t.same(names(), [`fn-${id}-strip`, `fn-${id}-gate-strip`, `fn-${id}-gate`]);
-  t.match(world.kube.all(kinds.Middleware), [{ metadata: { namespace: 'svc-system' } }, {}, {}]);
+  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`, `fn-${id}-gate-strip`, `fn-${id}-gate`]);
+  t.match(world.kube.all(kinds.Middleware), [{ metadata: { namespace: 'svc-system' } }, {}, {}, {}]);
   t.equal(gate(), 'applying', 'the ingress was not seen to refuse');
   await world.reconcile();
   t.same(world.probedHosts, [host]);
@@ -493,11 +493,11 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   t.equal(gate(), 'lifting');
   await world.reconcile();
   t.equal(gate(), 'off');
-  t.equal(world.kube.all(kinds.Middleware).length, 3);
+  t.equal(world.kube.all(kinds.Middleware).length, 4);
   await world.clock.advance(15_000);
   await world.reconcile();
   t.notOk(projected());
-  t.same(names(), [`fn-${id}-strip`]);
+  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`]);
 });
 
 t.test('security headers have a Middleware while they are enabled, and it is deleted with the function', async (t) => {
@@ -509,14 +509,18 @@ t.test('security headers have a Middleware while they are enabled, and it is del
   };
   const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
   await set({ headers: true, csp: ['cdn.example.com'] });
-  t.same(names(), [`fn-${id}-security`, `fn-${id}-strip`]);
+  t.same(names(), [`fn-${id}-security`, `fn-${id}-strip`, `fn-${id}-strip-key`]);
   t.match(world.one(kinds.IngressRoute).spec, {
     routes: [{ middlewares: [{ name: `fn-${id}-security` }, { name: `fn-${id}-strip` }] }],
   });
   await set({ headers: false });
-  t.same(names(), [`fn-${id}-security`, `fn-${id}-strip`], 'the ingress gets the new route first');
+  t.same(
+    names(),
+    [`fn-${id}-security`, `fn-${id}-strip`, `fn-${id}-strip-key`],
+    'the ingress gets the new route first',
+  );
   await world.reconcile();
-  t.same(names(), [`fn-${id}-strip`]);
+  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`]);
   await set({ csp: [] });
   await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
   await world.reconcile();

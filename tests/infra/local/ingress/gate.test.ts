@@ -5,6 +5,7 @@ import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
 import type { IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
+import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
 import { appHost, appId, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
 import { forged, forgeries } from '../../../support/header-spellings.ts';
@@ -157,28 +158,38 @@ t.test('the request of a client that disconnects while the checker decides never
   t.same(world.entries(), []);
 });
 
-t.test(
-  'without a gate, no header of the gate and no key reaches the app in a spelling that servers confuse',
-  async (t) => {
-    const world = await createWorld(t);
-    await world.serveEcho();
-    await world.put(...appObjects());
-    const names = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'X-API-Key'];
-    const spelled = ['-', '_', '.'].flatMap((one) =>
-      ['-', '_', '.'].flatMap((other) =>
-        names.flatMap((name) => {
-          const spelling = name.replace('-', one).replace(/-(?=[^-]*$)/, other);
-          return [spelling, spelling.toLowerCase(), spelling.toUpperCase()];
-        }),
-      ),
-    );
-    const reply = await world.ask({ headers: Object.fromEntries(spelled.map((name) => [name, forged])) });
-    t.equal(reply.status, 200);
-    t.notMatch(reply.body, forged);
-    const own = await world.ask({ headers: { 'X-Svc-Key': 'mine', Authorization: 'mine', 'X-Key': 'mine' } });
-    t.match(seenBy(own).headers, { 'x-svc-key': 'mine', authorization: 'mine', 'x-key': 'mine' });
-  },
-);
+t.test('without a gate, no header of the gate reaches the app in a spelling that servers confuse', async (t) => {
+  const world = await createWorld(t);
+  await world.serveEcho();
+  await world.put(...appObjects());
+  const names = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
+  const spelled = ['-', '_', '.'].flatMap((one) =>
+    ['-', '_', '.'].flatMap((other) =>
+      names.flatMap((name) => {
+        const spelling = name.replace('-', one).replace(/-(?=[^-]*$)/, other);
+        return [spelling, spelling.toLowerCase(), spelling.toUpperCase()];
+      }),
+    ),
+  );
+  const reply = await world.ask({ headers: Object.fromEntries(spelled.map((name) => [name, forged])) });
+  t.equal(reply.status, 200);
+  t.notMatch(reply.body, forged);
+  const own = await world.ask({ headers: { 'X-Svc-Key': 'mine', Authorization: 'mine', 'X-Key': 'mine' } });
+  t.match(seenBy(own).headers, { 'x-svc-key': 'mine', authorization: 'mine', 'x-key': 'mine' });
+});
+
+t.test('without a gate, no key of the platform reaches the app, and keys of its own do', async (t) => {
+  const world = await createWorld(t);
+  await world.serveEcho();
+  await world.put(...appObjects());
+  const issued = generateApiKey().key;
+  const keyAtApp = async (sent: string | string[]) =>
+    seenBy(await world.ask({ headers: { 'X-API-Key': sent, 'X-Svc-Key-Name': forged } })).headers['x-api-key'];
+  for (const sent of [issued, `Bearer ${issued}`, ` ${issued}x`, ['mine', issued], [issued, 'mine']])
+    t.equal(await keyAtApp(sent), undefined, String(sent));
+  for (const own of ['mine', 'svc_short_key', issued.toUpperCase(), '', 'x'.repeat(5_000)])
+    t.equal(await keyAtApp(own), own, own.slice(0, 80));
+});
 
 t.test('attack 1: no spelling of a header that the gate sets reaches the app from the client', async (t) => {
   const world = await gatedApp(t);

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { functionRoute } from '../../../../infra/manifests/function.ts';
-import { ingressRoute, routeStrip } from '../../../../infra/manifests/workload-route.ts';
+import { ingressRoute, stripMiddlewares } from '../../../../infra/manifests/workload-route.ts';
 import { consoleRoute } from '../../../../infra/manifests/platform/network.ts';
 import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
@@ -50,7 +50,7 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
     { id: appId, name: 'hello', namespace },
     { hosts: [host], entryPoints: ['web'], scheme: 'http', gated: false },
   );
-  for (const object of [routeStrip(route), ingressRoute(route)]) if (object) await world.put(object);
+  for (const object of [...stripMiddlewares(route), ingressRoute(route)]) await world.put(object);
   t.equal((await world.ask({ host })).status, 200);
   await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
   const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;
@@ -117,6 +117,29 @@ t.test('a priority takes the place of the length of the rule', async (t) => {
   await world.put(routeOf('low', { routes: [rule(match, { services, priority: 3 })] }));
   t.equal((await world.ask()).body, 'other');
 });
+
+t.test(
+  'a rule about a header serves only requests with such a value, and needs a pattern of one meaning',
+  async (t) => {
+    const world = await createWorld(t);
+    await world.serveEcho();
+    await world.serve('other', namespace, (_, response) => response.end('other'));
+    const services = [{ name: 'other', port: 80 }];
+    const withHeader = (pattern: string) =>
+      rule(`(Host(\`${appHost}\`) || Host(\`x\`)) && HeaderRegexp(\`x-kind\`, \`${pattern}\`)`, { services });
+    await world.put(...appObjects(), routeOf('special', { routes: [withHeader('^a+$'), withHeader('^b$')] }));
+    const answers = async (headers: Record<string, string | string[]>, host = appHost) =>
+      (await world.ask({ host, headers })).body === 'other';
+    for (const value of ['aa', 'b', ['c', 'a']]) t.ok(await answers({ 'X-Kind': value }), String(value));
+    for (const value of ['ab', 'c', []]) t.notOk(await answers({ 'X-Kind': value }), String(value));
+    t.ok(await answers({ 'X-Kind': 'a' }, 'x'));
+    t.equal((await world.ask({ host: 'x' })).status, 404, 'no other rule has this host');
+    for (const pattern of ['(', '\\z', '(?i)a']) {
+      await world.put(routeOf('special', { routes: [withHeader(pattern)] }));
+      t.equal((await world.ask()).status, 404, pattern);
+    }
+  },
+);
 
 t.test('a route of another entry point is not served', async (t) => {
   const world = await createWorld(t, { entryPoints: ['web', 'plain'] });
@@ -187,7 +210,9 @@ t.test('an unsupported route is refused as a whole, and nothing else serves its 
       await world.put(routeOf('strange', { routes: [rule(`${match}${more}`)] }));
       t.equal((await world.ask({ host })).status, 404, more);
     }
-    for (const sibling of [rule('Host(`sibling`)'), rule('HostRegexp(`.*`)'), rule(''), rule(7 as never), null]) {
+    for (const sibling of ['HostRegexp(`sibling`)', 'Host(`sibling`) && Header(`A`, `b`)', '', 7 as never, null].map(
+      (text) => (text === null ? null : rule(text)),
+    )) {
       await world.put(routeOf('strange', { routes: [sibling, rule(match)] }));
       t.equal((await world.ask({ host })).status, 404, JSON.stringify(sibling));
       t.equal((await world.ask({ host: 'sibling' })).status, 404);

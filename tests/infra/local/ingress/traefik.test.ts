@@ -9,6 +9,7 @@ import tap from 'tap';
 import { buildDigest, tools } from '../../../../infra/testcluster/binaries.ts';
 import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
 import { appHost, appObjects, createWorld, echo, namespace, sliceOf, type Test } from './world.ts';
 
@@ -37,12 +38,14 @@ async function startTraefik(
   );
   const route = objects.find(({ kind }) => kind === 'IngressRoute');
   if (!route) throw new Error('no route');
-  const { routes } = route.spec as { routes: [{ match: string; middlewares?: { name: string }[] }] };
-  const [{ match, middlewares: names = [] }] = routes;
+  const { routes } = route.spec as { routes: { match: string; priority: number; middlewares?: { name: string }[] }[] };
+  const routers = routes.map(({ match: rule, priority, middlewares: names = [] }, index) => {
+    return [`app-${index}`, { rule, priority, service: 'app', middlewares: names.map(({ name }) => name) }] as const;
+  });
   const dynamic = {
     http: {
       middlewares,
-      routers: { app: { rule: match, service: 'app', middlewares: names.map(({ name }) => name) } },
+      routers: Object.fromEntries(routers),
       services: { app: { loadBalancer: { servers: ports.app.map((port) => ({ url: `http://127.0.0.1:${port}` })) } } },
     },
   };
@@ -89,6 +92,7 @@ interface Sent {
 }
 
 const key = { 'X-API-Key': 'good' };
+const issued = generateApiKey().key;
 const spellings = ['X-Svc-Key-Prefix', 'x_svc_key_prefix', 'X.Svc.Key-Name', 'X~Api~Key', 'RATELIMIT', 'Rate_Limit'];
 const forged = Object.fromEntries(spellings.map((name) => [name, 'forged']));
 const forwarded = Object.fromEntries(
@@ -108,6 +112,9 @@ const requests: Sent[] = [
   { method: 'OPTIONS', headers: { 'Access-Control-Request-Method': 'GET', Origin: 'https://a.example' } },
   { method: 'OPTIONS' },
   { headers: { 'X-API-Key': ['good', 'good'] } },
+  ...[issued, `Bearer ${issued}`, `${issued}x`, ['good', issued], issued.toUpperCase(), 'svc_short_key', ''].map(
+    (sent): Sent => ({ headers: { 'X-API-Key': sent } }),
+  ),
   { headers: { ...forged, ...key } },
   { headers: { ...forwarded, 'X-Real-Ip': 'forged', X_Forwarded_For: 'alias', Forwarded: 'for=x', ...key } },
   { headers: { ...forwarded, 'X-Forwarded-For': ['1.2.3.4', '5.6.7.8'] } },
@@ -240,6 +247,10 @@ const objects = appObjects({ gated: true, security: { headers: true, csp: [] } }
 const unbuilt = { skip: !existsSync(binary) && 'Traefik is not built' };
 
 tap.test('requests and responses are the same as through Traefik', unbuilt, (t) => compare(t, objects));
+
+tap.test('requests and responses are the same as through Traefik without a gate', unbuilt, (t) =>
+  compare(t, appObjects()),
+);
 
 tap.test('requests and responses are the same as through Traefik when a pod is gone', unbuilt, async (t) =>
   compare(t, objects, [await freePort()]),

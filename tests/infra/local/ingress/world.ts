@@ -16,7 +16,7 @@ import {
   ingressRoute,
   routeRetry,
   routeSecurity,
-  routeStrip,
+  stripMiddlewares,
 } from '../../../../infra/manifests/workload-route.ts';
 import type { KubeObject, Stored } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
@@ -59,7 +59,7 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
   const middlewares = [
     routeRetry(route),
     routeSecurity(route),
-    routeStrip(route),
+    ...stripMiddlewares(route),
     ...(app.gated ? gateMiddlewares(route) : []),
   ];
   return [ingressRoute(route), ...middlewares.filter((object) => object !== undefined)];
