@@ -69,7 +69,7 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
     }
     const name = decodeName(encodedName);
     if (!name.startsWith(prefix) || !/^[a-z0-9._:/-]+:[A-Za-z0-9._-]+$/.test(name)) {
-      throw new Refusal(403, `image names have the form ${prefix}<namespace>/<app>:<revision>`);
+      throw new Refusal(403, `image names have the form ${prefix}<namespace>/<app>:<tag>`);
     }
     const imageConfiguration = configurationOf(request.headers['x-configuration']);
     const folder = await mkdtemp(join(tmpdir(), 'svc-upload-'));

@@ -28,12 +28,23 @@ const size = {
   limits: { cpu: '2', memory: '2Gi', 'ephemeral-storage': '10Gi' },
 };
 
+/**
+ * The tag of a build's image. It ends in the random part of the deployment's id, because a registry keeps images for longer
+ * than projects exist: whoever creates a project under a deleted one's name cannot guess what its images were called, and
+ * no Dockerfile can name another project's.
+ */
+function imageTag({ metadata, spec: { revision, deploymentId } }: Build): string {
+  if (revision === undefined || deploymentId === undefined) return metadata.name;
+  return `${revision}-${deploymentId.replaceAll('-', '').slice(-16)}`;
+}
+
 /** The names of a build's image: the one that nodes pull, and the one that is pushed. Pure. */
 function imageNames(
-  { metadata, spec: { app, namespace, revision } }: Build,
+  build: Build,
   { registry, pushAddress }: Pick<BuildSettings, 'registry' | 'pushAddress'>,
 ): { image: string; target: string; plainHttp: boolean } {
-  const name = `${namespace ?? metadata.namespace ?? ''}/${app}:${revision ?? metadata.name}`;
+  const { metadata, spec } = build;
+  const name = `${spec.namespace ?? metadata.namespace ?? ''}/${spec.app}:${imageTag(build)}`;
   const push = pushAddress === undefined ? undefined : new URL(pushAddress);
   const path = registry.slice(registry.indexOf('/'));
   return {

@@ -3,7 +3,7 @@ import { ipv4InIpv6, isLoopbackNetwork } from './network.ts';
 import { isEnvironmentOf, isNamespaceOfEnvironment } from './names.ts';
 import { Problem } from './problem.ts';
 
-/** Where builds push images: `<registry>/<namespace>/<app>:<revision>`. */
+/** Where builds push images: `<registry>/<namespace>/<app>:<tag>`. */
 export interface BuildRegistry {
   /** Host and path, as nodes pull them. */
   registry: string;

@@ -6,20 +6,22 @@ import t from 'tap';
 import { pushContainerImage } from '../../infra/images/builder/container-image.ts';
 import { readSettings } from '../../infra/images/builder/settings.ts';
 import { buildJob } from '../../infra/manifests/build.ts';
+import type { Build } from '../../runtime/contracts/resources/build.ts';
+import { newId } from '../../runtime/domain/ids.ts';
 
 /**
  * A user who can deploy can run any code in a build, and a program can escape from the chroot of a RUN step. So the
  * container that runs this code has no secret of the installation, and other containers do not trust what it leaves.
  */
-const job = buildJob(
-  {
-    apiVersion: 'platform.svc/v1',
-    kind: 'Build',
-    metadata: { name: 'build-1', namespace: 'svc-builds' },
-    spec: { app: 'api', namespace: 'shop-prod', source: { url: 'https://git.test/api.git' } },
-  },
-  { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} },
-);
+const source = { url: 'https://git.test/api.git' };
+const build: Build = {
+  apiVersion: 'platform.svc/v1',
+  kind: 'Build',
+  metadata: { name: 'build-1', namespace: 'svc-builds' },
+  spec: { app: 'api', namespace: 'shop-prod', source },
+};
+const settings = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} };
+const job = buildJob(build, settings);
 const { initContainers = [], containers, volumes = [] } = job.spec.template.spec ?? { containers: [] };
 const step = (stepName: string) =>
   [...initContainers, ...containers].find(({ name }) => name === stepName) as V1Container;
@@ -27,6 +29,21 @@ const mounts = (stepName: string) => (step(stepName).volumeMounts ?? []).map(({ 
 
 t.test('the steps run one after the other, and the push is the last', (t) => {
   t.same([initContainers.map(({ name }) => name), containers.map(({ name }) => name)], [['clone', 'build'], ['push']]);
+  t.end();
+});
+
+t.test('nobody can guess the name of an image, not even of the same revision of the same app', (t) => {
+  const names = Array.from({ length: 20 }, () => {
+    const spec = { app: 'api', namespace: 'shop-prod', deploymentId: newId(), revision: 1, source };
+    const { template } = buildJob({ ...build, spec }, settings).spec;
+    return template.spec?.containers[0]?.env?.find(({ name }) => name === 'BUILD_TARGET')?.value ?? '';
+  });
+  t.equal(new Set(names).size, names.length);
+  const form = /^r\.test\/builds\/shop-prod\/api:1-([0-9a-f]{16})$/;
+  const digits = names.map((name) => form.exec(name)?.[1] ?? '');
+  // The first one is partly fixed, the time of the deployment comes before them.
+  for (let place = 1; place < 16; place++)
+    t.ok(new Set(digits.map((each) => each[place])).size > 3, `the digit ${place} is random`);
   t.end();
 });
 

@@ -23,7 +23,7 @@ export interface Image extends ImageConfiguration {
   folder: string;
 }
 
-/** Prefix of the names that builds give their images: `<prefix><namespace>/<app>:<revision>`. */
+/** Prefix of the names that builds give their images: `<prefix><namespace>/<app>:<tag>`. */
 export const builtImages = 'localhost:5000/builds/';
 
 /**

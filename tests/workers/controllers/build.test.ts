@@ -273,12 +273,13 @@ t.test('in the build namespace the Job is created, with credentials for its firs
   t.match(job.spec, { activeDeadlineSeconds: 1500 });
   t.equal(pod['automountServiceAccountToken'], false);
   t.notMatch(JSON.stringify(job), token, 'no secret in a pod’s specification');
-  t.match(JSON.stringify(job), '"BUILD_IMAGE","value":"r.test/builds/shop-prod/api:3"');
+  const tag = `3-${fixedId(7).replaceAll('-', '').slice(-16)}`;
+  t.match(JSON.stringify(job), `"BUILD_IMAGE","value":"r.test/builds/shop-prod/api:${tag}"`);
   const copies = () => kube.all<KubeObject>(kinds.Secret).filter(({ metadata }) => metadata.namespace === at.namespace);
   t.match(copies(), [{ data: { token } }]);
   t.equal(kube.all(kinds.NetworkPolicy).length, 1);
 
-  const image = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}` };
+  const image = { image: `r.test/builds/shop-prod/api:${tag}`, digest: `sha256:${'d'.repeat(64)}` };
   const commit = { commit: 'a'.repeat(40), commitMessage: 'Say one', commitAuthor: 'Kim' };
   const ended = (message: object) => ({ exitCode: 0, message: JSON.stringify(message) });
   // The second step runs the source's own code.
