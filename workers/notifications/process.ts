@@ -44,23 +44,25 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
     const settings = await readPlatformConfig(kube);
     const deployment = delivery.deploymentId === null ? undefined : await getDeployment(pool, delivery.deploymentId);
     const body = payloadOf(delivery, deployment, settings);
-    const secret = unseal(keyRing, notificationSecretContext(delivery.targetId), delivery.secret);
+    const secret = secretOf(keyRing, delivery);
     const timestamp = Math.floor(clock.now().getTime() / 1000);
-    const headers = {
-      ...webhookHeaders(secret, { id: webhookId(delivery), timestamp, body }),
-      'content-type': 'application/json',
-      'user-agent': 'svc-notifications/1',
-    };
     const started = clock.monotonic();
-    const result = await send({
-      url: delivery.url,
-      headers,
-      body,
-      timeoutMs,
-      signal,
-      allowed: createAddressMatcher(settings.notificationNetworks ?? []),
-      ...(lookup && { lookup }),
-    });
+    const result =
+      secret === undefined
+        ? { fault: 'its signing secret cannot be opened. Make a new one: svc notification rotate' }
+        : await send({
+            url: delivery.url,
+            headers: {
+              ...webhookHeaders(secret, { id: webhookId(delivery), timestamp, body }),
+              'content-type': 'application/json',
+              'user-agent': 'svc-notifications/1',
+            },
+            body,
+            timeoutMs,
+            signal,
+            allowed: createAddressMatcher(settings.notificationNetworks ?? []),
+            ...(lookup && { lookup }),
+          });
     failpoint('notification.sent');
     const durationMs = Math.round(clock.monotonic() - started);
     const verdict = evaluate(result);
@@ -114,4 +116,13 @@ function evaluate(result: SendResult): { error?: string; disabledReason?: string
   }
   if (status >= 300 && status < 400) return { error: `it responded with ${status}; redirects are not followed` };
   return { error: `it responded with ${status}` };
+}
+
+/** The secret of a delivery's target; undefined when the key that it is sealed with was removed from the ring. */
+function secretOf(keyRing: KeyRing, { targetId, secret }: Delivery): string | undefined {
+  try {
+    return unseal(keyRing, notificationSecretContext(targetId), secret);
+  } catch {
+    return undefined;
+  }
 }

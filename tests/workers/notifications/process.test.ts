@@ -6,6 +6,7 @@ import { catalogue } from '../../../runtime/queues/catalogue.ts';
 import { createNotificationProcessor } from '../../../workers/notifications/process.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
+import { testKeyRing } from '../../support/key-ring.ts';
 import { platformConfigObject, settings } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { testKeys } from '../rollouts/worker-world.ts';
@@ -68,6 +69,20 @@ t.test('an ended deployment is sent once, signed, in the documented shape', asyn
   });
   t.equal(message.timestamp, message.data.endedAt);
   t.notMatch(one.body, /hunter2|"current"/, "an app's log is not sent");
+});
+
+t.test('a message whose signing secret cannot be opened is not sent, and says what to do', async (t) => {
+  const { fail, target, deliveries, pool, kube, clock } = await world(t);
+  const receiver = await startReceiver(t);
+  await target(receiver.url);
+  await fail();
+  const keyRing = testKeyRing();
+  const process = createNotificationProcessor({ pool, kube, keyRing, clock, failpoint: () => undefined });
+  await process(attemptOf((await deliveries()).at(-1)?.id ?? ''));
+  t.equal(receiver.received.length, 0);
+  t.match(await deliveries(), [
+    { state: 'pending', attempts: [{ error: /signing secret cannot be opened.* rotate/ }] },
+  ]);
 });
 
 t.test('a failed message is retried with the same id, with growing delays, up to 14 times', async (t) => {
