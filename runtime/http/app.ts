@@ -11,6 +11,7 @@ import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { parseJson, parseShape, readBody, refuseNul } from './body.ts';
 import { problemBodyOf, problemOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
+import { checkRefusal } from './refusals.ts';
 import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
 import { responseHeaders } from './response-headers.ts';
 import type {
@@ -46,7 +47,7 @@ export interface HttpAppOptions {
   bodies?: BodyMemory;
   /** Maximum numbers of requests in progress; see {@link createRequestPlaces}. */
   limits?: Partial<RequestLimits>;
-  /** For tests: fails when a response does not match the route's declared replies. */
+  /** For tests: fails when a response does not match the route's declared replies and refusals. */
   checkReplies?: boolean;
 }
 
@@ -88,7 +89,12 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     }
     router.register(pattern, [route.method], async (context: Context) => {
       context.state.pattern = pattern;
-      await serve(route, context, host);
+      try {
+        await serve(route, context, host);
+      } catch (error) {
+        if (options.checkReplies) checkRefusal(route, problemOf(error, context.state.requestId));
+        throw error;
+      }
     });
   };
 

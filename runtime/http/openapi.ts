@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { problemBody } from '../contracts/api/common.ts';
 import { sessionCookieName } from '../contracts/api/sessions.ts';
-import { defaultBodyLimit } from './body.ts';
+import { refusalsOf } from './refusals.ts';
 import type { Access, Route } from './route.ts';
 
 export interface OpenApiOptions {
@@ -17,6 +17,10 @@ export interface OpenApiOptions {
 }
 
 type Json = Record<string, unknown>;
+
+function problem(description: string): Json {
+  return { description, content: json({ $ref: '#/components/schemas/Problem' }) };
+}
 
 const bySession: Json[] = [{ bearer: [] }, { cookie: [] }];
 const byToken = { webhookToken: [] };
@@ -73,7 +77,7 @@ function operation(route: Route): Json {
     parameters: [...pathParameters(route), ...queryParameters(route)],
     ...(body && { requestBody: { required: needsBody(route), content: json(jsonSchema(body, 'input')) } }),
     responses: {
-      ...refusals(route),
+      ...Object.fromEntries(Array.from(refusalsOf(route), ([status, reason]) => [status, problem(reason)])),
       ...Object.fromEntries(
         Object.entries(route.replies).map(([status, schema]) => [
           status,
@@ -83,23 +87,8 @@ function operation(route: Route): Json {
           },
         ]),
       ),
-      default: { description: 'The request failed.', content: json({ $ref: '#/components/schemas/Problem' }) },
+      default: problem('The server failed (`internal`).'),
     },
-  };
-}
-
-/** Responses of the host, before the handler gets the request. */
-function refusals({ body, lateBody, bodyLimit = defaultBodyLimit, unlimited }: Route): Json {
-  const problem = (description: string) => ({ description, content: json({ $ref: '#/components/schemas/Problem' }) });
-  return {
-    ...((body ?? lateBody) && {
-      408: problem('The body did not arrive in time (`request_timeout`).'),
-      413: problem(`The body is larger than ${bodyLimit} bytes (\`body_too_large\`).`),
-    }),
-    ...(!unlimited && {
-      429: problem('Too many requests of this client or user (`too_many_requests`), with `Retry-After`.'),
-      503: problem('The API is overloaded (`overloaded`, with `Retry-After`), or a component does not answer.'),
-    }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { z } from 'zod';
+import { problemStatus } from '../../runtime/domain/problem.ts';
 import { figureLine } from '../bench/figure.ts';
 import { documentedOperations, pathOf, type Operation, type Schema } from '../support/openapi.ts';
 import { runningPlatform, testProject } from '../support/platform.ts';
@@ -8,8 +9,9 @@ import { seededRandom, type Random } from '../support/random.ts';
 import { soakFactor, testSeed } from '../support/soak.ts';
 
 /**
- * Requests made at random from the OpenAPI document, valid and invalid: no answer is a 5xx, every success has a declared
- * status and a body that fits its schema, and every refusal is a problem with a code and a message.
+ * Requests made at random from the OpenAPI document, valid and invalid: no answer is a 5xx, every answer has a declared
+ * status, every success a body that fits its schema, and every refusal is a problem with a message and a code of that
+ * status.
  */
 const platform = await runningPlatform();
 const seed = testSeed();
@@ -184,8 +186,8 @@ function faultOf(
   { status, body }: { status: number; body: string },
 ): Exclude<keyof typeof counts, 'requests'> | undefined {
   if (status >= 500) return 'serverErrors';
-  if (status < 400 && !answers.has(status)) return 'undeclared';
-  const shape = status < 400 ? shapeOf(answers.get(status)) : problem;
+  if (!answers.has(status)) return 'undeclared';
+  const shape = status < 400 ? shapeOf(answers.get(status)) : problemOf(status);
   if (!shape) return undefined;
   try {
     return shape.safeParse(JSON.parse(body)).success ? undefined : 'misshapen';
@@ -194,7 +196,15 @@ function faultOf(
   }
 }
 
-const problem = z.looseObject({ code: z.string(), message: z.string() });
+/** A refusal: its code is one of those with this status (docs/reference/api.md#errors). */
+function problemOf(status: number): z.ZodType {
+  const codes = Object.entries(problemStatus).flatMap(([code, of]) => (of === status ? [code] : []));
+  return z.strictObject({
+    code: z.enum(codes),
+    message: z.string().min(1),
+    details: z.record(z.string(), z.unknown()).optional(),
+  });
+}
 
 /** Checks what a schema of the document says; undefined without a schema. */
 function shapeOf(schema: Schema | undefined): z.ZodType | undefined {

@@ -158,15 +158,15 @@ t.test('an error of a handler is rendered; only operators see the cause', async 
   const api = await testApi(t, {
     log: recorded.log,
     routes: [
-      failing('/refused', refused),
+      { ...failing('/refused', refused), method: 'POST' },
       failing('/late', late),
       failing('/broken', new Error('connection string postgres://svc:hunter2@db')),
-      failing('/conflict', new KubeError(409, 'Conflict', 'the object has been modified')),
+      { ...failing('/conflict', new KubeError(409, 'Conflict', 'the object has been modified')), method: 'POST' },
       failing('/kube-down', new KubeError(503, 'ServiceUnavailable', 'etcd')),
       failing('/db-down', Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })),
     ],
   });
-  const named = await api.call('GET', '/api/v1/refused');
+  const named = await api.call('POST', '/api/v1/refused');
   t.equal(named.status, 409);
   t.same(named.body, { code: 'name_taken', message: 'Taken.', details: { kind: 'App' } });
   t.equal((await api.call('GET', '/api/v1/late')).headers.get('retry-after'), '7');
@@ -178,7 +178,7 @@ t.test('an error of a handler is rendered; only operators see the cause', async 
     details: { requestId: 'r1' },
   });
   t.match(recorded.text(), 'hunter2', 'the cause is in the log');
-  t.equal((await api.call('GET', '/api/v1/conflict')).body.code, 'conflict');
+  t.equal((await api.call('POST', '/api/v1/conflict')).body.code, 'conflict');
   t.equal((await api.call('GET', '/api/v1/kube-down')).status, 503);
   t.equal((await api.call('GET', '/api/v1/db-down')).body.code, 'unavailable');
 });
@@ -231,7 +231,26 @@ t.test('the OpenAPI document is generated from the schemas that validate', async
     { name: 'environment', in: 'query', required: false },
   ]);
   t.same(operation.requestBody.content['application/json'].schema.required, ['text']);
-  t.match(operation.responses.default.content['application/json'].schema, { $ref: '#/components/schemas/Problem' });
+  const refusals = [400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503];
+  const replies = Object.keys(echo.replies);
+  t.same(new Set(Object.keys(operation.responses)), new Set([...replies, ...refusals.map(String), 'default']));
+  for (const status of [...refusals, 'default']) {
+    const { schema } = operation.responses[status].content['application/json'];
+    t.match(schema, { $ref: '#/components/schemas/Problem' }, String(status));
+  }
+});
+
+t.test('a refusal that the OpenAPI document does not declare fails in tests', async (t) => {
+  const recorded = recordingLog();
+  const taken = new Problem('name_taken', 'Taken.');
+  const routes = [failing('/things', taken), { ...failing('/things', taken), method: 'POST' as const }];
+  const api = await testApi(t, { log: recorded.log, routes });
+  t.equal((await api.call('GET', '/api/v1/things')).status, 500);
+  t.match(recorded.text(), 'GET /things does not declare 409');
+  t.equal((await api.call('POST', '/api/v1/things')).status, 409);
+  const { paths } = (await api.call('GET', '/api/v1/openapi.json')).body;
+  const declared = (method: string) => Object.keys(paths['/things'][method].responses).map(Number).filter(Boolean);
+  t.same([declared('get').includes(409), declared('post').includes(409)], [false, true]);
 });
 
 t.test('the OpenAPI document lists optional bodies, other proofs and streams', async (t) => {
