@@ -17,7 +17,7 @@ const limits = {
   keepAliveTimeout: 180_000,
 };
 
-/** What a client may still send after its answer, as Go's server permits. https://pkg.go.dev/net/http#Server */
+/** What a client may still send after its answer, as in Go's `net/http` (maxPostHandlerReadBytes, rstAvoidanceDelay). */
 const afterAnswer = { bytes: 256 * 1024, ms: 500 };
 
 export interface IngressServerOptions {
@@ -52,10 +52,11 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   const handle = async (request: IncomingMessage, response: ServerResponse, body?: RequestBody, upgrade?: string) => {
     unusedSockets.delete(request.socket);
     const disconnected = new AbortController();
+    const { bytesRead } = request.socket;
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
       disconnected.abort();
-      discardRest(request, clock);
+      discardRest(request, { read: request.socket.bytesRead - bytesRead, clock });
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
     const incoming = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
@@ -116,10 +117,11 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
 }
 
 /**
- * Reads the little that is left of an answered request's body, so that its connection stays usable. A client that still
- * has much to send reads the answer first; then its connection is closed.
+ * Reads the little that is left of an answered request's body, so that its connection stays usable. Of a client that still
+ * has much to send nothing more is read: it reads the answer, and then its connection is closed.
+ * @param options.read bytes of the body that were read so far
  */
-function discardRest(request: IncomingMessage, clock: Clock): void {
+function discardRest(request: IncomingMessage, { read, clock }: { read: number; clock: Clock }): void {
   const { socket } = request;
   let bytes = 0;
   const ended = new AbortController();
@@ -133,11 +135,16 @@ function discardRest(request: IncomingMessage, clock: Clock): void {
     () => socket.destroy(),
     () => undefined,
   );
+  request.unpipe();
+  if (Number(request.headers['content-length'] ?? 0) - read > afterAnswer.bytes) {
+    request.pause();
+    return;
+  }
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > afterAnswer.bytes) request.pause();
   });
-  request.unpipe().resume();
+  request.resume();
 }
 
 /** A request with a body cannot be upgraded, and an HTTP/2 tunnel (h2c) would carry unchecked requests. */

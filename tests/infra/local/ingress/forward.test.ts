@@ -1,5 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -316,6 +318,35 @@ t.test(
     }
   },
 );
+
+t.test('nothing more is read of an answered request that declares much', async (t) => {
+  const clock = fakeClock();
+  const world = await openApp(t, (_, response) => response.writeHead(403).end(), { clock });
+  const connections: Socket[] = [];
+  const onConnection = (event: unknown) => {
+    const { socket } = event as { socket: Socket };
+    if (socket.localPort === world.port) connections.push(socket);
+  };
+  subscribe('net.server.socket', onConnection);
+  t.teardown(() => unsubscribe('net.server.socket', onConnection));
+  const length = 1024 * 1024;
+  const upload = httpRequest({
+    port: world.port,
+    method: 'POST',
+    headers: { host: appHost, 'content-length': length },
+  });
+  upload.on('error', () => undefined);
+  upload.write('part');
+  const closed = new Promise((resolve) => upload.once('close', resolve));
+  const [reply] = (await once(upload, 'response')) as [IncomingMessage];
+  reply.resume();
+  upload.end(Buffer.alloc(length - 4));
+  while (clock.sleepers() === 0) await settle();
+  await clock.advance(500);
+  await closed;
+  const bytes = connections.map(({ bytesRead }) => bytesRead);
+  t.ok(bytes.length === 1 && bytes.every((read) => read < length / 8), `${bytes.join()} bytes were read`);
+});
 
 t.test('no repeatable request is lost when the pod has closed a kept-alive connection', async (t) => {
   const used = new WeakSet<object>();
