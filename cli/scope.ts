@@ -4,6 +4,7 @@ import type { Context } from './context.ts';
 /** A collection of the management API. */
 type Collection =
   | 'api-keys'
+  | 'applied-configurations'
   | 'apps'
   | 'deployments'
   | 'environments'

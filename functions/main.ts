@@ -31,6 +31,7 @@ import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments
 import { eventsChannel } from '../runtime/records/function-events.ts';
 import { countFounder, deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
+import { createAppliedConfigurationRoutes } from './applied-configurations/handler.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
 import { createEventDelivery } from './event-delivery/handler.ts';
@@ -222,6 +223,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createJobRoutes({ kube, clock, baseUrl }),
     ...createScheduleRoutes({ clock }),
     ...createVolumeRoutes({ kube }),
+    ...createAppliedConfigurationRoutes(gateRecords),
     ...createServiceRoutes({ kube }),
     ...createPlatformRoutes({
       version,

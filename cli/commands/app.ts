@@ -34,7 +34,7 @@ const reasonAttempts = 10;
 const recoveryAttempts = 10;
 
 /** Waits until a new app's first deployment succeeds and the app runs. @throws Failure with the reason */
-function waitUntilRunning(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<AppView> {
+export function waitUntilRunning(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<AppView> {
   let failedLooks = 0;
   return waitFor(
     context,
@@ -177,7 +177,7 @@ const update = command({
 });
 
 /** Waits until all pods of an app have its current settings. @throws Failure `failed` with the reason */
-function waitUntilServing(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<AppView> {
+export function waitUntilServing(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<AppView> {
   let failedLooks = 0;
   return waitFor(
     context,

@@ -8,7 +8,7 @@ export const installCommand = command({
   examples: [
     'svc install --apps-domain apps.example.com --cluster home --registry registry.example.com',
     'svc install --apps-domain apps.localhost --cluster local --scheme http --public-port 8080 --registry localhost:5000',
-    'svc install --apps-domain apps.example.com --cluster home --registry registry.example.com --dry-run > svc.yaml',
+    'svc install --apps-domain apps.example.com --cluster home --registry registry.example.com --dry-run > platform.yaml',
   ],
   async run({ context, flags: typedFlags }) {
     const { install } = await import('./install.ts');

@@ -1,6 +1,7 @@
 import type { Group } from '../command.ts';
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
+import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
 import { loginCommand, logoutCommand, whoamiCommand } from './session.ts';
 import { statusCommand } from './status.ts';
 
@@ -25,7 +26,19 @@ export const rootGroup: Group = {
     start: 'svc up',
     stop: 'svc down',
   },
-  commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
+  commands: [
+    upCommand,
+    downCommand,
+    installCommand,
+    loginCommand,
+    logoutCommand,
+    whoamiCommand,
+    statusCommand,
+    applyCommand,
+    diffCommand,
+    exportCommand,
+    schemaCommand,
+  ],
   groups: [
     {
       name: 'project',

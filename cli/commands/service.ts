@@ -48,7 +48,7 @@ const serviceKind = defineKind<ServiceView>({
   loss: 'all data of managed services',
 });
 
-function waitUntilReady(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<ServiceView> {
+export function waitUntilReady(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<ServiceView> {
   return waitFor(
     context,
     flags,

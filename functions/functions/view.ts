@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { bindingStatus } from '../../runtime/contracts/resources/binding.ts';
@@ -66,9 +67,10 @@ export function functionToView(object: Stored<FunctionResource>, options: ViewOp
   };
 }
 
-function sourceToView({ runtime, image, dependencies }: FunctionSpec): Partial<FunctionView> {
+function sourceToView({ runtime, code, image, dependencies }: FunctionSpec): Partial<FunctionView> {
   return {
     ...(runtime !== undefined && { runtime }),
+    ...(code !== undefined && { codeDigest: hash('sha256', code) }),
     ...(image !== undefined && { image }),
     ...(dependencies !== undefined && { dependencies }),
   };

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
 import type { BodyPlace } from './body-memory.ts';
-import { issueText, rule, type RequestPart } from './issue-text.ts';
+import { issueText, rule, type RequestPart } from '../contracts/issue-text.ts';
 
 /** Largest request body of a route that names no limit, in bytes. */
 export const defaultBodyLimit = 64 * 1024;

@@ -12,7 +12,8 @@ export async function closeEnvironmentRecords(pool: Pool, environmentId: Id): Pr
 }
 
 /**
- * Deletes all records of an environment: plans, keys, workloads with their history, and pending work. Call it only
+ * Deletes all records of an environment: plans, keys, workloads with their history, applied configurations,
+ * and pending work. Call it only
  * after the namespace is gone, because the controllers would record existing workloads again. Idempotent.
  */
 export async function deleteEnvironmentRecords(pool: Pool, environmentId: Id): Promise<void> {
@@ -25,5 +26,6 @@ export async function deleteEnvironmentRecords(pool: Pool, environmentId: Id): P
       [environmentId],
     );
     await client.query('DELETE FROM workloads WHERE environment_id = $1', [environmentId]);
+    await client.query('DELETE FROM applied_configurations WHERE environment_id = $1', [environmentId]);
   });
 }

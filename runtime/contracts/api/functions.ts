@@ -167,6 +167,8 @@ export const functionView = z.object({
   environment: z.string(),
   /** For a function with inline code. */
   runtime: z.enum(functionRuntimes).optional(),
+  /** For a function with inline code: its SHA-256 in hexadecimal, which tells whether a file holds the same code. */
+  codeDigest: z.string().optional(),
   /** For a function with an image. */
   image: z.string().optional(),
   dependencies: z.array(z.string()).optional(),

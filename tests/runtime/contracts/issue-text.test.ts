@@ -1,6 +1,6 @@
 import t from 'tap';
 import { z } from 'zod';
-import { issueText } from '../../../runtime/http/issue-text.ts';
+import { issueText } from '../../../runtime/contracts/issue-text.ts';
 
 const schema = z
   .strictObject({

@@ -1,0 +1,111 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import {
+  appliedConfigurationUpdate,
+  appliedConfigurationView,
+  configurationName,
+  type AppliedConfigurationView,
+} from '../../runtime/contracts/api/applied-configurations.ts';
+import { environmentQuery } from '../../runtime/contracts/api/common.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import type { Environment } from '../../runtime/kube/environments.ts';
+import {
+  countAppliedConfigurations,
+  deleteAppliedConfiguration,
+  findAppliedConfiguration,
+  storeAppliedConfiguration,
+  type AppliedConfiguration,
+} from '../../runtime/records/applied-configurations.ts';
+
+/** Maximum number of configurations of one environment: one for each file that is applied to it. */
+const configurationsMax = 100;
+/** Room for a file with some thousand objects, in bytes. */
+const bodyLimit = 2 * 1024 * 1024;
+
+const path = '/projects/:project/applied-configurations/:name';
+const common = {
+  path,
+  tag: 'applied-configurations',
+  params: z.object({ project: z.string().max(100), name: configurationName }),
+  query: environmentQuery,
+} as const;
+
+interface Dependencies {
+  pool: Pool;
+  /** @throws Problem `not_found`; `environment_required` that lists the environments */
+  resolveEnvironment: (project: string, environment?: string) => Promise<Environment>;
+}
+
+function toView(configuration: AppliedConfiguration, { environment }: Environment): AppliedConfigurationView {
+  return { ...configuration, environment, appliedAt: configuration.appliedAt.toISOString() };
+}
+
+/** The record of what `svc apply` last applied, which its three-way comparison needs (docs/decisions/0054). */
+export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: Dependencies): Route[] {
+  const notFound = (name: string) =>
+    new Problem('not_found', `Nothing was applied to this environment from a file named "${name}".`);
+
+  return [
+    route({
+      ...common,
+      method: 'GET',
+      access: { project: 'viewer' },
+      summary: 'Shows what was last applied to an environment from a project file.',
+      replies: { 200: appliedConfigurationView },
+      async handle({ params, query }) {
+        const environment = await resolveEnvironment(params.project, query.environment);
+        const configuration = await findAppliedConfiguration(pool, environment.environmentId, params.name);
+        if (!configuration) throw notFound(params.name);
+        return { status: 200, body: toView(configuration, environment) };
+      },
+    }),
+    route({
+      ...common,
+      method: 'PUT',
+      access: { project: 'deployer' },
+      summary: 'Records what was applied from a project file, over the version that the caller has read.',
+      audit: 'configuration.apply',
+      body: appliedConfigurationUpdate,
+      bodyLimit,
+      replies: { 200: appliedConfigurationView },
+      async handle(request) {
+        const { params, query, body } = request;
+        const environment = await resolveEnvironment(params.project, query.environment);
+        const { environmentId } = environment;
+        const appliedBy = sessionOf(request).email;
+        const isNew = body.version === 0;
+        if (isNew && (await countAppliedConfigurations(pool, environmentId)) >= configurationsMax) {
+          throw new Problem(
+            'conflict',
+            `The environment has ${configurationsMax} applied configurations, which is the limit. Delete one first.`,
+          );
+        }
+        const stored = await storeAppliedConfiguration(pool, environmentId, { ...body, name: params.name, appliedBy });
+        if (!stored) {
+          throw new Problem(
+            'conflict',
+            'The file was applied by someone else in the meantime. Compare again, then apply.',
+          );
+        }
+        const audit = { environment: environment.environment, configuration: params.name, version: stored.version };
+        return { status: 200, body: toView(stored, environment), audit };
+      },
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      access: { project: 'deployer' },
+      summary: 'Forgets what was applied from a project file. The objects stay.',
+      audit: 'configuration.forget',
+      replies: { 204: null },
+      async handle({ params, query }) {
+        const environment = await resolveEnvironment(params.project, query.environment);
+        if (!(await deleteAppliedConfiguration(pool, environment.environmentId, params.name))) {
+          throw notFound(params.name);
+        }
+        return { status: 204, audit: { environment: environment.environment, configuration: params.name } };
+      },
+    }),
+  ];
+}
