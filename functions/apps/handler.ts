@@ -90,7 +90,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
           await checkSettings(kube, environment, settings);
           const { bindings, variables } = await newBindings({ kube, pool, clock }, environment, name, requested);
           const values = newSecrets(secrets, env);
-          const list = newVariables('App', env ?? {}, [...values, ...variables]);
+          const list = newVariables(env ?? {}, [...values, ...variables]);
           return {
             spec: {
               ...settings,

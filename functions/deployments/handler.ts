@@ -37,7 +37,7 @@ const tag = 'deployments';
 const listQuery = environmentQuery.extend({
   ...idPageQuery.shape,
   environment: z.string().optional().describe('Only deployments of this environment.'),
-  app: z.string().max(100).optional().describe('Only deployments of this app.'),
+  app: z.string().min(1).max(100).optional().describe('Only deployments of this app.'),
   status: deploymentState.optional().describe('Only deployments with this status.'),
   trigger: deploymentTrigger.optional().describe('Only deployments with this trigger.'),
 });

@@ -1,4 +1,5 @@
 import { readPlatformConfig, readSettings } from '../../runtime/workloads/platform-config.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { getPlatformConfigSchema, platformStatusSchema, updatePlatformConfigSchema } from './schema.ts';
@@ -56,6 +57,9 @@ export function createPlatformRoutes({ version, kube, components }: PlatformDepe
       summary: 'Changes settings, all or none. A 422 response lists every invalid setting.',
       audit: 'platform.config.update',
       async handle(request) {
+        if (Object.keys(request.body).length === 0) {
+          throw new Problem('invalid_request', 'The request changes nothing. Set a setting, such as profile.');
+        }
         const { config, settings } = await changeSettings(kube, request.body);
         const view = platformConfigToView(config, settings);
         return { status: 200, body: view, audit: { change: request.body } };

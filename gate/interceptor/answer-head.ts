@@ -8,6 +8,8 @@ export interface AnswerHead {
   connection: string | undefined;
   /** The Content-Length; undefined without one. */
   length: number | undefined;
+  /** Whether the body is chunked, so that trailers may follow it. */
+  chunked: boolean;
   /** The idle time of `Keep-Alive: timeout=…`, after which the pod closes the connection. */
   idleSeconds: number | undefined;
 }
@@ -15,9 +17,16 @@ export interface AnswerHead {
 /** A head and what it says about the connection. */
 export interface ParsedHead {
   head: AnswerHead;
-  chunked: boolean;
   /** Whether the pod keeps the connection open after this answer. */
   keepAlive: boolean;
+}
+
+/** Largest head of an answer, and largest sum of its trailers: four times what Node.js accepts by default. */
+export const maxAnswerHead = 64 * 1024;
+
+/** The head is larger than {@link maxAnswerHead}. */
+export class OversizedHead extends Error {
+  override readonly name = 'OversizedHead';
 }
 
 /** The bytes are not an HTTP answer, or its end is ambiguous. */
@@ -52,6 +61,7 @@ export function parseHead(text: string): ParsedHead {
     rawHeaders: firstEnd < 0 ? [] : parseFields(text, firstEnd + 2),
     connection: undefined,
     length: undefined,
+    chunked: false,
     idleSeconds: undefined,
   };
   const coding = readFraming(head);
@@ -61,18 +71,20 @@ export function parseHead(text: string): ParsedHead {
   // node:http does not take `chunked` followed by a tab for the coding, and reads to the end of the connection.
   if (coding !== undefined && /\ntransfer-encoding:[^\r\n]*\t/i.test(text))
     throw new MalformedAnswer('ambiguous framing');
+  head.chunked = coding !== undefined;
   const keepAlive = minor === '1' && (head.connection === undefined || !close.test(head.connection));
-  return { head, chunked: coding !== undefined, keepAlive };
+  return { head, keepAlive };
 }
 
 /**
- * Checks one line of the trailers.
+ * Parses one line of the trailers into its name and value.
  * @throws MalformedAnswer
  */
-export function checkTrailer(line: string): void {
+export function parseTrailer(line: string): string[] {
   if (forbidden.test(line)) throw new MalformedAnswer('a control character in a trailer');
-  const [name = ''] = parseFields(line, 0);
-  if (isFramingField(name)) throw new MalformedAnswer('a framing field in a trailer');
+  const field = parseFields(line, 0);
+  if (isFramingField(field[0] ?? '')) throw new MalformedAnswer('a framing field in a trailer');
+  return field;
 }
 
 function isFramingField(name: string): boolean {

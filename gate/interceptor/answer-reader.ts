@@ -1,13 +1,22 @@
-import { maxHeaderSize } from 'node:http';
-import { checkTrailer, MalformedAnswer, parseHead, type AnswerHead } from './answer-head.ts';
+import {
+  MalformedAnswer,
+  maxAnswerHead,
+  OversizedHead,
+  parseHead,
+  parseTrailer,
+  type AnswerHead,
+} from './answer-head.ts';
 
 /** Receives an answer: `head`, then `body` any number of times, then `end`. An error that it throws stops the reader. */
 interface AnswerEvents {
   head(head: AnswerHead): void;
   /** @param bytes valid only during the call; `last`: they complete the body */
   body(bytes: Buffer, last: boolean): void;
-  /** @param reusable whether the connection can carry another request */
-  end(reusable: boolean): void;
+  /**
+   * @param reusable whether the connection can carry another request
+   * @param trailers name, value, name, value …, as received, in Latin-1
+   */
+  end(reusable: boolean, trailers: readonly string[]): void;
 }
 
 /** Reads the answers of one connection, in pieces of any size. */
@@ -16,7 +25,7 @@ export interface AnswerReader {
   expect(method: string | undefined, events: AnswerEvents): void;
   /**
    * @returns how many of the bytes belong to the answer: fewer than `bytes.length` only when the answer has ended
-   * @throws MalformedAnswer, or what the events throw
+   * @throws MalformedAnswer, OversizedHead, or what the events throw
    */
   read(bytes: Buffer): number;
   /**
@@ -38,7 +47,7 @@ type State = 'head' | 'length' | 'until-close' | 'chunk-size' | 'chunk' | 'chunk
 
 /**
  * Refuses every answer that node:http's client refuses, and more: tests/gate/interceptor/answer-reader-fuzz.test.ts
- * compares the two and lists where this reader is stricter. Interim answers and trailers are dropped.
+ * compares the two and lists where this reader is stricter. Interim answers are dropped.
  */
 export function createAnswerReader(): AnswerReader {
   let state: State = 'done';
@@ -49,10 +58,11 @@ export function createAnswerReader(): AnswerReader {
   /** Bytes left of the body, of a chunk, or of the space for trailers. */
   let bytesLeft = 0;
   let keepAlive = false;
+  let trailers: string[] = [];
 
   const finish = () => {
     state = 'done';
-    events?.end(keepAlive);
+    events?.end(keepAlive, trailers);
   };
 
   /** Reads up to `mark`. `text` is undefined while the mark is missing; `used` counts bytes of this piece. */
@@ -60,7 +70,9 @@ export function createAnswerReader(): AnswerReader {
     const before = pending.length;
     const combined = before === 0 ? bytes : Buffer.concat([pending, bytes]);
     const at = combined.indexOf(mark);
-    if ((at < 0 ? combined.length : at) > limit) throw new MalformedAnswer('too long a head or line');
+    if ((at < 0 ? combined.length : at) > limit) {
+      throw state === 'head' ? new OversizedHead('too long a head') : new MalformedAnswer('too long a line');
+    }
     if (at < 0) {
       pending = before === 0 ? Buffer.from(bytes) : combined;
       return { text: undefined, used: bytes.length };
@@ -70,8 +82,8 @@ export function createAnswerReader(): AnswerReader {
   };
 
   const beginAnswer = (text: string) => {
-    const { head, chunked, keepAlive: reusable } = parseHead(text);
-    const { status, length } = head;
+    const { head, keepAlive: reusable } = parseHead(text);
+    const { status, length, chunked } = head;
     if (status === 101) throw new MalformedAnswer('a protocol switch without a request for it');
     if (status < 200) {
       if (!reusable) throw new MalformedAnswer('an interim answer that closes the connection');
@@ -94,7 +106,7 @@ export function createAnswerReader(): AnswerReader {
     if (size === undefined) throw new MalformedAnswer('an invalid chunk size');
     const length = Number.parseInt(size, 16);
     state = length === 0 ? 'trailers' : 'chunk';
-    bytesLeft = length === 0 ? maxHeaderSize : length;
+    bytesLeft = length === 0 ? maxAnswerHead : length;
   };
 
   const endChunk = (line: string) => {
@@ -104,7 +116,7 @@ export function createAnswerReader(): AnswerReader {
 
   const takeTrailer = (line: string) => {
     if (line === '') finish();
-    else checkTrailer(line);
+    else trailers.push(...parseTrailer(line));
     bytesLeft -= line.length;
   };
 
@@ -141,7 +153,7 @@ export function createAnswerReader(): AnswerReader {
   const step = (bytes: Buffer): number => {
     switch (state) {
       case 'head': {
-        const { text, used } = readUntil(bytes, headEnd, maxHeaderSize);
+        const { text, used } = readUntil(bytes, headEnd, maxAnswerHead);
         if (text !== undefined) beginAnswer(text);
         return used;
       }
@@ -170,6 +182,7 @@ export function createAnswerReader(): AnswerReader {
       method = requestMethod;
       events = answerEvents;
       pending = nothing;
+      trailers = [];
     },
     read(bytes) {
       let used = 0;

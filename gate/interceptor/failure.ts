@@ -1,4 +1,5 @@
 import { dependenciesContainer, type PodFault } from '../../runtime/contracts/pod.ts';
+import { maxAnswerHead } from './answer-head.ts';
 
 /** The party that caused a failure. */
 type FaultOwner = 'client' | 'platform' | 'cold_start' | 'timeout' | 'function';
@@ -89,6 +90,14 @@ export const functionBroke: Failure = {
   status: 502,
   code: 'function_broke_off',
   message: 'The function closed the connection before it sent a response. Check its log.',
+  fault: 'function',
+};
+
+/** The pod sent a longer head than the platform forwards. */
+export const functionHeadTooLarge: Failure = {
+  status: 502,
+  code: 'function_head_too_large',
+  message: `The headers of the function's response are larger than ${maxAnswerHead / 1024} KiB. Send fewer or shorter headers, such as cookies.`,
   fault: 'function',
 };
 

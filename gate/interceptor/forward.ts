@@ -1,7 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AnswerHead } from './answer-head.ts';
 import type { Endpoint } from './endpoints.ts';
-import { answerHeaders, forwardHeaders, hasBody, headerLines, type Mark } from './headers.ts';
+import {
+  announceTrailers,
+  answerHeaders,
+  answerTrailers,
+  forwardHeaders,
+  hasBody,
+  headerLines,
+  type Mark,
+} from './headers.ts';
 import type { Failure, PodConnection, PodExchange } from './pod-connection.ts';
 import type { PodPool } from './pod-pool.ts';
 
@@ -65,7 +73,7 @@ export function forward(pool: PodPool, attempt: Exchange, onOutcome: (outcome: O
     hasBody: hasBody(request),
     timeoutMs,
     begun(head) {
-      writeHead(response, head, mark(), closing());
+      writeHead(request, response, { head, mark: mark(), closing: closing() });
       answering = true;
       // For a stream, sends the head immediately; with a length, head and body fit one packet. Like `flushHeaders`,
       // which would encode the head's Latin-1 as UTF-8.
@@ -82,7 +90,8 @@ export function forward(pool: PodPool, attempt: Exchange, onOutcome: (outcome: O
       response.once('drain', () => connection.resume());
       return false;
     },
-    answered() {
+    answered(trailers) {
+      if (!answered && trailers.length > 0) response.addTrailers(answerTrailers(trailers));
       if (!answered) response.end();
       answered = true;
     },
@@ -106,8 +115,15 @@ export function forward(pool: PodPool, attempt: Exchange, onOutcome: (outcome: O
 }
 
 /** @throws TypeError for a head that node:http cannot write */
-function writeHead(response: ServerResponse, head: AnswerHead, mark: Mark, closing: boolean): void {
+function writeHead(
+  { method, httpVersionMinor }: IncomingMessage,
+  response: ServerResponse,
+  { head, mark, closing }: { head: AnswerHead; mark: Mark; closing: boolean },
+): void {
   const headers = answerHeaders(head.rawHeaders, head.connection, mark);
+  // node:http refuses to announce trailers of a response that it does not send in chunks.
+  const inChunks = head.chunked && httpVersionMinor === 1 && method !== 'HEAD' && head.status !== 204;
+  if (inChunks && head.status !== 304) announceTrailers(head.rawHeaders, headers);
   if (closing) headers.push('Connection', 'close');
   response.writeHead(head.status, head.statusMessage, headers);
 }

@@ -95,6 +95,9 @@ export function forwardHeaders(request: IncomingMessage, requestId: string): str
     // Some servers otherwise wait for a body or reject the request (RFC 9110 §8.6).
     headers.push('Content-Length', '0');
   }
+  if (/(?:^|[\s,])trailers(?:$|[\s,;])/i.test(String(request.headers.te))) {
+    headers.push('TE', 'trailers');
+  }
   headers.push('X-Request-Id', requestId);
   return headers;
 }
@@ -123,6 +126,21 @@ export function answerHeaders(
   headers.push('X-Svc-Cold-Start', cold ? 'true' : 'false');
   if (timing !== undefined) headers.push('Server-Timing', timing);
   return headers;
+}
+
+/** Adds the names of trailers that a pod announces to the headers for the client. */
+export function announceTrailers(raw: readonly string[], headers: string[]): void {
+  for (let index = 0; index < raw.length; index += 2) {
+    if (raw[index]?.toLowerCase() === 'trailer') headers.push('Trailer', raw[index + 1] ?? '');
+  }
+}
+
+/** The trailers of a pod's response for the client, as pairs. */
+export function answerTrailers(raw: readonly string[]): [string, string][] {
+  const headers = endToEnd(raw, undefined, 'x-svc-cold-start');
+  const pairs: [string, string][] = [];
+  for (let index = 0; index < headers.length; index += 2) pairs.push([headers[index] ?? '', headers[index + 1] ?? '']);
+  return pairs;
 }
 
 /** @param lower the name in lower case */

@@ -10,6 +10,7 @@ import { httpCarrier, upgradeCarrier, type Carrier } from './carrier.ts';
 import type { Endpoint, Endpoints } from './endpoints.ts';
 import {
   functionBroke,
+  functionHeadTooLarge,
   functionTimeout,
   functionUnreachable,
   gateProbe,
@@ -170,6 +171,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       return;
     }
     if (outcome === 'late') throw new RequestFailure(functionTimeout(state.target.limits.timeoutMs));
+    if (outcome === 'oversized') throw new RequestFailure(functionHeadTooLarge);
     if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
     if (outcome === 'refused' && clock.monotonic() - state.arrivedAt >= holdMs) {
       throw new RequestFailure(functionUnreachable);

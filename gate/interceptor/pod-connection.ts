@@ -1,4 +1,4 @@
-import type { AnswerHead } from './answer-head.ts';
+import { OversizedHead, type AnswerHead } from './answer-head.ts';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Endpoint } from './endpoints.ts';
 import { connectToPod, isConnectError } from './pod-socket.ts';
@@ -13,9 +13,9 @@ const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 /**
  * Why no response began. `refused`: no connection, nothing was sent. `stale`: the pod had closed the kept connection
  * when the request was written. `broken`: the pod closed the connection or sent an invalid response. `late`: the
- * time-out without data.
+ * time-out without data. `oversized`: the head of the response is too large.
  */
-export type Failure = 'refused' | 'stale' | 'broken' | 'late';
+export type Failure = 'refused' | 'stale' | 'broken' | 'late' | 'oversized';
 
 /** One request and its response. */
 export interface PodExchange {
@@ -35,8 +35,8 @@ export interface PodExchange {
    * @returns false to pause until `resume`
    */
   received(bytes: Buffer, last: boolean): boolean;
-  /** Called when the response is complete. */
-  answered(): void;
+  /** Called when the response is complete. @param trailers name, value, name, value …, in Latin-1 */
+  answered(trailers: readonly string[]): void;
   /** Called when more of the request's body can be written. */
   drained(): void;
   /** Called when the connection ends before the exchange is complete, with the reason if no response began. */
@@ -117,11 +117,11 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
     body(bytes: Buffer, last: boolean) {
       if (exchange?.received(bytes, last) === false) paused = true;
     },
-    end(kept: boolean) {
+    end(kept: boolean, trailers: readonly string[]) {
       answered = true;
       reusable = kept;
       paused = false;
-      exchange?.answered();
+      exchange?.answered(trailers);
       release();
     },
   };
@@ -131,8 +131,8 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
     try {
       // Unexpected bytes would be taken for the next response.
       if (reader.read(readBuffer.subarray(0, length)) < length) lose('broken');
-    } catch {
-      lose('broken');
+    } catch (error) {
+      lose(error instanceof OversizedHead ? 'oversized' : 'broken');
     }
     return !paused;
   };

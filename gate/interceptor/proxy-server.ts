@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { answerHalfClosed, halfCloseMs } from '../../runtime/http/half-close.ts';
 import { drain, listen } from '../../runtime/process/listening.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Interceptor } from './interceptor.ts';
@@ -18,6 +19,8 @@ export interface ProxyServerOptions {
   lingerMs: number;
   /** How long active requests may take after that. */
   drainMs: number;
+  /** How long a client that ended its side waits for its answer; default {@link halfCloseMs}. */
+  halfCloseMs?: number;
 }
 
 export interface ProxyServer {
@@ -44,6 +47,7 @@ export function createProxyServer(options: ProxyServerOptions): ProxyServer {
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: isUpgrade,
   });
+  answerHalfClosed(server, clock, options.halfCloseMs ?? halfCloseMs);
   server.on('request', (request, response) => interceptor.handle(request, response));
   server.on('upgrade', (request, socket, head) => {
     upgraded.add(socket);

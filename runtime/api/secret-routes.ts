@@ -62,7 +62,7 @@ export function secretRoutes<Workload extends Configurable>(
       replies: { 200: secretView },
       async handle({ params, body, findLiving }) {
         const workload = await findLiving();
-        checkVariableName(workload.kind, params.secret, 'name');
+        checkVariableName(params.secret, 'name');
         const secret = await store.set(workload, params.secret, body.value);
         await onSecretChange?.(workload);
         return { status: 200, body: secretToView(secret) };

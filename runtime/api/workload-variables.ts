@@ -13,12 +13,8 @@ import { retryOnConflict } from './retry-on-conflict.ts';
  * The variables of a new workload.
  * @param others what its secrets and bindings set @throws Problem `invalid_value`
  */
-export function newVariables(
-  kind: Configurable['kind'],
-  env: Readonly<Record<string, string>>,
-  others: readonly Variable[] = [],
-): Variable[] {
-  const variables = variableList(kind, env);
+export function newVariables(env: Readonly<Record<string, string>>, others: readonly Variable[] = []): Variable[] {
+  const variables = variableList(env);
   const own = new Set(variables.map(({ name }) => name));
   resolveVariables(
     variables,
@@ -37,6 +33,7 @@ export function newSecrets(
 ): Variable[] {
   const values = Object.entries(secrets).map(([name, value]) => ({ name, value }));
   checkSecrets(values);
+  for (const { name } of values) checkVariableName(name, 'secrets');
   const both = values.find(({ name }) => Object.hasOwn(env, name));
   if (!both) return values;
   throw new Problem('already_exists', `"${both.name}" is both a variable and a secret. Choose one of them.`, {
@@ -53,9 +50,9 @@ export async function replacedVariables(
   workload: Stored<Configurable>,
   env: Readonly<Record<string, string>>,
 ): Promise<Variable[]> {
-  const variables = variableList(workload.kind, env);
-  const { secrets } = await readSecrets(kube, workload);
   const current = new Set(workload.spec.env?.map(({ name }) => name));
+  const variables = variableList(env, current);
+  const { secrets } = await readSecrets(kube, workload);
   const hidden = variables.find(({ name }) => !current.has(name) && secrets.some((secret) => secret.name === name));
   if (hidden) {
     throw new Problem(
@@ -73,9 +70,9 @@ export async function replacedVariables(
  * Checks a user's name for a variable or secret against the names that the platform sets; `domain/variables.ts` checks its
  * form. @throws Problem `invalid_value`
  */
-export function checkVariableName(kind: Configurable['kind'], name: string, field: string): void {
-  if (kind !== 'Function' || !name.startsWith('SVC_')) return;
-  const message = `"${name}" is reserved: in functions, the platform sets the variables that start with SVC_. Choose another name.`;
+export function checkVariableName(name: string, field: string): void {
+  if (!name.startsWith('SVC_')) return;
+  const message = `"${name}" is reserved: variables that start with SVC_ are set by the platform. Choose another name.`;
   throw new Problem('invalid_value', message, { details: { field } });
 }
 
@@ -123,8 +120,9 @@ function kindName({ kind }: Configurable): 'app' | 'function' {
   return kind === 'App' ? 'app' : 'function';
 }
 
-function variableList(kind: Configurable['kind'], env: Readonly<Record<string, string>>): Variable[] {
-  for (const name of Object.keys(env)) checkVariableName(kind, name, 'env');
+/** @param current names that the workload already has, which it may keep */
+function variableList(env: Readonly<Record<string, string>>, current: ReadonlySet<string> = new Set()): Variable[] {
+  for (const name of Object.keys(env)) if (!current.has(name)) checkVariableName(name, 'env');
   return Object.entries(env)
     .map(([name, value]) => ({ name, value }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -14,6 +14,8 @@ const crashRestarts = 3;
 export const patienceMs = 30_000;
 
 const imageReasons = new Set(['ImagePullBackOff', 'ErrImagePull', 'ErrImageNeverPull', 'InvalidImageName']);
+/** Faults that no waiting mends. The embedded node, which pulls nothing, reports the second for an image that it lacks. */
+const permanentReasons = new Set(['InvalidImageName', 'ErrImageNeverPull']);
 const configReasons = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 
 /** A fault that prevents the pods of a release from becoming ready. */
@@ -40,7 +42,7 @@ function faultOf(pod: Pod): ReleaseFault | undefined {
   const crashing = fault.reason === 'CrashLoopBackOff';
   // Kubernetes reports CrashLoopBackOff after the first crash; only repeated crashes are a fault.
   if (crashing && restarts < crashRestarts) return undefined;
-  return { message: describeFault(fault), final: crashing || fault.reason === 'InvalidImageName' };
+  return { message: describeFault(fault), final: crashing || permanentReasons.has(fault.reason) };
 }
 
 /**

@@ -27,6 +27,8 @@ export interface IngressOptions {
   trusted?: (address: string) => boolean;
   /** Maximum milliseconds that running requests may take during a stop; default 10,000. */
   drainMs?: number;
+  /** How long a client that ended its side waits for its answer; default 5,000 ms. */
+  halfCloseMs?: number;
 }
 
 export interface Ingress {
@@ -73,7 +75,15 @@ export function createIngress(options: IngressOptions): Ingress {
       return emptyAnswer(500);
     }
   };
-  const server = createIngressServer({ handler, trusted, clock, port, host, drainMs });
+  const server = createIngressServer({
+    handler,
+    trusted,
+    clock,
+    port,
+    host,
+    drainMs,
+    halfCloseMs: options.halfCloseMs,
+  });
 
   return {
     async start() {

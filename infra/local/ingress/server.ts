@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Readable, type Duplex } from 'node:stream';
 import { drain, listen } from '../../../runtime/process/listening.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
+import { answerHalfClosed, halfCloseMs } from '../../../runtime/http/half-close.ts';
 import { joinConnections } from '../../../runtime/http/tunnel.ts';
 import { badGatewayAnswer, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
 import { pairs, rawHeaders } from './headers.ts';
@@ -31,6 +32,8 @@ export interface IngressServerOptions {
   host: string;
   /** Maximum milliseconds that running requests may take during a stop. */
   drainMs: number;
+  /** How long a client that ended its side waits for its answer; default {@link halfCloseMs}. */
+  halfCloseMs?: number | undefined;
 }
 
 export interface IngressServer {
@@ -45,6 +48,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   const server = createServer({ ...limits, shouldUpgradeCallback: isUpgrade });
   // By default node:http silently drops headers beyond 2,000, which a middleware may need.
   server.maxHeadersCount = 0;
+  answerHalfClosed(server, clock, options.halfCloseMs ?? halfCloseMs);
   /** Connections that have not sent anything yet, and upgraded connections. */
   const unusedSockets = new Set<Duplex>();
   const tunnels = new Set<Duplex>();

@@ -4,6 +4,9 @@ import type { Endpoint } from '../controllers/endpoint-slice.ts';
 import { badGatewayAnswer, type Answer, type Handler, type RouteRequest } from './exchange.ts';
 import { forwardedFor, headersOf, listMembers, rawHeaders, removeHopByHop } from './headers.ts';
 
+/** Go's default limit of an answer's head. https://pkg.go.dev/net/http#Transport */
+const maxHeaderSize = 10 * 1024 * 1024;
+
 /**
  * No pod accepted the request, or the connection broke before the answer. `answer` is Traefik's answer in this case.
  */
@@ -49,7 +52,7 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
   return new Promise((resolve, reject) => {
     const headers = ['Host', request.host, ...rawHeaders(request.headers), ...framing(request)];
     // An upgraded connection is never returned to the pool.
-    const outgoing = httpRequest({ ...endpoint, agent: !upgrade && agent, method, path, headers });
+    const outgoing = httpRequest({ ...endpoint, agent: !upgrade && agent, method, path, headers, maxHeaderSize });
     // Does the same as node:http's option `signal`, at a tenth of its cost.
     const abortRequest = () => outgoing.destroy(signal.reason as Error);
     if (signal.aborted) abortRequest();

@@ -78,7 +78,7 @@ function start(context: PodContext, slot: Slot, { report }: PodHooks): Promise<R
     (error) => {
       const [reason, message] = [waitingReason(error), messageOf(error)];
       slot.state = { waiting: { reason, message } };
-      recordEvent(context, 'Warning', reason === 'ErrImagePull' ? 'Failed' : reason, message);
+      recordEvent(context, 'Warning', reason === 'ErrImageNeverPull' ? 'Failed' : reason, message);
       report();
     },
   );
@@ -111,7 +111,8 @@ async function replaceLostPorts(context: PodContext, slot: Slot, { update }: Pod
 
 /** The reason of a container's waiting state, in Kubernetes' words. */
 function waitingReason(error: unknown): string {
-  if (error instanceof ImageError) return 'ErrImagePull';
+  // The kubelet's reason for a missing image that it must not pull.
+  if (error instanceof ImageError) return 'ErrImageNeverPull';
   if (error instanceof ConfigError) return 'CreateContainerConfigError';
   return error instanceof StartError ? 'RunContainerError' : 'CreateContainerError';
 }

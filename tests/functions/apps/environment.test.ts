@@ -68,6 +68,7 @@ t.test('201 and 422: an app is created with variables that resolve', async (t) =
     [{ A: '${PORT}' }, /differs between pods/],
     [{ PORT: '1' }, /set by the platform/],
     [{ SVC_MODE: '1' }, /set by the platform/],
+    [{ SVC_X: '2' }, /"SVC_X" is reserved/],
     [{ 'a b': '1' }, /valid variable name/],
     [{ A: '${' }, /invalid \$\{…\}/],
   ];

@@ -217,3 +217,20 @@ t.test('the log of the pod that failed a deployment is shown after the pod is go
   kube.stream = saying(() => 'live\n');
   t.same(await pods(), [{ name: 'api-1', log: 'live\n' }], 'the pod itself, while it exists');
 });
+
+t.test('a filter that no app can have as its name is refused or finds nothing, and never fails', async (t) => {
+  const { api, addApp, accept } = await rig(t);
+  await accept(await addApp('api', 'dev'));
+  for (const [query, status, code] of [
+    ['app=', 400, 'invalid_request'],
+    ['app=..', 404, 'not_found'],
+    ['app=%2e%2e', 404, 'not_found'],
+    ['app=.', 404, 'not_found'],
+    ['app=a%2Fb', 404, 'not_found'],
+    ['app=%00', 400, 'invalid_request'],
+    ['environment=', 404, 'not_found'],
+    ['environment=..', 404, 'not_found'],
+  ] as const) {
+    t.match(await api.call('GET', `${deployments}?${query}`), { status, body: { code } }, query);
+  }
+});

@@ -203,8 +203,8 @@ t.test('422 names every bad setting, and nothing is written', async (t) => {
     'trustedProxies.1',
   ]);
   t.same(stored(), before);
-  for (const body of [{ scheme: 'http' }, { trustedProxies: 'x' }, { defaultLimits: { gpu: '1' } }]) {
-    t.match(await api.call('PATCH', path, { body }), { status: 400, body: { code: 'invalid_request' } });
+  for (const body of [undefined, {}, { scheme: 'http' }, { trustedProxies: 'x' }, { defaultLimits: { gpu: '1' } }]) {
+    t.match(await api.call('PATCH', path, body && { body }), { status: 400, body: { code: 'invalid_request' } });
   }
   t.same(stored(), before);
 });

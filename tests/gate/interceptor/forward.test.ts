@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { separators } from '../../support/header-spellings.ts';
-import { createWorld, functionId, until } from './world.ts';
+import { createWorld, functionId, host, until } from './world.ts';
 
 const json = (body: string) => JSON.parse(body) as { code: string; details: { fault: string; requestId: string } };
 
@@ -69,7 +69,8 @@ t.test('headers are forwarded unchanged in both directions, except hop-by-hop on
   t.same(header('X-Forwarded-Proto'), ['https']);
   t.same(header('X-Svc-Key-Prefix'), ['abcdefgh'], 'a client cannot remove the gate headers');
   t.same(header('Accept'), ['a/b', 'c/d']);
-  t.same([...header('X-Drop'), ...header('TE')], []);
+  t.same(header('X-Drop'), []);
+  t.same(header('TE'), ['trailers'], 'the interceptor forwards trailers');
   t.notMatch(seen.join(), 'forged', 'a client cannot pose as an event source, in any spelling');
   t.same(header('X-Svc-Events'), ['other']);
   t.equal(answer.status, 418);
@@ -311,7 +312,6 @@ t.test("an invalid answer is the function's fault, and affects nothing else", as
     '/line': 'HTTP/1.1 200 OK\nContent-Length: 0\n\n',
     '/folded': 'HTTP/1.1 200 OK\r\nX: 1\r\n more\r\nContent-Length: 0\r\n\r\n',
     '/value': 'HTTP/1.1 200 OK\r\nX: 1\rSet-Cookie: a=1\r\nContent-Length: 0\r\n\r\n',
-    '/long': `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}\r\nContent-Length: 0\r\n\r\n`,
   };
   await world.startPod((request, response) => {
     const head = heads[request.url ?? ''];
@@ -512,3 +512,84 @@ t.test('an idle connection is closed before the pod would close it, according to
   t.equal(await ended[0], 'by us');
   t.equal((await world.ask(port)).status, 200);
 });
+
+t.test('a head of 60 KiB is forwarded; a larger one is named as the cause, and not asked for again', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  let requests = 0;
+  await world.startPod((request, response) => {
+    requests++;
+    const value = 'x'.repeat(Number(request.headers['x-size']));
+    response.writeHead(200, Object.fromEntries([1, 2, 3, 4].map((n) => [`X-${n}`, value]))).end('ok');
+  });
+  const answer = (size: number) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const sized = { host: '127.0.0.1', port, maxHeaderSize: 200_000, headers: { host, 'x-size': String(size) } };
+      httpRequest(sized, resolve).on('error', reject).end();
+    });
+  const large = await answer(15_000);
+  t.match([large.statusCode, large.headers['x-4']?.length, await text(large)], [200, 15_000, 'ok']);
+  const tooLarge = await answer(17_000);
+  t.equal(tooLarge.statusCode, 502);
+  t.match(json(await text(tooLarge)), {
+    code: 'function_head_too_large',
+    message: /headers of the function's response are larger than 64 KiB/,
+    details: { fault: 'function' },
+  });
+  t.equal(requests, 2);
+});
+
+t.test('trailers reach the client, and only over HTTP/1.1', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  await world.startPod((request, response) => {
+    if (request.method === 'HEAD') {
+      response.end();
+      return;
+    }
+    response.setHeader('Trailer', 'Grpc-Status, X-Sum');
+    response.write('body');
+    response.addTrailers([
+      ['Grpc-Status', '0'],
+      ['X-Sum', 'caf\xe9'],
+      ['X-Sum', 'second'],
+    ]);
+    response.end();
+  });
+  const request = world.open(port);
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  t.equal(await text(response), 'body');
+  t.equal(response.headers.trailer, 'Grpc-Status, X-Sum');
+  t.same(response.rawTrailers, ['Grpc-Status', '0', 'X-Sum', 'caf\xe9', 'X-Sum', 'second']);
+  t.equal((await world.ask(port, { method: 'HEAD' })).status, 200, 'a response without a body announces none');
+  const old = await exchange(port, `GET / HTTP/1.0\r\nHost: ${host}\r\n\r\n`);
+  t.match(old, /^HTTP\/1\.1 200 OK[^]*\r\n\r\nbody$/, 'HTTP/1.0 knows no trailers');
+});
+
+t.test('a client that ends its side after the request gets the answer', async (t) => {
+  // The limit for clients that are gone never ends.
+  const world = createWorld(t, { replicas: 1, halfCloseMs: 2 ** 31 - 1 });
+  const { port, activity } = await world.startInterceptor();
+  const arrived = Promise.withResolvers<() => void>();
+  await world.startPod((_, response) => arrived.resolve(() => response.end('late answer')));
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  socket.end(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+  const reading = text(socket);
+  const release = await arrived.promise;
+  await new Promise((resolve) => setImmediate(resolve));
+  release();
+  t.match(await reading, /200 OK[^]*late answer$/);
+  await until(() => activity.inflight() === 0);
+  // Without a request there is nothing to wait for.
+  const idle = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  idle.end();
+  t.equal(await text(idle), '');
+});
+
+/** Sends bytes, ends the connection's side and returns what comes back. */
+async function exchange(port: number, bytes: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  socket.end(bytes);
+  return text(socket);
+}

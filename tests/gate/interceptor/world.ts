@@ -129,6 +129,7 @@ export interface WorldOptions {
   holdMs?: number;
   queueMax?: number;
   drainMs?: number;
+  halfCloseMs?: number;
 }
 
 export interface Answer {
@@ -218,6 +219,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       host: '127.0.0.1',
       lingerMs: 0,
       drainMs: options.drainMs ?? 0,
+      halfCloseMs: options.halfCloseMs ?? 50,
     });
     routes.start();
     endpoints.start();

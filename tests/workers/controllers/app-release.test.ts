@@ -245,6 +245,16 @@ t.test('failures of pods with the previous settings do not fail the new ones', (
   t.end();
 });
 
+t.test('an image that the embedded node does not have fails the release at once', (t) => {
+  const message = 'Image "x:2" is not on this machine. Build it with: svc image build DIR -t x:2';
+  const missing = podIn({ waiting: { reason: 'ErrImageNeverPull', message } });
+  t.match(releaseStatus(app, rolling, [missing], now), {
+    phase: 'failed',
+    message: `The image cannot be pulled (ErrImageNeverPull): ${message}`,
+  });
+  t.end();
+});
+
 t.test('a temporary problem is waited for, but not for long', (t) => {
   let release: ReleaseStatus | undefined;
   const see = (seconds: number, ...pods: Stored<Pod>[]) =>

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -416,4 +416,17 @@ t.test('a request that a pod refuses is sent once to another, complete', async (
   world.pod.close();
   await once(world.pod, 'close');
   t.match(await world.ask({ method: 'POST', body: 'nobody' }), { status: 502 });
+});
+
+t.test('a client that ends its side after the request gets the answer, with a head of 40 KiB', async (t) => {
+  const arrived = Promise.withResolvers<ServerResponse>();
+  // The limit for clients that are gone never ends.
+  const world = await openApp(t, (_, response) => arrived.resolve(response), { halfCloseMs: 2 ** 31 - 1 });
+  const socket = connect({ host: '127.0.0.1', port: world.port, allowHalfOpen: true });
+  socket.end(`GET / HTTP/1.1\r\nHost: ${appHost}\r\n\r\n`);
+  const reading = text(socket);
+  const response = await arrived.promise;
+  response.setHeader('X-Large', 'x'.repeat(40 * 1024));
+  response.end('late answer');
+  t.match(await reading, /200 OK[^]*late answer/);
 });

@@ -116,6 +116,7 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
     host: '127.0.0.1',
     entryPoints: ['web'],
     drainMs: 0,
+    halfCloseMs: 50,
     ...options,
   });
   informers.start();

@@ -93,7 +93,7 @@ t.test('a pod waits for a missing image, Secret or volume, and reports which', a
     containers: [{ name: 'main', image: 'later:1', env }],
   });
   kube.seed(settings);
-  const imageless = await until('waiting', waitingFor('ErrImagePull'));
+  const imageless = await until('waiting', waitingFor('ErrImageNeverPull'));
   t.match(imageless.status?.containerStatuses?.[0]?.state?.waiting?.message, /svc image build DIR -t later:1/);
   await image('later:1', 'process.exit(process.env.TOKEN === "s3cret" ? 0 : 1)');
   const secretless = await until('waiting', waitingFor('CreateContainerConfigError'));
