@@ -31,6 +31,7 @@ export const installFlags = {
   imageBuildPython: text('<image>', 'base image for Python builds (default <registry>/svc/build-python)'),
   npmRegistry: text('<url>', 'npm registry for builds and functions (default: public)'),
   pypiIndex: text('<url>', 'Python index for builds and functions (default: public)'),
+  caFile: text('<file>', 'CA certificates for builds, dependencies and git, in PEM'),
   buildRegistry: text('<registry>', 'registry and path of built images (default <registry>/builds)'),
   gitNetwork: texts('<network>', 'private network of git servers'),
   buildsAtOnce: amount('<n>', 'concurrent builds (default 2)', { min: 1, max: 100 }),

@@ -15,6 +15,7 @@ import {
   publicUrl,
   type BuildSettings,
 } from '../../runtime/contracts/resources/platform-config.ts';
+import { parseCertificates } from '../../runtime/domain/certificates.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
@@ -28,6 +29,7 @@ import { createClient } from '../client.ts';
 import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
+import { readInputFile } from '../input-file.ts';
 import { fields, type OutputFormat } from '../output.ts';
 import type { InstallFlags } from './install-flags.ts';
 
@@ -146,6 +148,7 @@ function settingsBody(flags: InstallFlags, version: string, installed: Partial<N
         ...(flags.trustedProxy.length > 0 && { trustedProxies: networksOf('--trusted-proxy', flags.trustedProxy) }),
         ...buildsOf(flags, version),
         ...registriesOf(flags),
+        ...(flags.caFile !== undefined && { caCertificates: certificatesIn(flags.caFile) }),
       },
       scrape: flags.scrape,
       images: imagesOf(flags, version, installed),
@@ -311,4 +314,11 @@ async function checkRoute(context: Context, api: string): Promise<void> {
   } finally {
     connections.close();
   }
+}
+
+/** The certificates of a file, as the platform stores them. */
+function certificatesIn(file: string): string {
+  const parsed = parseCertificates(readInputFile(file).toString('utf8'));
+  if ('fault' in parsed) throw usageFailure(`--ca-file ${file}: ${parsed.fault}.`);
+  return parsed.certificates;
 }

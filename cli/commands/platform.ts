@@ -1,10 +1,12 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import { buildTimeoutRange, platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
+import { describeCertificates, parseCertificates } from '../../runtime/domain/certificates.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { choice, duration, orDefault, text, texts, negated, type FlagValues } from '../flags.ts';
+import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { statusCommand } from './status.ts';
@@ -12,7 +14,7 @@ import { statusCommand } from './status.ts';
 const path = '/platform/config';
 
 function toOutput(config: PlatformConfigView): Output {
-  const { defaultLimits: limits, maxLimits, builds, packageRegistries = {} } = config;
+  const { defaultLimits: limits, maxLimits, builds, packageRegistries = {}, caCertificates } = config;
   const listed = (networks: readonly string[]) => (networks.length === 0 ? 'none' : networks.join(', '));
   const table = fields([
     ['Apps domain', config.appsDomain],
@@ -41,6 +43,7 @@ function toOutput(config: PlatformConfigView): Output {
     ...Object.entries(config.serviceImages ?? {}).map(([name, image]) => [`Service ${name}`, image] as const),
     ['npm registry', packageRegistries.npm ?? 'public'],
     ['PyPI index', packageRegistries.pypi ?? 'public'],
+    ['CA certificates', caCertificates === undefined ? 'public' : describeCertificates(caCertificates).join('\n')],
     ['Builds at once', builds?.atOnce ?? 'none: svc install --image-builder --build-registry'],
     ['Build time-out', builds && durationText(builds.timeoutSeconds)],
     ['Builder', builds?.image],
@@ -105,6 +108,7 @@ const settingFlags = {
   hostProofs: choice(['on', 'off'], 'whether a DNS record also allows a host (default on)'),
   npmRegistry: text('<url>', 'npm registry for builds and functions'),
   pypiIndex: text('<url>', 'Python index for builds and functions'),
+  caFile: text('<file>', 'CA certificates for builds, dependencies and git, in PEM'),
   buildsAtOnce: text('<n>', 'concurrent builds'),
   buildTimeout: orDefault(duration('<duration>', 'maximum duration of a build, such as 25m', buildTimeoutRange)),
   gitNetwork: texts('<network>', 'private network of git servers'),
@@ -150,6 +154,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...(flags.hostProofs !== undefined && { hostProofs: flags.hostProofs === 'on' }),
     ...part('serviceImages', { postgres, mysql, redis, minio, mongodb }),
     ...part('packageRegistries', { npm: flags.npmRegistry, pypi: flags.pypiIndex }),
+    ...(flags.caFile !== undefined && { caCertificates: certificatesIn(flags.caFile) }),
     ...(Object.keys(builds).length > 0 && { builds }),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
     ...(Object.keys(ceilings).length > 0 && { maxLimits: ceilings }),
@@ -157,6 +162,14 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
       projectsPerUser: number('--projects-per-user', flags.projectsPerUser),
     }),
   };
+}
+
+/** The content of a file; null for `default`. @throws Failure (usage) when it cannot be read or holds no CA certificates */
+function certificatesIn(file: string): string | null {
+  if (file === 'default') return null;
+  const parsed = parseCertificates(readInputFile(file).toString('utf8'));
+  if ('fault' in parsed) throw usageFailure(`--ca-file ${file}: ${parsed.fault}.`);
+  return parsed.certificates;
 }
 
 /** Each domain with the projects after its equals sign. */
@@ -192,6 +205,7 @@ const set = command({
     'svc platform config set --allow-private-network 10.20.0.0/16',
     'svc platform config set --notification-network 10.20.7.0/24',
     'svc platform config set --host-domain shop.example.com=shop --host-domain example.org',
+    'svc platform config set --ca-file /etc/ssl/company-ca.pem',
     'svc platform config set --builds-at-once 4 --build-timeout 1h --git-network 10.20.8.0/24 --pypi-index default',
   ],
   async run({ context, flags }) {

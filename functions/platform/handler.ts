@@ -1,4 +1,6 @@
 import { readPlatformConfig, readSettings } from '../../runtime/workloads/platform-config.ts';
+import type { PlatformConfigUpdate } from '../../runtime/contracts/api/platform.ts';
+import { describeCertificates } from '../../runtime/domain/certificates.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -62,8 +64,14 @@ export function createPlatformRoutes({ version, kube, components }: PlatformDepe
         }
         const { config, settings } = await changeSettings(kube, request.body);
         const view = platformConfigToView(config, settings);
-        return { status: 200, body: view, audit: { change: request.body } };
+        return { status: 200, body: view, audit: { change: forAudit(request.body) } };
       },
     }),
   ];
+}
+
+/** A change as the log shows it: certificates by their subjects, because their text is long and says nothing. */
+function forAudit({ caCertificates, ...change }: PlatformConfigUpdate): object {
+  if (typeof caCertificates !== 'string') return caCertificates === null ? { ...change, caCertificates } : change;
+  return { ...change, caCertificates: describeCertificates(caCertificates) };
 }

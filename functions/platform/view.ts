@@ -18,6 +18,7 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
   const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [] } = settings;
   const { hostDomains = [], hostProofs = true, maxLimits, projectsPerUser = defaultProjectsPerUser } = settings;
   const { notificationNetworks = [], defaultLimits, runtimeImages, serviceImages, packageRegistries } = settings;
+  const { caCertificates } = settings;
   return {
     appsDomain,
     cluster,
@@ -37,6 +38,7 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
     runtimeImages,
     ...(serviceImages && { serviceImages }),
     ...(packageRegistries && { packageRegistries }),
+    ...(caCertificates !== undefined && { caCertificates }),
     ...(settings.builds && { builds: buildsToView(settings.builds) }),
     ...changeStatus(config),
   };

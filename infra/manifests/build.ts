@@ -5,7 +5,7 @@ import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import { appLabel, buildNamespace, idLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import type { BatchJob } from './batch.ts';
 import { containerSecurity } from './platform/pod.ts';
-import { registryVariables, type PackageRegistries } from './package-registries.ts';
+import { registryVariables, type PackageRegistries, type PackageSources } from './package-registries.ts';
 
 /** The containers of a build's pod, in the order in which they run. */
 export const buildSteps = { clone: 'clone', build: 'build', push: 'push' } as const;
@@ -59,7 +59,11 @@ function imageNames(
  * fetches the source, with the credentials in the Secret `<name>` if there is one. The second runs the source's own build
  * steps, which strangers wrote, and has no credentials. The third pushes the image with the registry's. Pure.
  */
-export function buildJob(build: Build, settings: BuildSettings, registries?: PackageRegistries): BatchJob {
+export function buildJob(
+  build: Build,
+  settings: BuildSettings,
+  { packageRegistries, caCertificates }: PackageSources = {},
+): BatchJob {
   const { app, deploymentId, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
   const { name } = build.metadata;
   const labels = {
@@ -67,7 +71,10 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
     [roleLabel]: 'build',
     [idLabel]: deploymentId ?? build.metadata.labels?.[idLabel] ?? '',
   };
-  const env = buildVariables(build, settings);
+  const env = [
+    ...buildVariables(build, settings),
+    ...(caCertificates === undefined ? [] : [{ name: 'BUILD_CA_CERTIFICATES', value: caCertificates }]),
+  ];
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -83,7 +90,7 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
           enableServiceLinks: false,
           terminationGracePeriodSeconds: 5,
           securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user },
-          initContainers: [cloneContainer(settings.image, env), buildContainer(settings.image, env, registries)],
+          initContainers: [cloneContainer(settings.image, env), buildContainer(settings.image, env, packageRegistries)],
           containers: [pushContainer(settings.image, env)],
           volumes: [
             { name: 'workspace', emptyDir: { sizeLimit: '10Gi' } },

@@ -7,7 +7,7 @@ import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { hostnameLabel, idLabel, workloadLabels } from '../../runtime/domain/labels.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
-import { registryVariables, type PackageRegistries } from './package-registries.ts';
+import { registryVariables, type PackageRegistries, type PackageSources } from './package-registries.ts';
 import type { VolumeClaim } from './volume.ts';
 
 /** Where the claim is mounted. The packages appear in a folder of it once all of them are installed. */
@@ -94,7 +94,7 @@ export interface DependencyParts {
 export function dependencyParts(
   { id, name }: FunctionIdentity,
   dependent: Dependent,
-  { codeDirectory, registries }: { codeDirectory: string; registries?: PackageRegistries | undefined },
+  { codeDirectory, packageRegistries, caCertificates }: PackageSources & { codeDirectory: string },
 ): DependencyParts {
   if (!hasDependencies(dependent)) return { pod: {}, env: [], volumeMounts: [], volumes: [] };
   const { manifest, command, registry, variables } = installers[dependent.runtime];
@@ -117,7 +117,8 @@ export function dependencyParts(
           env: [
             packagesFolder,
             { name: 'SVC_MANIFEST', value: `${codeDirectory}/${manifest}` },
-            ...registryVariables(registries, registry),
+            ...registryVariables(packageRegistries, registry),
+            ...(caCertificates === undefined ? [] : [{ name: 'SVC_CA_CERTIFICATES', value: caCertificates }]),
           ],
           terminationMessagePolicy: 'FallbackToLogsOnError',
           resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '512Mi' } },

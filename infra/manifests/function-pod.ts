@@ -11,7 +11,7 @@ import {
 } from '../../runtime/contracts/resources/function.ts';
 import { workloadLabels } from '../../runtime/domain/labels.ts';
 import { dependencyManifest, dependencyParts, hasDependencies, type DependencyParts } from './function-dependencies.ts';
-import type { PackageRegistries } from './package-registries.ts';
+import type { PackageSources } from './package-registries.ts';
 import type { EventSidecar } from './event-sidecar.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
@@ -33,8 +33,8 @@ export type CodeConfigMap = BuiltIn<V1ConfigMap, 'data'>;
 export interface RunWith {
   /** The runtime's image, or the function's own. */
   image: string;
-  /** The registries of its dependencies. Default: the public ones. */
-  registries?: PackageRegistries | undefined;
+  /** Where its dependencies come from. Default: the public registries. */
+  sources?: PackageSources;
   /** The Node runtime's image, which contains the program that fetches events. Default: {@link image}. */
   eventImage?: string;
   /** The name of the immutable Secret with its environment. */
@@ -69,8 +69,8 @@ export function codeConfigMap(identity: FunctionIdentity, spec: InlineCode): Cod
 }
 
 /** The parts of a pod that runs inline code. */
-function codeParts(identity: FunctionIdentity, code: InlineCode, { image, registries }: RunWith): DependencyParts {
-  const parts = dependencyParts(identity, { ...code, image }, { codeDirectory, registries });
+function codeParts(identity: FunctionIdentity, code: InlineCode, { image, sources }: RunWith): DependencyParts {
+  const parts = dependencyParts(identity, { ...code, image }, { codeDirectory, ...sources });
   return {
     pod: parts.pod,
     env: [...parts.env, { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[code.runtime]}` }],

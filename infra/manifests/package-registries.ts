@@ -3,6 +3,9 @@ import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platf
 
 export type PackageRegistries = NonNullable<PlatformConfigSpec['packageRegistries']>;
 
+/** Where packages come from, and the CAs that are trusted there besides the public ones. */
+export type PackageSources = Pick<PlatformConfigSpec, 'packageRegistries' | 'caCertificates'>;
+
 /** The variables that set the registry of npm or pip; none for the public registry. Pure. */
 export function registryVariables(registries: PackageRegistries = {}, name: keyof PackageRegistries): V1EnvVar[] {
   const address = registries[name];

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { trustBundle } from '../domain/certificates.ts';
 import { GitError, gitFailure } from './failure.ts';
 
 /** A token, which is the password over HTTP, or a private key for SSH. */
@@ -19,6 +20,8 @@ export interface GitOptions {
    * accepted; {@link seenHostKeys} returns it.
    */
   hostKeys?: readonly string[] | undefined;
+  /** CAs that are trusted besides the public ones, in PEM. */
+  caCertificates?: string | undefined;
   /** The environment of this process, with the settings of programs, proxies and certificates. */
   env: Readonly<Record<string, string | undefined>>;
   /**
@@ -82,11 +85,14 @@ const settings: readonly (readonly [string, string])[] = [
  * stored in files of `folder` that only this user can read, never in arguments, the environment or a URL.
  */
 export function createGit(options: GitOptions): Git {
-  const { folder, credentials, resolved = [], env, memoryMaxMib } = options;
+  const { folder, credentials, resolved = [], env, caCertificates, memoryMaxMib } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const bundle = join(folder, 'ca.pem');
+  if (caCertificates !== undefined) writeFileSync(bundle, trustBundle(caCertificates));
   const pairs = [...settings, ...resolved.map((entry) => ['http.curloptResolve', entry] as const)];
   const variables: Record<string, string> = {
     ...Object.fromEntries(passedVariables.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]))),
+    ...(caCertificates !== undefined && { GIT_SSL_CAINFO: bundle }),
     HOME: folder,
     LANG: 'C.UTF-8',
     LC_ALL: 'C.UTF-8',

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import t from 'tap';
+import { selfSignedCertificate } from '../../infra/local/apiserver/certificate.ts';
 import type { PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import { world } from './world.ts';
 
@@ -40,7 +42,10 @@ t.test('config show prints the active settings, and why the last change was refu
   t.match(stdout, /Default memory of a container: +512Mi\n/);
   t.match(stdout, /Last change: +accepted/);
   t.match(stdout, /Runtime node: +r.example.com\/f:1\nService postgres: +r.example.com\/d:1\n/);
-  t.match(stdout, /npm registry: +https:\/\/npm.example.com\nPyPI index: +public\nBuilds at once: +2\n/);
+  t.match(
+    stdout,
+    /npm registry: +https:\/\/npm.example.com\nPyPI index: +public\nCA certificates: +public\nBuilds at once: +2\n/,
+  );
   t.same(JSON.parse((await run(['platform', 'config', 'show', '-o', 'json'])).stdout), settings);
   const message = 'The previous settings stay active; trustedProxies.0: "x" is not an address';
   routes[`GET ${path}`] = { body: { ...settings, status: 'refused', message } };
@@ -146,4 +151,19 @@ t.test('platform status is status', async (t) => {
     },
   });
   t.match(await run(['platform', 'status']), { code: 0, stdout: /Cluster: +home/ });
+});
+
+t.test('config set sends the CA certificates of a file, and refuses one without', async (t) => {
+  const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: settings }, [`GET ${path}`]: { body: settings } });
+  const { certificate, key } = selfSignedCertificate('Own Root', { names: [], addresses: [] }, new Date());
+  const folder = t.testdir({ 'ca.pem': `# our root\n${certificate}`, 'key.pem': key });
+  const set = (file: string) => run(['platform', 'config', 'set', '--ca-file', file]);
+  t.equal((await set(join(folder, 'ca.pem'))).code, 0);
+  t.equal((await set('default')).code, 0);
+  t.same(
+    seen.filter(({ method }) => method === 'PATCH').map(({ body }) => body),
+    [{ caCertificates: certificate }, { caCertificates: null }],
+  );
+  t.match(await set(join(folder, 'key.pem')), { code: 2, stderr: /--ca-file .*key\.pem: contains a private key/ });
+  t.match(await set(join(folder, 'none.pem')), { code: 2, stderr: /Cannot read .*none\.pem/ });
 });

@@ -1,7 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -70,19 +71,23 @@ export function gitRepository(t: Teardown): GitRepository {
 /**
  * Starts a server with one empty repository, stopped at the end of the test.
  * @param options.token the required password; default none
+ * @param options.tls the key and certificate of a server over TLS; default none
  * @param options.host the address to listen at; default 127.0.0.1
  */
-export async function gitServer(t: Teardown, options: { token?: string; host?: string } = {}): Promise<GitServer> {
+export async function gitServer(
+  t: Teardown,
+  options: { token?: string; host?: string; tls?: { key: string; certificate: string } } = {},
+): Promise<GitServer> {
   const { root, push, reset } = gitRepository(t);
-  const { host = '127.0.0.1', token } = options;
+  const { host = '127.0.0.1', token, tls } = options;
   const server: GitServer = {
-    url: (at = host) => `http://${at}:${(listener.address() as AddressInfo).port}/shop/api.git`,
+    url: (at = host) => `${tls ? 'https' : 'http'}://${at}:${(listener.address() as AddressInfo).port}/shop/api.git`,
     push,
     reset,
     requests: [],
     answer: undefined,
   };
-  const listener = createServer((request, response) => {
+  const serve: RequestListener = (request, response) => {
     const { authorization } = request.headers;
     server.requests.push({ method: request.method ?? '', path: request.url ?? '', authorization });
     if (server.answer?.(request, response)) return;
@@ -94,7 +99,8 @@ export async function gitServer(t: Teardown, options: { token?: string; host?: s
       return;
     }
     backend(root, request, response);
-  });
+  };
+  const listener = tls ? createTlsServer({ key: tls.key, cert: tls.certificate }, serve) : createServer(serve);
   listener.listen(0, host);
   await once(listener, 'listening');
   t.teardown(async () => {

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { dirname, join } from 'node:path';
 
 /** The files of a package by their paths in its archive. */
@@ -20,21 +21,26 @@ export interface PackageRegistry {
   addPython(name: string, version: string, files: Files, kind?: 'wheel' | 'sdist'): void;
 }
 
-/** A small registry of both kinds at an address of this machine, in a folder of the test; stopped at its end. */
+/**
+ * A small registry of both kinds at an address of this machine, in a folder of the test; stopped at its end.
+ * @param tls the key and certificate of a registry that is served over TLS
+ */
 export async function packageRegistry(
   t: { teardown(end: () => unknown): void; testdir(): string },
   host = '127.0.0.1',
+  tls?: { key: string; certificate: string },
 ): Promise<PackageRegistry> {
   const folder = t.testdir();
   const served = new Map<string, { type: string; body: Buffer | string }>();
   const requestedPaths: string[] = [];
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     const path = decodeURIComponent(request.url ?? '');
     requestedPaths.push(path);
     const content = served.get(path);
     response.writeHead(content ? 200 : 404, { 'content-type': content?.type ?? 'application/json' });
     response.end(content?.body ?? '{"error":"not found"}');
-  });
+  };
+  const server = tls ? createTlsServer({ key: tls.key, cert: tls.certificate }, listener) : createServer(listener);
   server.listen(0, host);
   await once(server, 'listening');
   t.teardown(() => {
@@ -42,7 +48,7 @@ export async function packageRegistry(
     server.closeAllConnections();
   });
   const bound = server.address();
-  const base = `http://${host}:${typeof bound === 'object' && bound ? bound.port : 0}`;
+  const base = `${tls ? 'https' : 'http'}://${host}:${typeof bound === 'object' && bound ? bound.port : 0}`;
 
   const write = (root: string, files: Files) => {
     for (const [path, content] of Object.entries(files)) {

@@ -43,7 +43,8 @@ const source = z.object({
 export async function beginBuild(
   kube: KubeClient,
   build: Stored<Build>,
-  config: Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks' | 'packageRegistries'> | undefined,
+  config:
+    Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks' | 'packageRegistries' | 'caCertificates'> | undefined,
 ): Promise<void> {
   const { name } = build.metadata;
   if (await kube.get<BatchJob>(kinds.BatchJob, name, buildNamespace)) return;
@@ -65,7 +66,7 @@ export async function beginBuild(
   const resource = await kube.get<App>(kinds.App, app, namespace);
   const credentials = resource && (await readGitSecret(kube, resource, source.url));
   if (credentials) await ensureChild(kube, build, buildCredentials(build, credentials));
-  await ensureChild(kube, build, buildJob(build, config.builds, config.packageRegistries));
+  await ensureChild(kube, build, buildJob(build, config.builds, config));
 }
 
 /** Deletes the credentials after the step that needs them has ended. */

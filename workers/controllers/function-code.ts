@@ -21,9 +21,13 @@ import type { WorkloadIdentity } from './workload.ts';
  * @throws Problem when its runtime is not installed
  */
 export function runWithOf(config: PlatformConfigSpec, { spec }: Pick<FunctionResource, 'spec'>): RunWith {
+  const { packageRegistries, caCertificates } = config;
   return {
     image: functionImage(config, spec),
-    registries: config.packageRegistries,
+    sources: {
+      ...(packageRegistries && { packageRegistries }),
+      ...(caCertificates !== undefined && { caCertificates }),
+    },
     eventImage: config.runtimeImages.node,
   };
 }

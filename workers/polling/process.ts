@@ -52,13 +52,14 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
   const { pool, kube, env, intervalMs = minuteMs, random = Math.random } = dependencies;
 
   const readTip = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
-    const { gitNetworks = [] } = (await readPlatformConfig(kube)).builds ?? {};
+    const { builds, caCertificates } = await readPlatformConfig(kube);
+    const { gitNetworks = [] } = builds ?? {};
     const addresses = await resolveGitHost(source.url, gitNetworks);
     const hostKeys = app.spec.git?.hostKeys ?? source.hostKeys;
     const folder = await mkdtemp(join(tmpdir(), 'poll-'));
     try {
       const credentials = gitCredentialsOf(await readGitSecret(kube, app, source.url));
-      const git = createGit({ folder, credentials, ...addresses, hostKeys, env, memoryMaxMib });
+      const git = createGit({ folder, credentials, ...addresses, hostKeys, caCertificates, env, memoryMaxMib });
       const tip = await branchTip(git, source, { timeoutMs, signal });
       if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`, 'branch');
       return tip;

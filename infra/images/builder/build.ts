@@ -9,10 +9,14 @@ import type { BuildSettings, PushedImage } from './settings.ts';
 /** How images are made: with buildah, or as the folders that the embedded cluster runs. */
 export type Maker = 'buildah' | 'folder';
 
-/** Builds an image from the fetched source and leaves it in the workspace. @throws BuildFailure */
-export async function buildImage(settings: BuildSettings, maker: Maker): Promise<void> {
+/**
+ * Builds an image from the fetched source and leaves it in the workspace.
+ * @param certificatesFolder the files of `writeCertificates`, if the installation has CA certificates
+ * @throws BuildFailure
+ */
+export async function buildImage(settings: BuildSettings, maker: Maker, certificatesFolder?: string): Promise<void> {
   const context = contextOf(settings);
-  await (maker === 'folder' ? makeFolderImage(context) : makeContainerImage(settings, context));
+  await (maker === 'folder' ? makeFolderImage(context) : makeContainerImage(settings, context, certificatesFolder));
 }
 
 /**

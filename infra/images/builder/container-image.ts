@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { certificateVariables, mountCertificates } from './certificates.ts';
 import { createBuildahOutput } from './buildah-output.ts';
 import { BuildFailure } from './failure.ts';
 import { entrypointOf, planOf, type Plan } from './plan.ts';
@@ -23,8 +24,14 @@ const archiveIn = (workspace: string) => join(workspace, 'image.tar');
 /**
  * Builds a container image with buildah, without rights on the node: RUN steps are isolated by chroot in a user namespace.
  * A program can escape from a chroot, so it finds nothing here that is not its own.
+
+ * @param certificatesFolder the files with the installation's CA certificates, for the RUN steps
  */
-export async function makeContainerImage(settings: BuildSettings, context: string): Promise<void> {
+export async function makeContainerImage(
+  settings: BuildSettings,
+  context: string,
+  certificatesFolder?: string,
+): Promise<void> {
   const { workspace, dockerfile, target, plainHttp } = settings;
   const file = dockerfileIn(context, dockerfile) ?? generated(settings, context);
   const home = join(workspace, 'home');
@@ -43,7 +50,10 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
   mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
   const tls = `--tls-verify=${!plainHttp}`;
   // A relative link target within the context is fine; buildah itself keeps COPY inside.
-  const bud = ['bud', '--format', 'oci', '--pull', tls, ...registryArguments(file, process.env), '--file', file];
+  const certificates = certificatesFolder === undefined ? undefined : mountCertificates(certificatesFolder);
+  const volume = certificates ? ['--volume', certificates.volume] : [];
+  const variables = { ...registryVariables(process.env), ...certificates?.variables };
+  const bud = ['bud', '--format', 'oci', '--pull', tls, ...volume, ...buildArguments(file, variables), '--file', file];
   await run('buildah', [...bud, '--tag', target, '--', context], { env, listener: createBuildahOutput() });
   await run('buildah', ['push', '--quiet', target, `oci-archive:${archiveIn(workspace)}`], {
     env,
@@ -108,18 +118,20 @@ function generated({ workspace, baseImages }: BuildSettings, context: string): s
 }
 
 /** The build pod's variables with the installation's package registries. */
-const registryVariables = ['npm_config_registry', 'PIP_INDEX_URL', 'PIP_TRUSTED_HOST'];
+function registryVariables(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+  const { npm_config_registry, PIP_INDEX_URL, PIP_TRUSTED_HOST } = env;
+  return { npm_config_registry, PIP_INDEX_URL, PIP_TRUSTED_HOST };
+}
 
 /**
- * The package registries as build arguments, for a Dockerfile that declares these arguments. Its RUN steps see them; the
- * running image does not.
+ * The installation's package registries and CA certificates as build arguments, for a Dockerfile that declares these
+ * arguments. Its RUN steps see them; the running image does not.
  */
-export function registryArguments(file: string, env: Readonly<Record<string, string | undefined>>): string[] {
+export function buildArguments(file: string, variables: Readonly<Record<string, string | undefined>>): string[] {
   const text = readFileSync(file, 'utf8');
-  return registryVariables.flatMap((name) => {
-    const value = env[name];
-    const declared = new RegExp(`^[ \\t]*ARG\\s(?:.*\\s)?${name}(?:[\\s=]|$)`, 'im').test(text);
-    return value !== undefined && declared ? ['--build-arg', `${name}=${value}`] : [];
+  return Object.entries(variables).flatMap(([name, value]) => {
+    const isDeclared = new RegExp(`^[ \\t]*ARG\\s(?:.*\\s)?${name}(?:[\\s=]|$)`, 'im').test(text);
+    return value !== undefined && isDeclared ? ['--build-arg', `${name}=${value}`] : [];
   });
 }
 
@@ -146,10 +158,14 @@ export function generatedDockerfile(
   ].join('\n');
 }
 
+function declared(...names: string[]): string[] {
+  return names.map((name) => `ARG ${name}`);
+}
+
 function nodeSteps(has: (file: string) => boolean): string[] {
   const locked = has('package-lock.json');
   return [
-    'ARG npm_config_registry',
+    ...declared('npm_config_registry', ...certificateVariables),
     `COPY ${locked ? 'package.json package-lock.json' : 'package.json'} ./`,
     `RUN npm ${locked ? 'ci' : 'install'} --include=dev --no-audit --no-fund`,
     'COPY . .',
@@ -162,8 +178,7 @@ function pythonSteps(has: (file: string) => boolean): string[] {
   return [
     'ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin',
     'RUN python3 -m venv /opt/venv',
-    'ARG PIP_INDEX_URL',
-    'ARG PIP_TRUSTED_HOST',
+    ...declared('PIP_INDEX_URL', 'PIP_TRUSTED_HOST', ...certificateVariables),
     ...(has('requirements.txt') ? ['COPY requirements.txt ./', 'RUN pip install -r requirements.txt'] : []),
     'COPY . .',
   ];

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { writeCertificates } from './certificates.ts';
 import { buildImage, pushImage } from './build.ts';
 import { clone } from './clone.ts';
 import { BuildFailure } from './failure.ts';
@@ -10,12 +11,16 @@ import { readSettings } from './settings.ts';
  */
 const settings = readSettings(process.env);
 const maker = process.env['BUILD_MAKER'] === 'folder' ? 'folder' : 'buildah';
+// Every program that a step starts inherits these.
+const certificates = writeCertificates(process.env['BUILD_CA_CERTIFICATES']);
+delete process.env['BUILD_CA_CERTIFICATES'];
+Object.assign(process.env, certificates?.variables);
 const report = (result: object) => writeFileSync(settings.resultFile, JSON.stringify(result));
 try {
   const [step] = process.argv.slice(2);
   if (step === 'clone') {
     report(await clone(settings, { credentialsFolder: process.env['BUILD_CREDENTIALS'] ?? '', env: process.env }));
-  } else if (step === 'build') await buildImage(settings, maker);
+  } else if (step === 'build') await buildImage(settings, maker, certificates?.folder);
   else report(await pushImage(settings, maker));
 } catch (error) {
   if (!(error instanceof BuildFailure)) throw error;

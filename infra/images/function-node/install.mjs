@@ -2,10 +2,10 @@
 // scripts. On failure, prints npm's error and exits with 1.
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const { SVC_MANIFEST: manifest, SVC_DEPENDENCIES: target } = process.env;
+const { SVC_MANIFEST: manifest, SVC_DEPENDENCIES: target, SVC_CA_CERTIFICATES: certificates } = process.env;
 const linesMax = 12;
 
 /** npm's error lines, without their prefix and without references to log files in the pod, which users cannot read. */
@@ -26,12 +26,16 @@ function install(folder) {
     '--fetch-retry-mintimeout=1000',
     '--fetch-retry-maxtimeout=5000',
   ];
+  // Node.js trusts these CAs besides the public ones.
+  const certificatesFile = join(folder, '.ca.pem');
+  if (certificates) writeFileSync(certificatesFile, certificates);
   // A private HOME, so that npm uses only the platform's configuration.
   const env = {
     ...process.env,
     HOME: folder,
     npm_config_cache: join(folder, '.npm'),
     npm_config_update_notifier: 'false',
+    ...(certificates && { NODE_EXTRA_CA_CERTS: certificatesFile }),
   };
   const child = spawn('npm', ['install', ...options], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -49,7 +53,7 @@ if (!existsSync(target)) {
   copyFileSync(manifest, join(partialFolder, 'package.json'));
   const { code, output } = await install(partialFolder);
   if (code === 0) {
-    rmSync(join(partialFolder, '.npm'), { recursive: true, force: true });
+    for (const name of ['.npm', '.ca.pem']) rmSync(join(partialFolder, name), { recursive: true, force: true });
     mkdirSync(join(partialFolder, 'node_modules'), { recursive: true });
     try {
       renameSync(partialFolder, target);

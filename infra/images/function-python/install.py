@@ -9,6 +9,8 @@ import subprocess
 import sys
 import uuid
 
+from pip._vendor.certifi import where
+
 LINES_MAX = 12
 
 
@@ -16,6 +18,12 @@ def output_lines(output):
     """The lines of pip's output, without its notices."""
     lines = [line.strip() for line in output.splitlines()]
     return [line for line in lines if line and not line.startswith(("[notice]", "WARNING: You are using pip"))]
+
+
+def write_bundle(path, certificates):
+    """Writes the CAs that pip trusts by default and the installation's own: pip trusts the CAs of one file only."""
+    with open(where(), encoding="utf-8") as public, open(path, "w", encoding="utf-8") as bundle:
+        bundle.write(public.read() + "\n" + certificates)
 
 
 def install(folder, manifest):
@@ -28,6 +36,10 @@ def install(folder, manifest):
     environment = {**os.environ, "HOME": folder, "TMPDIR": folder}
     # Compiled during installation, because a pod cannot store compiled files.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    certificates = environment.pop("SVC_CA_CERTIFICATES", "")
+    if certificates:
+        environment["PIP_CERT"] = os.path.join(folder, "ca.pem")
+        write_bundle(environment["PIP_CERT"], certificates)
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -40,6 +52,8 @@ def main():
     result = install(partial, manifest)
     if result.returncode == 0:
         os.makedirs(os.path.join(partial, "python"), exist_ok=True)
+        if os.path.exists(os.path.join(partial, "ca.pem")):
+            os.remove(os.path.join(partial, "ca.pem"))
         try:
             os.rename(partial, target)
         except OSError:

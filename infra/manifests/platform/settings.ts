@@ -13,6 +13,7 @@ export const optionalSettings = [
   'projectsPerUser',
   'builds',
   'packageRegistries',
+  'caCertificates',
 ] as const;
 
 type OptionalSetting = (typeof optionalSettings)[number];

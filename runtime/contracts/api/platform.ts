@@ -59,6 +59,8 @@ export const platformConfigView = z.object({
     .optional(),
   /** The registries for dependencies of functions; absent: the public ones. */
   packageRegistries: z.object({ npm: z.string().optional(), pypi: z.string().optional() }).optional(),
+  /** CAs that builds, installations of dependencies and git trust besides the public ones, in PEM. */
+  caCertificates: z.string().optional(),
   /** Absent: the installation cannot build from git. */
   builds: z
     .object({
@@ -110,6 +112,8 @@ export const platformConfigUpdate = z
     packageRegistries: z
       .strictObject({ npm: z.string().max(1000).nullable(), pypi: z.string().max(1000).nullable() })
       .partial(),
+    /** PEM of CA certificates for builds, dependencies and git, of at most 64 KiB in all; null trusts the public CAs only. */
+    caCertificates: z.string().max(100_000).nullable(),
     /** Only for an installation that builds; `svc install` sets the builder image and the registry. */
     builds: z
       .strictObject({

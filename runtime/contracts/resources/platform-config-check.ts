@@ -1,3 +1,4 @@
+import { parseCertificates } from '../../domain/certificates.ts';
 import { checkHost, checkProjectName, functionHost } from '../../domain/names.ts';
 import { isLoopbackNetwork, isPrivateNetwork, parseNetwork } from '../../domain/network.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -14,7 +15,7 @@ export interface SettingFault {
 export type CheckedPlatformConfig = { spec: PlatformConfigSpec } | { faults: SettingFault[] };
 
 /**
- * Checks all settings of the installation and reports every fault. Valid networks are normalised and deduplicated.
+ * Checks all settings of the installation and reports every fault. Valid networks and CA certificates are normalised.
  * @param active the active settings. Their apps domain and cluster name cannot change: they are part of hosts, which
  * others know and for which DNS records and certificates exist
  */
@@ -27,6 +28,8 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
   const proxies = networksOf('trustedProxies', typed, matchesAll);
   const open = networksOf('allowPrivateNetworks', typed, notPrivate);
   const notified = networksOf('notificationNetworks', typed, notLocal);
+  const { caCertificates } = typed;
+  const trusted = caCertificates === undefined ? undefined : parseCertificates(caCertificates);
   const faults = [
     ...issues.map(({ path, message }) => ({ path: path.join('.'), message })),
     ...hostFaults(typed),
@@ -35,11 +38,20 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
     ...proxies.faults,
     ...open.faults,
     ...notified.faults,
+    ...(trusted && 'fault' in trusted ? [{ path: 'caCertificates', message: trusted.fault }] : []),
     ...limitFaults(typed.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
     ...limitFaults(typed.maxLimits).map(({ field, message }) => ({ path: `maxLimits.${field}`, message })),
   ];
   if (!parsed.success || faults.length > 0) return { faults };
-  return { spec: { ...parsed.data, ...proxies.settings, ...open.settings, ...notified.settings } };
+  return {
+    spec: {
+      ...parsed.data,
+      ...proxies.settings,
+      ...open.settings,
+      ...notified.settings,
+      ...(trusted && 'certificates' in trusted && { caCertificates: trusted.certificates }),
+    },
+  };
 }
 
 /** All faults as one text, each with its path. */

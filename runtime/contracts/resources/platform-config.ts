@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { certificatesMaxBytes } from '../../domain/certificates.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import type { FunctionSource } from './function.ts';
@@ -95,6 +96,8 @@ export const platformConfigSpec = z.object({
     .exactOptional(),
   /** The registries for dependencies of functions; default: the public ones. Readable by all users, so without credentials. */
   packageRegistries: z.object({ npm: registryAddress, pypi: registryAddress }).partial().exactOptional(),
+  /** CAs that builds, installations of dependencies and git trust besides the public ones, in PEM. Readable by all users. */
+  caCertificates: z.string().max(certificatesMaxBytes).exactOptional(),
   /** Default {@link defaultProfile}. */
   profile: z.enum(platformProfiles).exactOptional(),
   /** Proxies in front of the ingress that are trusted to report the client's address, for keys and logins; default none. */

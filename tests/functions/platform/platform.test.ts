@@ -1,5 +1,6 @@
 import t from 'tap';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
@@ -175,6 +176,32 @@ t.test('images of services, package registries and builds are set by their parts
   }
   t.match(await change({ builds: { image: 'r.test/b:2' } }), { status: 400 }, 'which is for svc install');
   t.same(stored(), before);
+});
+
+t.test('CA certificates are stored without the text around them, and anything else is refused', async (t) => {
+  const { kube, api, stored, runController, entries } = await setUp(t);
+  kube.seed(platformConfigObject);
+  const change = (caCertificates: string | null) => api.call('PATCH', path, { body: { caCertificates } });
+  const own = selfSignedCertificate('Own Root', { names: [], addresses: [] }, new Date('2026-01-01T00:00:00Z'));
+  const pem = own.certificate;
+  t.match(await change(`subject: Own Root\n${pem}\n`), { status: 200, body: { caCertificates: pem } });
+  t.equal(stored()?.spec.caCertificates, pem);
+  await runController();
+  t.match((await api.call('GET', path)).body, { caCertificates: pem, status: 'accepted' });
+  t.match(entries(), [{ change: { caCertificates: [/^CN=Own Root \(expires 2036-01-01\)$/] } }]);
+  const before = stored();
+  for (const [text, message] of [
+    ['nonsense', /caCertificates: contains no certificate in PEM form/],
+    [`${own.key}${pem}`, /contains a private key/],
+    [pem.slice(0, 200), /the certificate cannot be read/],
+    [`${pem}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`, /certificate 2 of 2 cannot be read/],
+    [`${pem}${' '.repeat(65_536)}`, /more than 64 KiB|65536|Too big/],
+  ] as const) {
+    t.match(await change(text), { status: 422, body: { code: 'invalid_value', message } });
+  }
+  t.same(stored(), before);
+  t.match(await change(null), { status: 200 });
+  t.notHas(stored()?.spec, 'caCertificates');
 });
 
 t.test('422 names every bad setting, and nothing is written', async (t) => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { functionNode } from '../../../infra/local/programs.ts';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import { dependencyManifest } from '../../../infra/manifests/function-dependencies.ts';
 import {
   callFunction,
@@ -179,6 +180,19 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
         t.match(output, /ECONNREFUSED|Connection refused|No matching distribution/);
       },
     );
+
+    await t.test('a registry with the installation’s own CA is trusted when its certificate is given', async (t) => {
+      const tls = selfSignedCertificate('own CA', { names: [], addresses: ['127.0.0.1'] }, new Date());
+      const own = await packageRegistry(t, '127.0.0.1', tls);
+      fill(own);
+      const refused = await install('untrusted', ['greeting@1.0.0'], variables(own));
+      t.equal(refused.exit, 1);
+      t.match(refused.said, /certificate|No matching distribution/i);
+      const trusting = { ...variables(own), SVC_CA_CERTIFICATES: tls.certificate };
+      const trusted = await install('trusted', ['greeting@1.0.0'], trusting);
+      t.same(trusted, { exit: 0, said: '' });
+      t.notMatch(readdirSync(join(root, 'trusted', 'packages')).join(), /ca\.pem/);
+    });
 
     // npm skips scripts, pip must refuse packages that need them.
     if (name === 'node') return;

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { installPlatform } from '../../../infra/install/install.ts';
 import { installedImages } from '../../../infra/install/existing-settings.ts';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import { readAdminPassword } from '../../../infra/install/secrets.ts';
 import type { PlatformSettings } from '../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
@@ -406,7 +407,8 @@ t.test('optional images, registries and build settings without a flag are kept',
     mongodb: 'mongo:8',
   };
   const packageRegistries = { npm: 'https://npm.example.com', pypi: 'https://pypi.example.com/simple' };
-  await install(kube, { images, optional: { builds, packageRegistries } }).done;
+  const caCertificates = selfSignedCertificate('root', { names: [], addresses: [] }, new Date()).certificate;
+  await install(kube, { images, optional: { builds, packageRegistries, caCertificates } }).done;
   t.same(await installedImages(kube), settings.images);
   const secondRun = install(kube);
   await secondRun.done;
@@ -420,6 +422,7 @@ t.test('optional images, registries and build settings without a flag are kept',
     runtimeImages: { node: 'r.example.com/f:1', python: 'r.example.com/y:1' },
     serviceImages: { mysql: 'r.example.com/m:2', mongodb: 'mongo:8' },
     packageRegistries: { npm, pypi: packageRegistries.pypi },
+    caCertificates,
     builds: { ...builds, image, baseImages: { node: 'r.example.com/n:1', python: 'r.example.com/y:2' } },
   });
   await install(kube, { optional: { builds: { ...buildSettings, registry: 'other.example.com/builds' } } }).done;

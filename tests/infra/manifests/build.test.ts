@@ -21,17 +21,31 @@ t.test('only the container that builds gets the package registries of the instal
     return make;
   };
   t.same(variables(), []);
-  t.same(variables({ npm: 'https://npm.test/', pypi: 'https://pypi.test/simple' }), [
+  t.same(variables({ packageRegistries: { npm: 'https://npm.test/', pypi: 'https://pypi.test/simple' } }), [
     { name: 'npm_config_registry', value: 'https://npm.test/' },
     { name: 'PIP_INDEX_URL', value: 'https://pypi.test/simple' },
   ]);
   t.same(
-    variables({ pypi: 'http://10.1.2.3:8080/simple' }),
+    variables({ packageRegistries: { pypi: 'http://10.1.2.3:8080/simple' } }),
     [
       { name: 'PIP_INDEX_URL', value: 'http://10.1.2.3:8080/simple' },
       { name: 'PIP_TRUSTED_HOST', value: '10.1.2.3:8080' },
     ],
     'pip refuses a registry without TLS unless its host is trusted',
   );
+  t.end();
+});
+
+t.test('every container of a build gets the CA certificates of the installation', (t) => {
+  const pod = buildJob(build, settings, { caCertificates: 'PEM' }).spec.template.spec;
+  const containers = [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])];
+  for (const { name, env } of containers) {
+    t.match(
+      env?.find((variable) => variable.name === 'BUILD_CA_CERTIFICATES'),
+      { value: 'PEM' },
+      name,
+    );
+  }
+  t.equal(containers.length, 3);
   t.end();
 });

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { buildImage, pushImage } from '../../../../infra/images/builder/build.ts';
+import { writeCertificates } from '../../../../infra/images/builder/certificates.ts';
 import { clone } from '../../../../infra/images/builder/clone.ts';
 import { generatedDockerfile } from '../../../../infra/images/builder/container-image.ts';
 import { planOf } from '../../../../infra/images/builder/plan.ts';
 import type { BuildSettings } from '../../../../infra/images/builder/settings.ts';
+import { selfSignedCertificate } from '../../../../infra/local/apiserver/certificate.ts';
 import { createImageUploadServer } from '../../../../infra/local/image-upload.ts';
 import { createImageStore } from '../../../../infra/local/node/images.ts';
 import { createGit } from '../../../../runtime/git/git.ts';
@@ -221,4 +223,19 @@ t.test('a folder image is stored under the name of a built image, and under no o
   }
   t.equal((await put('localhost:5000/svc/a:1', { 'x-configuration': configuration })).status, 403);
   t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 404);
+});
+
+t.test('a git server with the installation’s own CA is trusted when its certificate is given', async (t) => {
+  const tls = selfSignedCertificate('own CA', { names: [], addresses: ['127.0.0.1'] }, new Date());
+  const server = await gitServer(t, { tls });
+  const commit = server.push({ 'a.txt': 'one' });
+  const credentialsFolder = t.testdir({});
+  await t.rejects(clone(settings(t, server.url()), { credentialsFolder, env: process.env }), /certificate/i);
+  const certificates = writeCertificates(tls.certificate);
+  t.teardown(() => rmSync(certificates?.folder ?? '', { recursive: true, force: true }));
+  const env = { ...process.env, ...certificates?.variables };
+  t.equal((await clone(settings(t, server.url()), { credentialsFolder, env })).commit, commit);
+  const git = createGit({ folder: t.testdir({}), env: process.env, caCertificates: tls.certificate });
+  t.match(await git(['ls-remote', '--heads', '--', server.url()], { timeoutMs: 20_000 }), commit, 'a poll trusts it');
+  t.equal(writeCertificates(undefined), undefined);
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { createBuildahOutput } from '../../../../infra/images/builder/buildah-output.ts';
-import { registryArguments } from '../../../../infra/images/builder/container-image.ts';
+import { buildArguments } from '../../../../infra/images/builder/container-image.ts';
 import { run } from '../../../../infra/images/builder/run.ts';
 
 /** The reason found in this output of buildah. */
@@ -89,7 +89,7 @@ t.test('a failed program is reported with its name, its exit code and its error 
   await t.rejects(run(process.execPath, ['-e', 'process.exit(1)'], { listener }), { message: 'it rained' });
 });
 
-t.test('a Dockerfile gets the registries that it declares as arguments', (t) => {
+t.test('a Dockerfile gets the registries and certificates that it declares as arguments', (t) => {
   const folder = t.testdir({
     none: 'FROM x\n# ARG npm_config_registry\nRUN echo ARG PIP_INDEX_URL\n',
     some: 'FROM x\n  arg npm_config_registry\nARG A=1 PIP_INDEX_URL="https://pypi.org/simple"\nARG MY_PIP_TRUSTED_HOST\n',
@@ -100,7 +100,7 @@ t.test('a Dockerfile gets the registries that it declares as arguments', (t) => 
     PIP_TRUSTED_HOST: 'h',
   };
   const argumentsFor = (file: string, variables: Record<string, string> = env) =>
-    registryArguments(join(folder, file), variables);
+    buildArguments(join(folder, file), variables);
   t.same(argumentsFor('none'), []);
   t.same(argumentsFor('some'), [
     '--build-arg',
