@@ -182,7 +182,7 @@ function apiFailure(api: string, status: number, body: unknown, location: string
     return new Failure(message, {
       code,
       hint: notSignedIn ? `sign in: svc login --api ${api}` : hintOf(details),
-      exitCode: notSignedIn ? exitCodes.notSignedIn : exitCodes.failed,
+      exitCode: notSignedIn ? exitCodes.notSignedIn : isWrongInput(status) ? exitCodes.usage : exitCodes.failed,
     });
   }
   if (location !== undefined) {
@@ -192,6 +192,11 @@ function apiFailure(api: string, status: number, body: unknown, location: string
     code: `http_${status}`,
     hint: status === 404 ? 'check the address (--api, SVC_API), or retry shortly after an installation' : undefined,
   });
+}
+
+/** Whether the API refused a value of the command line: then the exit code is the same as when the command line does. */
+function isWrongInput(status: number): boolean {
+  return status === 400 || status === 422;
 }
 
 /** The other faults of a request, since the message contains only the first; or the request ID. */

@@ -22,7 +22,7 @@ export type Parsed =
     };
 
 /** Short names of commands, in every group that has the command. */
-const aliases: Readonly<Record<string, string>> = { ls: 'list', rm: 'delete' };
+const aliases: Readonly<Record<string, string>> = { ls: 'list', rm: 'delete', show: 'status', status: 'show' };
 
 /** A prefix of values, without which cac would convert commits such as `0123456` and `1e5` to numbers. */
 const guard = '\0';

@@ -59,6 +59,18 @@ const create = command({
   },
 });
 
+const show = command({
+  name: 'show',
+  args: ['project?'],
+  description: 'Show a project and its environments (default: the project in use).',
+  flags: apiFlags,
+  examples: ['svc project show', 'svc project show shop -o json'],
+  async run({ context, args, flags }) {
+    const project = args.project ?? context.scope({ project: undefined, environment: undefined }).project;
+    projectKind.print(context, await projectKind.read(resolvePlatform(context, flags), project), flags.output);
+  },
+});
+
 const use = command({
   name: 'use',
   args: ['project'],
@@ -94,4 +106,4 @@ const remove = command({
   },
 });
 
-export const projectCommands: Commands = { commands: [create, projectKind.list, projectKind.show, use, remove] };
+export const projectCommands: Commands = { commands: [create, projectKind.list, show, use, remove] };

@@ -49,6 +49,9 @@ export function decide(event: WebhookEvent, target: Target): Decision {
   const { kind: _kind, image, commit, ...details } = event;
   if (image !== undefined) {
     refuseImage(target);
+    checkImage(image);
+    const { tag = '' } = splitImage(image);
+    if (target.tags !== null && !tagMatches(tag, target.tags)) return ignoredTag(tag, target.tags);
     return { verdict: 'deploy', image: usableImage(image, target), commit, ...details };
   }
   if (target.gitBranch === undefined) {
@@ -125,15 +128,15 @@ function decideImages(pushed: readonly PushedImage[], target: Target): Decision 
   const { tags } = target;
   // Registries list tags in the order in which they were set; the last one counts.
   const match = images.findLast(({ tag }) => tags === null || tagMatches(tag, tags));
-  if (!match) {
-    return {
-      verdict: 'ignore',
-      reason: `The tag "${images.at(-1)?.tag}" does not match the webhook's tag filter "${tags}".`,
-    };
-  }
+  if (!match) return ignoredTag(images.at(-1)?.tag ?? '', tags ?? '');
   return {
     verdict: 'deploy',
     image: usableImage(`${repository}:${match.tag}`, target),
     ...(imageDigest.test(match.digest ?? '') && { digest: match.digest }),
   };
+}
+
+function ignoredTag(tag: string, tags: string): Decision {
+  const subject = tag === '' ? 'An image without a tag' : `The tag "${tag}"`;
+  return { verdict: 'ignore', reason: `${subject} does not match the webhook's tag filter "${tags}".` };
 }

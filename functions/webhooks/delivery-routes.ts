@@ -142,7 +142,7 @@ function testEvent({ image, commit, branch }: z.output<typeof webhookTest>): Web
 
 function deliveryToItem(delivery: Delivery): DeliveryItem {
   const { id, sender, verdict, status, event, deliveryId, code, reason } = delivery;
-  const { deploymentId, revision, redeliveryOf, actor } = delivery;
+  const { deploymentId, revision, deploymentStatus, redeliveryOf, actor } = delivery;
   return {
     id,
     receivedAt: delivery.receivedAt.toISOString(),
@@ -155,6 +155,7 @@ function deliveryToItem(delivery: Delivery): DeliveryItem {
     ...(reason !== null && { reason }),
     ...(deploymentId !== null && { deploymentId }),
     ...(revision !== null && { revision }),
+    ...(deploymentStatus !== null && { deploymentStatus }),
     ...(redeliveryOf !== null && { redeliveryOf }),
     ...(actor !== null && { actor }),
   };

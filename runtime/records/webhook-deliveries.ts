@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Database } from '../db/pool.ts';
+import type { DeploymentState } from '../domain/deployment.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import {
@@ -28,6 +29,8 @@ export interface Delivery {
   deploymentId: Id | null;
   /** The revision of the deployment. */
   revision: number | null;
+  /** The status of the deployment now, which may have ended after the response. */
+  deploymentStatus: DeploymentState | null;
   redeliveryOf: Id | null;
   actor: string | null;
 }
@@ -53,7 +56,7 @@ export type NewDelivery = Pick<FullDelivery, 'sender' | 'verdict' | 'status' | '
 };
 
 const columns = `v.id, v.received_at AS "receivedAt", v.sender, v.event, v.delivery_id AS "deliveryId", v.verdict, v.status,
-  v.code, v.reason, v.deployment_id AS "deploymentId", d.revision, v.redelivery_of AS "redeliveryOf", v.actor`;
+  v.code, v.reason, v.deployment_id AS "deploymentId", d.revision, d.state AS "deploymentStatus", v.redelivery_of AS "redeliveryOf", v.actor`;
 const source = 'webhook_deliveries v LEFT JOIN deployments d ON d.id = v.deployment_id';
 
 /** The columns of a delivery that are known before its outcome, with their types. */

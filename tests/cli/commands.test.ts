@@ -292,6 +292,8 @@ t.test('app webhook deliveries, one of them, redeliver and test', async (t) => {
     verdict: 'accepted',
     status: 202,
     revision: 4,
+    deploymentId: id,
+    deploymentStatus: 'failed',
   };
   const view = { ...item, body: '{"ref":"x"}', bodyBytes: 11 };
   const { run, seen } = await world(t, {
@@ -305,12 +307,14 @@ t.test('app webhook deliveries, one of them, redeliver and test', async (t) => {
   const list = await run(['app', 'webhook', 'deliveries', 'api']);
   t.match(
     list.stdout,
-    new RegExp(`^ID +WHEN +SENDER +EVENT +VERDICT +REVISION +REASON\n${id} .*github +push +accepted +4`),
+    new RegExp(
+      `^ID +WHEN +SENDER +EVENT +VERDICT +REVISION +DEPLOYMENT +REASON\n${id} .*github +push +accepted +4 +failed`,
+    ),
   );
   t.equal(seen[0]?.query['limit'], '20');
   t.match(
     (await run(['app', 'webhook', 'deliveries', 'api', id])).stdout,
-    /Verdict: +accepted \(202\)[^]*Body: +\{"ref":"x"\}/,
+    /Verdict: +accepted \(202\)[^]*Deployment: +.* \(failed\)[^]*Body: +\{"ref":"x"\}/,
   );
   t.match((await run(['app', 'webhook', 'redeliver', 'api', id])).stdout, new RegExp(`Redelivery of: +${id}`));
   t.equal((await run(['app', 'webhook', 'test', 'api'])).code, 0);

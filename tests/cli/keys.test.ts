@@ -63,7 +63,7 @@ t.test('key create prints only the key; -o json the whole record; it is shown on
   t.match(JSON.parse((await run([...create, '-o', 'json'])).stdout), { handle: 'k3x9q2ab', key: full });
   t.equal((await run([...create, '-o', 'name'])).stdout, 'k3x9q2ab\n');
   routes[`POST ${keys}`] = { status: 422, body: { code: 'invalid_value', message: 'In the past.' } };
-  t.match(await run(create), { code: 1, stdout: /^$/, stderr: 'error: In the past. (invalid_value)\n' });
+  t.match(await run(create), { code: 2, stdout: /^$/, stderr: 'error: In the past. (invalid_value)\n' });
 });
 
 t.test('lists warn of an expiry in words, and in colour on a terminal', async (t) => {

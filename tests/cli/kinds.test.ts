@@ -117,3 +117,21 @@ t.test('member remove and environment delete look up every name in the list firs
   t.match(environments, { code: 1, stderr: /Project "shop" has no environment "staging".*it has prod/s });
   t.notOk(seen.some(({ method }) => method === 'DELETE'));
 });
+
+t.test('project show takes the project in use; gate status and gate show are the same', async (t) => {
+  const project = { id, name: 'shop', status: 'ready', environments: [], createdAt };
+  const { run, seen } = await world(t, {
+    'GET /api/v1/projects/shop': { body: project },
+    'GET /api/v1/projects/shop/apps/api/gate': { body: { gate: 'off' } },
+  });
+  const shown = await run(['project', 'show']);
+  t.match(shown, { code: 0, stdout: /^Project: +shop\n/ });
+  t.same(shown, await run(['project', 'show', 'shop']));
+  t.match(await run(['project', 'show'], { env: { SVC_PROJECT: '' } }), { code: 2, stderr: /No project is set/ });
+  await run(['app', 'gate', 'show', 'api']);
+  await run(['app', 'gate', 'status', 'api']);
+  t.same(
+    seen.slice(2).map(({ path }) => path),
+    Array(2).fill('/api/v1/projects/shop/apps/api/gate'),
+  );
+});

@@ -101,6 +101,8 @@ export const deliveryItem = z.object({
   reason: z.string().optional(),
   deploymentId: z.uuid().optional(),
   revision: z.int().optional(),
+  /** What became of the deployment so far. */
+  deploymentStatus: deploymentState.optional(),
   /** For a redelivery: the delivery that it repeats, and the user who requested it. */
   redeliveryOf: z.uuid().optional(),
   actor: z.string().optional(),

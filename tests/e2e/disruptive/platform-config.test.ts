@@ -99,7 +99,7 @@ t.test('the active settings are shown, and an invalid change is refused as a who
     '--memory',
     'much',
   ]);
-  t.equal(invalidConfig.code, 1);
+  t.equal(invalidConfig.code, 2);
   for (const fault of [/trustedProxies\.0: .*host bits/, /allowPrivateNetworks\.0/, /defaultLimits\.memory/]) {
     t.match(invalidConfig.stderr, fault);
   }

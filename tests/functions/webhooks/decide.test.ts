@@ -40,6 +40,26 @@ t.test('a deploy request names an image, or a commit for an app with a git sourc
   }
 });
 
+t.test('the tag filter holds for CI as for registries', async (t) => {
+  const tags = 'v*,release-*';
+  const filtered = (subject: string) => ({
+    verdict: 'ignore',
+    reason: `${subject} does not match the webhook's tag filter "${tags}".`,
+  });
+  for (const [image, expected] of [
+    ['r.test/api:v2', { verdict: 'deploy', image: 'r.test/api:v2' }],
+    [`r.test/api:v2@${digest}`, { verdict: 'deploy', image: `r.test/api:v2@${digest}` }],
+    ['r.test/api:latest', filtered('The tag "latest"')],
+    [`r.test/api@${digest}`, filtered('An image without a tag')],
+  ] as const) {
+    t.same(decided({ kind: 'deploy', image }, { tags }), expected, image);
+  }
+  t.throws(() => decided({ kind: 'deploy', image: 'no tag' }, { tags }), { code: 'invalid_value' });
+  t.throws(() => decided({ kind: 'deploy', image: 'r.test/api:main' }, { tags, gitBranch: 'main' }), {
+    code: 'git_source_configured',
+  });
+});
+
 t.test('an image that was built for another environment needs a promotion first', async (t) => {
   const builds = { registry: 'r.test/builds' };
   const deploys = (image: string, current: string | null) =>

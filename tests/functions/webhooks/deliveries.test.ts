@@ -369,16 +369,29 @@ t.test('a delivery shows what applies to it, and nothing else', async (t) => {
   const [push] = await deliveries();
   await call('POST', `/deliveries/${push.id}/redeliver`);
   const common = ['id', 'receivedAt', 'sender', 'status', 'verdict'];
-  const deployed = ['deploymentId', 'reason'];
+  const deployed = ['deploymentId', 'deploymentStatus', 'reason'];
   t.same(
     (await deliveries()).map((delivery: Json) => Object.keys(delivery).sort()),
     [
       [...common, ...deployed, 'actor', 'deliveryId', 'event', 'redeliveryOf'],
       [...common, ...deployed, 'deliveryId', 'event'],
       [...common, 'code', 'reason'],
-      [...common, 'deploymentId', 'revision'],
+      [...common, 'deploymentId', 'deploymentStatus', 'revision'],
     ].map((fields) => fields.sort()),
   );
+});
+
+t.test('a delivery shows what became of its deployment, and the tag filter holds for CI', async (t) => {
+  const app = await hookedApp(t);
+  const { body } = await app.send({ 'x-svc-token': app.token }, { image });
+  t.match(await app.deliveries(), [{ verdict: 'accepted', deploymentStatus: 'accepted' }]);
+  await endDeployment(app.pool, (body as { id: Id }).id, 'failed', 'The image cannot be pulled.');
+  t.match(await app.deliveries(), [{ verdict: 'accepted', status: 202, deploymentStatus: 'failed' }]);
+  t.equal((await app.call('PATCH', '', { tags: 'release-*' })).status, 200);
+  t.match(await app.send({ 'x-svc-token': app.token }, { image }), { status: 200, body: { status: 'ignored' } });
+  const [ignored] = await app.deliveries();
+  t.match(ignored, { verdict: 'ignored', reason: /The tag "v2" does not match/ });
+  t.notHas(ignored, 'deploymentStatus');
 });
 
 t.test('an app has only its own deliveries', async (t) => {
