@@ -1,4 +1,7 @@
+import type { z } from 'zod';
+import { jqFlag, watchFlag } from './common-flags.ts';
 import type { Context } from './context.ts';
+import { fieldsFlag } from './data-fields.ts';
 import type { FlagSet, FlagValues } from './flags.ts';
 
 /** `'app'` is a required argument, `'revision?'` an optional one; `'...names'` takes one or more values. */
@@ -19,8 +22,12 @@ export interface Command {
   args: readonly string[];
   description: string;
   flags: FlagSet;
+  /** The schema of the object that the command prints, or of each object of its list: the fields of `--json`. */
+  data?: z.ZodType | undefined;
   /** Whole command lines, without the leading `$`. */
   examples: readonly string[];
+  /** Left out of help and documentation. */
+  hidden?: boolean;
   /** Options of other tools, such as `--env`, each with the command that does the same here. */
   suggestions?: Readonly<Record<string, string>>;
   run(input: { context: Context; args: Record<string, unknown>; flags: Record<string, unknown> }): Promise<void>;
@@ -50,15 +57,31 @@ export async function loadGroup(group: Group | LazyGroup): Promise<Group> {
   return 'load' in group ? { ...group, ...(await group.load()) } : group;
 }
 
-/** Declares a command, and infers the types of the arguments and flags of `run`. */
+/**
+ * Declares a command, and infers the types of the arguments and flags of `run`. A command that prints data also gets the
+ * options that select and repeat its output, which {@link runProgram} applies.
+ */
 export function command<const Names extends readonly string[], Flags extends FlagSet>(definition: {
   name: string;
   args?: Names;
   description: string;
   flags: Flags;
+  /** The schema of the object that the command prints, or of each object of its list: the fields of `--json`. */
+  data?: z.ZodType;
+  /** Whether the command only reads, so that `--watch` can repeat it. */
+  watch?: boolean;
   examples: readonly string[];
+  hidden?: boolean;
   suggestions?: Readonly<Record<string, string>>;
   run(input: { context: Context; args: ArgValues<Names>; flags: FlagValues<Flags> }): Promise<void>;
 }): Command {
-  return { ...definition, args: definition.args ?? [] };
+  const { watch, ...rest } = definition;
+  const { data } = rest;
+  const flags = {
+    ...definition.flags,
+    ...(data && { json: fieldsFlag(data) }),
+    ...('output' in definition.flags && { jq: jqFlag }),
+    ...(watch && { watch: watchFlag }),
+  };
+  return { ...rest, args: definition.args ?? [], flags };
 }

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { Failure, usageFailure } from './failure.ts';
 
-/** The settings that `svc login` and `svc project use` save. */
-const configuration = z.object({
+/** A saved login to a platform, with the settings that `svc project use` saves. */
+const login = z.object({
   /** The management API's address. */
   api: z.string().optional(),
   /** The session's token. It is sent only to `api`. */
@@ -14,6 +14,15 @@ const configuration = z.object({
   device: z.string().optional(),
   project: z.string().optional(),
   environment: z.string().optional(),
+});
+
+export type Login = z.infer<typeof login>;
+
+/** The configuration file: logins by the name of their context. */
+const configuration = z.object({
+  /** The context of commands that name none. */
+  current: z.string().optional(),
+  contexts: z.record(z.string(), login),
 });
 
 export type Configuration = z.infer<typeof configuration>;
@@ -33,17 +42,44 @@ export function readConfiguration(file: string): Configuration {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { contexts: {} };
     throw new Failure(`Cannot read ${file}.`, { cause: error });
   }
   try {
-    return configuration.parse(JSON.parse(content));
+    const saved: unknown = JSON.parse(content);
+    const hasContexts = typeof saved === 'object' && saved !== null && 'contexts' in saved;
+    return hasContexts ? configuration.parse(saved) : withOneContext(login.parse(saved));
   } catch (error) {
     throw new Failure(`${file} is not a valid svc configuration.`, {
       hint: 'delete it and sign in again: svc login',
       cause: error,
     });
   }
+}
+
+/** The configuration for a file of version 0.1, which has the fields of one login. */
+function withOneContext(saved: Login): Configuration {
+  if (Object.keys(saved).length === 0) return { contexts: {} };
+  const current = contextName(saved.api ?? '', {});
+  return { current, contexts: { [current]: saved } };
+}
+
+/** The name of a new context for an address: its host without `console.`, with a number when another context has it. */
+export function contextName(api: string, contexts: Configuration['contexts']): string {
+  const host = URL.parse(api)?.hostname.replace(/^console\./, '') || 'default';
+  let name = host;
+  for (let number = 2; name in contexts; number++) name = `${host}-${number}`;
+  return name;
+}
+
+/** The configuration with changes of one context, which is created when it does not exist; undefined removes a field. */
+export function withChanges(
+  { current, contexts }: Configuration,
+  name: string,
+  changes: { [Field in keyof Login]: Login[Field] | undefined },
+): Configuration {
+  const entries = Object.entries({ ...contexts[name], ...changes }).filter(([, value]) => value !== undefined);
+  return { current: current ?? name, contexts: { ...contexts, [name]: Object.fromEntries(entries) } };
 }
 
 /** Replaces the file in one step, readable by its owner only. */

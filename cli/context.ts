@@ -3,15 +3,19 @@ import type { Clock } from '../runtime/domain/clock.ts';
 import { createClient, type ApiClient } from './client.ts';
 import {
   configurationFile,
+  contextName,
   normaliseAddress,
   readConfiguration,
+  withChanges,
   writeConfiguration,
   type Configuration,
   type Environment,
+  type Login,
 } from './configuration.ts';
 import { createConnections, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';
-import { render, type OutputFormat, type Output } from './output.ts';
+import type { Formatter } from './formatter.ts';
+import type { OutputFormat, Output } from './output.ts';
 
 /** The process around a command; tests pass their own. */
 export interface ProgramOptions {
@@ -44,19 +48,32 @@ interface ScopeNames {
   environment: string | undefined;
 }
 
+/** The option that names the management API. */
+interface ApiFlags {
+  api?: string | undefined;
+}
+
 /** The dependencies of a command. */
 export interface Context extends ProgramOptions {
+  /** What `svc login` and `svc project use` have saved. */
   configuration: Configuration;
-  /** Saves changes of the configuration; fields that are undefined are removed. */
-  remember(changes: { [Field in keyof Configuration]: Configuration[Field] | undefined }): void;
-  /** The management API at the address from the flag, the environment or the configuration. @throws Failure without one */
-  api(flags: { api?: string | undefined }, options?: { anonymous?: boolean }): ApiClient;
-  /** The address that {@link api} uses. */
-  address(flags: { api?: string | undefined }): string;
+  /** The name from `--context`, `SVC_CONTEXT` or `svc context use`; it need not exist. */
+  contextName: string | undefined;
+  /** Saves a change of the configuration, as it is in the file now. */
+  configure(change: (configuration: Configuration) => Configuration): void;
+  /** The saved login for the address that {@link api} uses, with the name of its context; empty when there is none. */
+  login(flags: ApiFlags): Login & { context?: string };
+  /** Saves changes of the login for that address; fields that are undefined are removed. */
+  remember(flags: ApiFlags, changes: { [Field in keyof Login]: Login[Field] | undefined }): void;
+  /** The management API at the address from the option, the environment or the configuration. @throws Failure without one */
+  api(flags: ApiFlags, options?: { anonymous?: boolean }): ApiClient;
+  /** The address that {@link api} uses. @throws Failure (usage) when the context that the user names does not exist */
+  address(flags: ApiFlags): string;
   /** Whether a token for that address is stored. */
-  signedIn(flags: { api?: string | undefined }): boolean;
+  signedIn(flags: ApiFlags): boolean;
   /** @throws Failure when no project is set */
-  scope(flags: { project: string | undefined; environment: string | undefined }): ScopeNames;
+  scope(flags: ApiFlags & { project: string | undefined; environment: string | undefined }): ScopeNames;
+  formatter: Formatter;
   /** Prints data on stdout. */
   print(output: Output, format: OutputFormat | undefined): void;
   /** Prints one line of progress or advice on stderr. */
@@ -65,15 +82,31 @@ export interface Context extends ProgramOptions {
   close(): void;
 }
 
-export function createContext(options: ProgramOptions): Context {
+/** @param typed the name of `--context` */
+export function createContext(options: ProgramOptions, formatter: Formatter, typed: string | undefined): Context {
   const { env, stdout, stderr, clock, version } = options;
   const file = configurationFile(env);
   const configuration = readConfiguration(file);
+  const explicitName = typed ?? (env['SVC_CONTEXT'] || undefined);
+  const name = explicitName ?? configuration.current;
   let connections: Connections | undefined;
 
-  const address = (flags: { api?: string | undefined }): string => {
-    const typed = flags.api ?? (env['SVC_API'] || configuration.api || options.local?.()?.api);
-    if (typed !== undefined) return normaliseAddress(typed);
+  /** The context that the user names. */
+  const selected = (): Login => {
+    const { contexts } = configuration;
+    const login = name === undefined ? undefined : contexts[name];
+    if (login || explicitName === undefined) return login ?? {};
+    throw usageFailure(
+      `There is no context "${explicitName}".`,
+      `the contexts are ${Object.keys(contexts).join(', ') || 'none'}; create one: svc login --context ${explicitName} --api <address>`,
+    );
+  };
+  // --context is more specific than variables for every command of the shell.
+  const variable = (variableName: string) => (typed === undefined ? env[variableName] || undefined : undefined);
+
+  const address = (flags: ApiFlags): string => {
+    const known = flags.api ?? variable('SVC_API') ?? selected().api ?? options.local?.()?.api;
+    if (known !== undefined) return normaliseAddress(known);
     throw new Failure('No management API address is set.', {
       code: 'unauthenticated',
       hint: 'sign in: svc login --api https://console.<apps domain>, or start a platform on this machine: svc up',
@@ -81,16 +114,29 @@ export function createContext(options: ProgramOptions): Context {
     });
   };
   // A token is only sent to the address that issued it.
-  const tokenFor = (api: string): string | undefined =>
-    env['SVC_TOKEN'] || (configuration.api === api ? configuration.token : undefined);
+  const loginAt = (api: string): Login & { context?: string } => {
+    const login = selected();
+    if (name !== undefined && login.api === api) return { ...login, context: name };
+    const other = Object.entries(configuration.contexts).find(([, candidate]) => candidate.api === api);
+    return explicitName === undefined && other ? { ...other[1], context: other[0] } : {};
+  };
+  const tokenFor = (api: string): string | undefined => variable('SVC_TOKEN') ?? loginAt(api).token;
+  const configure: Context['configure'] = (change) => {
+    const changed = change(readConfiguration(file));
+    writeConfiguration(file, changed);
+    Object.assign(configuration, { current: undefined }, changed);
+  };
 
   return {
     ...options,
     configuration,
-    remember(changes) {
-      Object.assign(configuration, changes);
-      const entries = Object.entries(configuration).filter(([, value]) => value !== undefined);
-      writeConfiguration(file, Object.fromEntries(entries));
+    contextName: name,
+    configure,
+    login: (flags) => loginAt(address(flags)),
+    remember(flags, changes) {
+      const api = address(flags);
+      const target = loginAt(api).context ?? contextName(api, configuration.contexts);
+      configure((saved) => withChanges(saved, target, { api, ...changes }));
     },
     address,
     signedIn: (flags) => tokenFor(address(flags)) !== undefined,
@@ -108,15 +154,17 @@ export function createContext(options: ProgramOptions): Context {
       return createClient({ api, token, connections, clock, userAgent: `svc/${version}` });
     },
     scope(flags) {
-      const project = flags.project ?? (env['SVC_PROJECT'] || configuration.project);
+      const saved = loginAt(address(flags));
+      const project = flags.project ?? (env['SVC_PROJECT'] || saved.project);
       if (project === undefined) {
         throw usageFailure('No project is set.', 'use --project, set SVC_PROJECT, or run: svc project use <project>');
       }
       // The remembered environment belongs to the remembered project.
-      const remembered = project === configuration.project ? configuration.environment : undefined;
+      const remembered = project === saved.project ? saved.environment : undefined;
       return { project, environment: flags.environment ?? (env['SVC_ENVIRONMENT'] || remembered) };
     },
-    print: (output, format = 'table') => void stdout.write(render(output, format)),
+    formatter,
+    print: (output, format) => void stdout.write(formatter.document(output, format)),
     say: (line) => void stderr.write(`${line}\n`),
     close: () => connections?.close(),
   };

@@ -3,6 +3,16 @@ export const exitCodes = { ok: 0, failed: 1, usage: 2, timeout: 3, notSignedIn: 
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** What the exit codes mean, for the documentation. */
+export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
+  [exitCodes.ok]: 'done',
+  [exitCodes.failed]: 'failed; the message ends with a stable code in parentheses',
+  [exitCodes.usage]: 'the command line is wrong, or the API refuses a value in it; nothing was changed',
+  [exitCodes.timeout]: 'not done in time (--timeout); the operation continues',
+  [exitCodes.notSignedIn]: 'not signed in',
+  [exitCodes.interrupted]: 'interrupted with Ctrl-C',
+};
+
 /** The reason why a command failed. It is printed as `error: <message> (<code>)`, followed by a line with the hint. */
 export class Failure extends Error {
   /** A stable code: that of the management API, `usage`, or one of the command line. */

@@ -5,7 +5,7 @@ export type RawValue = readonly string[] | boolean | undefined;
 
 /** One option of a command. The long name comes from its key: `codeFile` is `--code-file`. */
 export interface Flag<Value> {
-  /** Absent for a switch. */
+  /** Absent for a switch; in brackets (`[fields]`) when the value can be left out, which is read as an empty one. */
   placeholder?: string;
   description: string;
   short?: string;

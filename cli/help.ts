@@ -7,7 +7,10 @@ import { bracketed } from './parse.ts';
 export function groupHelp(path: readonly string[], group: Group): string {
   const typed = path.join(' ');
   const commands = columns(
-    [...group.commands, ...(group.groups ?? [])].map(({ name, description }) => [`  ${name}`, description]),
+    [...group.commands.filter(({ hidden }) => !hidden), ...(group.groups ?? [])].map(({ name, description }) => [
+      `  ${name}`,
+      description,
+    ]),
   );
   return [
     group.description,
@@ -19,21 +22,31 @@ export function groupHelp(path: readonly string[], group: Group): string {
 
 /** The help of one command. */
 export function commandHelp(path: readonly string[], command: Command): string {
-  const usage = [path.join(' '), ...command.args.map(bracketed), '[options]'].join(' ');
-  const options = Object.entries(command.flags).filter(([, flag]) => !flag.hidden);
   return [
     command.description,
-    `Usage:\n  ${usage}`,
-    `Options:\n${columns([...options.map(([key, flag]) => [option(key, flag), flag.description]), helpRow])}`,
+    `Usage:\n  ${usageOf(path, command)}`,
+    `Options:\n${columns([...optionsOf(command), helpRow].map(([option, text]) => [`  ${option}`, text]))}`,
     ...(command.examples.length === 0
       ? []
       : [`Examples:\n${command.examples.map((example) => `  $ ${example}`).join('\n')}`]),
   ].join('\n\n');
 }
 
-const helpRow = ['  -h, --help', 'show this help'];
+/** The form of a command line, such as `svc app show <app> [options]`. */
+export function usageOf(path: readonly string[], command: Command): string {
+  const options = Object.keys(command.flags).length === 0 ? [] : ['[options]'];
+  return [path.join(' '), ...command.args.map(bracketed), ...options].join(' ');
+}
+
+const helpRow = ['-h, --help', 'show this help'] as const;
+
+/** The options of a command with their descriptions. */
+export function optionsOf({ flags }: Pick<Command, 'flags'>): (readonly [option: string, description: string])[] {
+  const visible = Object.entries(flags).filter(([, flag]) => !flag.hidden);
+  return visible.map(([key, flag]) => [option(key, flag), flag.description]);
+}
 
 function option(key: string, flag: Flag<unknown>): string {
   const short = flag.short === undefined ? '    ' : `-${flag.short}, `;
-  return `  ${short}${flagName(key, flag)}${flag.placeholder === undefined ? '' : ` ${flag.placeholder}`}`;
+  return `${short}${flagName(key, flag)}${flag.placeholder === undefined ? '' : ` ${flag.placeholder}`}`;
 }

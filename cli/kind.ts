@@ -124,6 +124,8 @@ export function defineKind<View>(definition: Definition<View>): Kind<View> {
     name: 'list',
     description: help.list ?? `List the ${plural} ${level.owner}.`,
     flags,
+    data: schema,
+    watch: true,
     examples: [`svc ${name} list`, `svc ${name} list ${level.example}`],
     async run({ context, flags: values }) {
       const scope = kind.resolve(context, values);
@@ -136,6 +138,8 @@ export function defineKind<View>(definition: Definition<View>): Kind<View> {
     args: [name],
     description: help.show ?? `Show ${article} ${name}.`,
     flags,
+    data: schema,
+    watch: true,
     examples: [`svc ${name} show ${examples[0]}`, `svc ${name} show ${examples[0]} -o json`],
     async run({ context, args, flags: values }) {
       kind.print(context, await read(kind.resolve(context, values), args[name] ?? ''), values.output);

@@ -75,14 +75,14 @@ type Query = Record<string, string | number | undefined>;
  * @throws Failure when the API rejects the request
  */
 export async function followLogs(
-  { clock, say, stdout }: Context,
+  { clock, say, stdout, formatter }: Context,
   { api }: Scope,
   { path, query }: { path: string; query: Query },
   { output, format }: { output: OutputFormat | undefined; format: (line: LogLineView) => string },
 ): Promise<RunMark> {
   const reader = createStreamReader();
   const textOf = (line: LogLineView) =>
-    output === 'json' ? JSON.stringify(line) : output === 'name' ? line.pod : format(line);
+    output === 'json' ? formatter.line(line) : `${output === 'name' ? line.pod : format(line)}\n`;
   let failures = 0;
   for (;;) {
     try {
@@ -90,7 +90,7 @@ export async function followLogs(
         failures = 0;
         const item = reader.read(text);
         if (item && 'run' in item) return item;
-        if (item) stdout.write(`${textOf(item)}\n`);
+        if (item) stdout.write(textOf(item));
       }
     } catch (error) {
       if (!isTemporary(error)) throw error;

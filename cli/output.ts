@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { plain, type Paint, type Tone } from './colour.ts';
 
 /** Output formats: `table` for people, the others for programs. */
@@ -22,14 +21,6 @@ export interface Output {
   table: string;
   /** For `-o name`, one per line. */
   names: readonly string[];
-}
-
-/** The output in a format, with a line end; empty when there is nothing to print. */
-export function render(output: Output, format: OutputFormat): string {
-  if (format === 'json') return `${JSON.stringify(output.data, null, 2)}\n`;
-  if (format === 'yaml') return stringify(output.data);
-  const text = format === 'name' ? output.names.join('\n') : output.table;
-  return text === '' ? '' : `${text}\n`;
 }
 
 /** A table with a heading and aligned columns. */

@@ -1,4 +1,5 @@
 import { cac } from 'cac';
+import type { z } from 'zod';
 import { loadGroup, type Command, type Group } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { flagName, type Flag, type RawValue } from './flags.ts';
@@ -13,6 +14,7 @@ function unguarded(value: unknown): string {
 /** The result of parsing a command line. */
 export type Parsed =
   | { action: 'help'; path: readonly string[]; group: Group; command?: Command }
+  | { action: 'fields'; data: z.ZodType }
   | {
       action: 'run';
       path: readonly string[];
@@ -21,8 +23,34 @@ export type Parsed =
       flags: Record<string, unknown>;
     };
 
-/** Short names of commands, in every group that has the command. */
-const aliases: Readonly<Record<string, string>> = { ls: 'list', rm: 'delete', show: 'status', status: 'show' };
+/** Short names of commands, in every group that has one of the commands. */
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  ls: ['list'],
+  rm: ['delete', 'remove', 'revoke'],
+  show: ['status'],
+  status: ['show'],
+};
+
+/** Names that other tools give to commands of the same meaning. */
+const synonyms: Readonly<Record<string, readonly string[]>> = {
+  add: ['create', 'set'],
+  change: ['update', 'set'],
+  describe: ['show', 'status'],
+  destroy: ['delete', 'remove', 'revoke'],
+  edit: ['update', 'set'],
+  get: ['show', 'list', 'status'],
+  info: ['show', 'status'],
+  inspect: ['show', 'status'],
+  log: ['logs'],
+  modify: ['update', 'set'],
+  new: ['create'],
+  ps: ['list', 'show'],
+  remove: ['delete', 'revoke'],
+  switch: ['use'],
+  tail: ['logs'],
+  unset: ['delete', 'remove'],
+  view: ['show', 'status'],
+};
 
 /** A prefix of values, without which cac would convert commits such as `0123456` and `1e5` to numbers. */
 const guard = '\0';
@@ -46,18 +74,27 @@ export async function parseCommandLine(root: Group, argv: readonly string[]): Pr
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     return { action: 'help', path, group };
   }
-  const command = group.commands.find(({ name }) => name === word || name === aliases[word]);
+  const command = commandNamed(group, word);
   if (!command) throw unknownWord(path, group, word);
   const commandPath = [...path, command.name];
   if (words.includes('--help') || words.includes('-h')) return { action: 'help', path: commandPath, group, command };
-  return { action: 'run', path: commandPath, command, ...read(path, command, words) };
+  const literal = guarded(command, words);
+  if (command.data && literal.includes(`--json=${guard}`)) return { action: 'fields', data: command.data };
+  return { action: 'run', path: commandPath, command, ...read(path, command, literal) };
+}
+
+function commandNamed({ commands }: Group, word: string): Command | undefined {
+  const names = [word, ...(aliases[word] ?? [])];
+  return names
+    .map((candidate) => commands.find(({ name }) => name === candidate))
+    .find((command) => command !== undefined);
 }
 
 function unknownWord(path: readonly string[], group: Group, word: string): Error {
   const typed = path.join(' ');
   if (word.startsWith('-')) return usageFailure(`Options go after the command: ${typed} <command> ${word}`);
   const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
-  const close = suggestion(word, names);
+  const close = synonyms[word]?.find((name) => names.includes(name)) ?? suggestion(word, names);
   const proposal = group.suggestions?.[word] ?? (close === undefined ? undefined : `${typed} ${close}`);
   return usageFailure(
     `Unknown command "${typed} ${word}".`,
@@ -65,7 +102,7 @@ function unknownWord(path: readonly string[], group: Group, word: string): Error
   );
 }
 
-function read(path: readonly string[], command: Command, words: readonly string[]) {
+function read(path: readonly string[], command: Command, literal: readonly string[]) {
   const program = cac(path.join(' '));
   const definition = program.command(`${command.name} ${command.args.map(bracketed).join(' ')}`.trim());
   for (const [key, flag] of Object.entries(command.flags)) {
@@ -80,7 +117,7 @@ function read(path: readonly string[], command: Command, words: readonly string[
     values = received.pop() as Record<string, unknown>;
     args = Object.fromEntries(command.args.map((arg, index) => [argName(arg), received[index]]));
   });
-  program.parse(['', '', command.name, ...guarded(command, words)], { run: false });
+  program.parse(['', '', command.name, ...literal], { run: false });
   checkArguments(path, command, program.args);
   program.runMatchedCommand();
   const flags = Object.entries(command.flags).map(([key, flag]) => [
@@ -126,7 +163,8 @@ function guarded(command: Command, words: readonly string[]): string[] {
       result.push(flag.negated ? `--no-${key}` : `--${key}=true`);
       continue;
     }
-    const value = inline ?? queue.shift();
+    const optional = flag.placeholder.startsWith('[');
+    const value = inline ?? (optional && !isValue(queue[0]) ? '' : queue.shift());
     // A flag after a flag is not its value: the user forgot the value. A value that starts with -- needs --flag=--value.
     if (value === undefined || (inline === undefined && value.startsWith('--'))) {
       throw usageFailure(`${typed} needs a value: ${typed} ${flag.placeholder}`);
@@ -134,6 +172,11 @@ function guarded(command: Command, words: readonly string[]): string[] {
     result.push(`--${key}=${guard}${value}`);
   }
   return result;
+}
+
+/** Whether a word after an option can be its value. */
+function isValue(word: string | undefined): boolean {
+  return word !== undefined && !word.startsWith('-');
 }
 
 /** An option in a word, such as `--output=json` or `-ojson`, with the value in the same word. */

@@ -45,6 +45,7 @@ const set = command({
     ...waitFlags,
     ...scopeFlags,
   },
+  data: gitSourceView,
   examples: [
     'svc app git set api --url https://git.example.com/shop/api.git',
     'svc app git set api --url https://git.example.com/shop/mono.git --branch release/2 --path services/api --token-file token',
@@ -100,6 +101,8 @@ const status = command({
   args: ['app'],
   description: 'Show the git source of an app, its last commit and its last error.',
   flags: scopeFlags,
+  data: gitSourceView,
+  watch: true,
   examples: ['svc app git status api', 'svc app git status api -o json'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

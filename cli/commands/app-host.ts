@@ -87,6 +87,8 @@ const list = command({
   args: ['app'],
   description: 'List the public hosts of an app.',
   flags: scopeFlags,
+  data: appView,
+  watch: true,
   examples: ['svc app host list web'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

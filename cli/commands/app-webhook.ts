@@ -105,6 +105,8 @@ const status = command({
   args: ['app'],
   description: 'Show the webhook of an app, including its token.',
   flags: scopeFlags,
+  data: webhookView,
+  watch: true,
   examples: ['svc app webhook status api'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

@@ -97,6 +97,7 @@ const create = command({
     ...waitFlags,
     ...scopeFlags,
   },
+  data: appView,
   examples: [
     'svc app create api --image registry.example.com/shop/api:1.4.2 --port 8080',
     'svc app create web --image registry.example.com/shop/web:7 --replicas 2 --health-path /ready --memory 256Mi',
@@ -137,6 +138,7 @@ const update = command({
     ...scopeFlags,
   },
   suggestions: { '--env': 'svc app env set' },
+  data: appView,
   examples: [
     'svc app update api --image registry.example.com/shop/api:1.4.3 --commit 4c0ffee',
     'svc app update api --replicas 3 --memory 512Mi',

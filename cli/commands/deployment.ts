@@ -148,6 +148,8 @@ export const historyCommand = command({
     timeout: waitFlags.timeout,
     ...scopeFlags,
   },
+  data: deploymentView,
+  watch: true,
   examples: ['svc app history api', 'svc app history api -o json'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

@@ -38,6 +38,8 @@ const list = command({
     ...scopeFlags,
     environment: text('<environment>', 'only this environment (SVC_ENVIRONMENT; default: all)', { short: 'e' }),
   },
+  data: deploymentView,
+  watch: true,
   examples: ['svc deployment list', 'svc deployment list --status failed -e prod', 'svc deployment list -o name'],
   async run({ context, flags }) {
     const scope = resolveScope(context, flags);
@@ -73,6 +75,8 @@ const show = command({
   args: ['deployment'],
   description: 'Show a deployment, by ID.',
   flags: oneFlags,
+  data: deploymentView,
+  watch: true,
   examples: ['svc deployment show 019a0000-0000-7000-8000-000000000001'],
   async run({ context, args, flags }) {
     const scope = await deploymentScope(context, flags, args.deployment);
@@ -119,6 +123,7 @@ const cancel = command({
   args: ['deployment'],
   description: 'Cancel a deployment in progress, and roll back to the last good revision.',
   flags: { ...yesFlag, ...oneFlags },
+  data: deploymentView,
   examples: ['svc deployment cancel 019a0000-0000-7000-8000-000000000001 --yes'],
   async run({ context, args, flags }) {
     const scope = await deploymentScope(context, flags, args.deployment);

@@ -61,6 +61,7 @@ const create = command({
   args: ['environment'],
   description: 'Create an environment in a project.',
   flags: { ...limitFlags, ...waitFlags, ...projectFlags },
+  data: environmentView,
   examples: ['svc environment create staging --project shop'],
   async run({ context, args, flags }) {
     const scope = resolveProject(context, flags);
@@ -81,6 +82,7 @@ const update = command({
   args: ['environment'],
   description: 'Change the limits of an environment. "default" resets a limit.',
   flags: { ...limitFlags, ...projectFlags },
+  data: environmentView,
   examples: ['svc environment update prod --project shop --cpu 8 --memory 32Gi'],
   async run({ context, args, flags }) {
     const limits = limitsOf(flags);

@@ -38,6 +38,8 @@ export const eventsCommand = command({
   args: ['function'],
   description: 'List the pending events of a function, in source order.',
   flags: listFlags,
+  data: functionEventView,
+  watch: true,
   examples: ['svc function events import', 'svc function events import --limit 100 -o json'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);
@@ -72,6 +74,8 @@ const list = command({
   args: ['function'],
   description: 'List the dead letters of a function, newest first (payloads with -o json).',
   flags: listFlags,
+  data: deadLetterView,
+  watch: true,
   examples: ['svc function dead-letters list import', 'svc function dead-letters list import -o json'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

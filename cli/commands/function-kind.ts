@@ -95,9 +95,11 @@ export const listCommand = command({
   name: 'list',
   description: 'List functions in an environment, or all you can see if no project is set.',
   flags: scopeFlags,
+  data: functionView,
+  watch: true,
   examples: ['svc function list', 'svc function list --project shop'],
   async run({ context, flags }) {
-    const project = flags.project ?? (context.env['SVC_PROJECT'] || context.configuration.project);
+    const project = flags.project ?? (context.env['SVC_PROJECT'] || context.login(flags).project);
     if (project === undefined) {
       if (flags.environment !== undefined) throw usageFailure('--environment requires --project.');
       const items = await context.api(flags).list('/functions', functionView);

@@ -1,5 +1,5 @@
 import { sinceMaxSeconds } from '../../runtime/contracts/api/logs.ts';
-import { runAccepted } from '../../runtime/contracts/api/runs.ts';
+import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { nextRunsView, presetsView } from '../../runtime/contracts/api/schedules.ts';
 import { command } from '../command.ts';
 import { apiFlags, scopeFlags } from '../common-flags.ts';
@@ -38,6 +38,8 @@ export const runsCommand = command({
   args: ['function'],
   description: 'List the stored runs of a cron function, newest first.',
   flags: scopeFlags,
+  data: anyRunView,
+  watch: true,
   examples: ['svc function runs nightly', 'svc function runs nightly -o json'],
   run: ({ context, args, flags }) => printRuns(context, flags, 'functions', args.function),
 });

@@ -84,6 +84,7 @@ const create = command({
   args: ['function'],
   description: 'Create a function from a source file or a container image.',
   flags: { ...sourceFlags, ...settingFlags, ...securityFlags, ...variableFlag, ...waitFlags, ...scopeFlags },
+  data: functionView,
   examples: [
     'svc function create hello --runtime node --code-file hello.js',
     'svc function create hello --runtime python --code-file hello.py',
@@ -127,6 +128,7 @@ const update = command({
     ...scopeFlags,
   },
   suggestions: { '--env': 'svc function env set' },
+  data: functionView,
   examples: [
     'svc function update hello --code-file hello.js',
     'svc function update hello --idle-timeout 1h --max-replicas 3',

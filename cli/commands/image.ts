@@ -5,11 +5,10 @@ import { createImageStore } from '../../infra/local/node/images.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { command, type Commands } from '../command.ts';
+import { outputFlag } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { choice, text, texts, type Flag } from '../flags.ts';
-import { columns, fields, outputFormats } from '../output.ts';
-
-const output = choice(outputFormats, 'output format (default table)', { short: 'o' });
+import { text, texts, type Flag } from '../flags.ts';
+import { columns, fields } from '../output.ts';
 
 const tag: Flag<string> = {
   placeholder: '<name:tag>',
@@ -35,7 +34,7 @@ const build = command({
     tag,
     command: text('<command>', 'start command (default: from Procfile or package.json)'),
     env: texts('<name=value>', 'environment variable in the image'),
-    output,
+    ...outputFlag,
   },
   examples: ['svc image build ./shop -t shop:1', "svc image build ./api -t api:1 --command 'python3 main.py'"],
   async run({ context, args, flags }) {
@@ -79,7 +78,7 @@ const build = command({
 const list = command({
   name: 'list',
   description: 'List the images on this machine.',
-  flags: { output },
+  flags: outputFlag,
   examples: ['svc image list'],
   async run({ context, flags }) {
     const images = await createImageStore(homeAt(homeFolder(context.env)).images).list();

@@ -4,7 +4,7 @@ import {
   platformProfiles,
 } from '../../runtime/contracts/resources/platform-config.ts';
 import { amount, choice, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
-import { outputFormats } from '../output.ts';
+import { outputFlag } from '../common-flags.ts';
 
 export const installFlags = {
   kubeconfig: text('<file>', 'kubeconfig of the cluster (KUBECONFIG; default ~/.kube/config)'),
@@ -42,7 +42,7 @@ export const installFlags = {
   dryRun: toggle('print the manifests instead of applying them'),
   timeout: duration('<duration>', 'how long to wait for readiness (default 10m)'),
   failpoints: toggle('let files in /failpoints kill the workers, for tests', { hidden: true }),
-  output: choice(outputFormats, 'output format (default table)', { short: 'o' }),
+  ...outputFlag,
 };
 
 export type InstallFlags = FlagValues<typeof installFlags>;

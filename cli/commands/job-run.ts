@@ -1,4 +1,4 @@
-import { runAccepted } from '../../runtime/contracts/api/runs.ts';
+import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { amount, text, toggle } from '../flags.ts';
@@ -32,6 +32,8 @@ export const runsCommand = command({
   args: ['job'],
   description: 'List the stored runs of a job, newest first.',
   flags: scopeFlags,
+  data: anyRunView,
+  watch: true,
   examples: ['svc job runs report', 'svc job runs report -o json'],
   run: ({ context, args, flags }) => printRuns(context, flags, 'jobs', args.job),
 });

@@ -99,6 +99,7 @@ const create = command({
   args: ['job'],
   description: 'Create a job that runs on demand or on a schedule.',
   flags: { image: requiredText('<image>', 'image with registry, name and tag'), ...settingFlags, ...scopeFlags },
+  data: jobKind.schema,
   examples: [
     'svc job create migrate --image registry.example.com/shop/api:1.4.2 --command npm --command run --command migrate',
     'svc job create report --image registry.example.com/shop/report:7 --schedule "0 2 * * *" --volume data:/data',
@@ -122,6 +123,7 @@ const update = command({
     resume: toggle('resume the schedule'),
     ...scopeFlags,
   },
+  data: jobKind.schema,
   examples: ['svc job update report --image registry.example.com/shop/report:8', 'svc job update report --suspend'],
   async run({ context, args, flags }) {
     if (flags.suspend && flags.resume) throw usageFailure('Use either --suspend or --resume.');

@@ -14,6 +14,8 @@ export const keyUsageCommand = command({
     to: text('<date>', 'last day (default today)'),
     ...scopeFlags,
   },
+  data: usageView,
+  watch: true,
   examples: ['svc key usage k3x9q2ab', 'svc key usage k3x9q2ab --from 2026-11-01 --to 2026-11-30'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

@@ -35,6 +35,7 @@ const create = command({
     ...gateWaitFlag,
     ...scopeFlags,
   },
+  data: keyCreated,
   examples: [
     "svc key create --plan small --name 'first customer'",
     'svc key create --plan small --app api --expires 2027-01-31 > key.txt',
@@ -71,6 +72,7 @@ const update = command({
     ...gateWaitFlag,
     ...scopeFlags,
   },
+  data: keyChanged,
   examples: ['svc key update k3x9q2ab --plan large', 'svc key update k3x9q2ab --expires never --all-apps'],
   async run({ context, args, flags }) {
     const { plan, name, app, allApps, allow, allowAll, expires } = flags;

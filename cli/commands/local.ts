@@ -3,14 +3,12 @@ import { homeAt, homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo } from '../../infra/run-info.ts';
 import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts';
 import { command } from '../command.ts';
-import { yesFlag } from '../common-flags.ts';
+import { outputFlag, yesFlag } from '../common-flags.ts';
 import type { LocalPlatform } from '../context.ts';
 import { Failure } from '../failure.ts';
-import { amount, choice, toggle } from '../flags.ts';
-import { fields, outputFormats } from '../output.ts';
+import { amount, toggle } from '../flags.ts';
+import { fields } from '../output.ts';
 import { confirm } from '../prompt.ts';
-
-const output = choice(outputFormats, 'output format (default table)', { short: 'o' });
 
 export const upCommand = command({
   name: 'up',
@@ -21,7 +19,7 @@ export const upCommand = command({
       max: 65_535,
     }),
     failpoints: toggle('let files in /failpoints kill the workers, for tests', { hidden: true }),
-    output,
+    ...outputFlag,
   },
   examples: ['svc up', 'svc up --port 9000'],
   async run({ context, flags }) {

@@ -40,6 +40,7 @@ const set = command({
     role: requiredChoice(projectRoles, 'viewers read, deployers also deploy, admins do everything'),
     ...projectFlags,
   },
+  data: memberView,
   examples: ['svc member set dana@example.com --role deployer'],
   async run({ context, args, flags }) {
     const { role } = flags;

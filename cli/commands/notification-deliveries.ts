@@ -113,6 +113,8 @@ export const deliveriesCommand = command({
   args: ['notification', 'delivery?'],
   description: 'List messages of the last 30 days, newest first, or show one.',
   flags: { limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }), ...projectFlags },
+  data: deliveryView,
+  watch: true,
   examples: ['svc notification deliveries ops', 'svc notification deliveries ops --limit 100 -o json'],
   async run({ context, args, flags }) {
     const scope = resolveProject(context, flags);

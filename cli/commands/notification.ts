@@ -68,6 +68,7 @@ const create = command({
   args: ['notification'],
   description: 'Send a signed webhook when a deployment finishes. Prints the secret once.',
   flags: { url: requiredText('<address>', 'target URL, https:// or http://'), ...filterFlags, ...projectFlags },
+  data: notificationKind.schema,
   examples: [
     'svc notification create ops --url https://hooks.example.com/svc',
     'svc notification create failures --url https://hooks.example.com/svc --event failed --environment prod',
@@ -96,6 +97,7 @@ const update = command({
     allEnvironments: toggle('send for all environments'),
     ...projectFlags,
   },
+  data: notificationKind.schema,
   examples: [
     'svc notification update ops --url https://hooks.example.com/new',
     'svc notification update ops --all-apps',

@@ -49,6 +49,7 @@ const create = command({
     quota: text('<n/period>', 'requests per UTC period, such as 10000/day (default none)'),
     ...scopeFlags,
   },
+  data: planKind.schema,
   examples: ['svc plan create small --rate 5 --burst 10', 'svc plan create free --rate 1 --burst 5 --quota 1000/month'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);
@@ -75,6 +76,7 @@ const update = command({
     ...gateWaitFlag,
     ...scopeFlags,
   },
+  data: planKind.schema,
   examples: ['svc plan update small --rate 10', 'svc plan update small --quota 10000/day'],
   async run({ context, args, flags }) {
     const { name, rate, burst, quota } = flags;

@@ -64,6 +64,8 @@ const show = command({
   name: 'show',
   description: 'Show the active settings and whether the last change was applied.',
   flags: apiFlags,
+  data: platformConfigView,
+  watch: true,
   examples: ['svc platform config show', 'svc platform config show -o json'],
   async run({ context, flags }) {
     context.print(toOutput(await context.api(flags).call('GET', path, platformConfigView)), flags.output);

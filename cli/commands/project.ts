@@ -46,6 +46,7 @@ const create = command({
     ...waitFlags,
     ...apiFlags,
   },
+  data: projectView,
   examples: ['svc project create shop', 'svc project create shop --environment staging --environment prod'],
   async run({ context, args, flags }) {
     const body = {
@@ -75,7 +76,11 @@ const use = command({
   name: 'use',
   args: ['project'],
   description: 'Set the default project and environment for later commands.',
-  flags: { environment: text('<environment>', 'environment', { short: 'e' }), api: apiFlags.api },
+  flags: {
+    environment: text('<environment>', 'environment', { short: 'e' }),
+    api: apiFlags.api,
+    context: apiFlags.context,
+  },
   examples: ['svc project use shop', 'svc project use shop --environment prod'],
   async run({ context, args, flags }) {
     const project = await projectKind.read(resolvePlatform(context, flags), args.project);
@@ -86,7 +91,7 @@ const use = command({
         hint: `it has ${names.join(', ')}`,
       });
     }
-    context.remember({ project: project.name, environment: flags.environment });
+    context.remember(flags, { project: project.name, environment: flags.environment });
     context.say(`using project ${project.name}${flags.environment ? `, environment ${flags.environment}` : ''}`);
   },
 });
@@ -100,8 +105,8 @@ const remove = command({
   async run({ context, args, flags }) {
     const scope = resolvePlatform(context, flags);
     await deleteAll(context, flags, { kind: projectKind, scope, names: args.projects });
-    if (args.projects.includes(context.configuration.project ?? '')) {
-      context.remember({ project: undefined, environment: undefined });
+    if (args.projects.includes(context.login(flags).project ?? '')) {
+      context.remember(flags, { project: undefined, environment: undefined });
     }
   },
 });

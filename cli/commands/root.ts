@@ -41,6 +41,11 @@ export const rootGroup: Group = {
   ],
   groups: [
     {
+      name: 'context',
+      description: 'Manage saved logins to platforms.',
+      load: async () => (await import('./context.ts')).contextCommands,
+    },
+    {
       name: 'project',
       description: 'Manage projects.',
       load: async () => (await import('./project.ts')).projectCommands,

@@ -76,6 +76,7 @@ const create = command({
     ...waitFlags,
     ...scopeFlags,
   },
+  data: serviceKind.schema,
   examples: [
     'svc service create orders --type postgres --size 10Gi',
     'svc service create cache --type redis',

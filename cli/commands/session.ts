@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
 import { command } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
+import { contextName, withChanges } from '../configuration.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { text, toggle } from '../flags.ts';
 import { fields } from '../output.ts';
+import { checkContextName } from './context.ts';
 import { ask, askHidden, readStdin, withoutLineEnd } from '../prompt.ts';
 
 const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
@@ -18,6 +20,7 @@ export const loginCommand = command({
     email: text('<address>', 'email address (default: prompt)'),
     passwordStdin: toggle('read the password from standard input'),
     passwordFile: text('<file>', 'read the password from a file'),
+    context: text('<context>', 'name for this login (default: the current one, or the host of the platform)'),
   },
   examples: [
     'svc login --api https://console.apps.example.com',
@@ -31,25 +34,34 @@ export const loginCommand = command({
     }
     const email = flags.email ?? (await ask(context, `Email address at ${api}`, 'use --email'));
     const password = await passwordOf(context, flags);
-    const moved = context.configuration.api !== api;
-    const { device } = context.configuration;
+    const target = targetOf(context, flags.context, api);
+    const saved = context.configuration.contexts[target];
+    const device = saved?.api === api ? saved.device : undefined;
     const { token, ...session } = await context
       .api(flags, { anonymous: true })
-      .call('POST', '/session', sessionCreated, {
-        body: { email, password, ...(!moved && device !== undefined && { device }) },
-      });
-    context.remember({
-      api,
-      token,
-      email: session.email,
-      device: session.device,
-      // The default project belongs to the previous platform.
-      ...(moved && { project: undefined, environment: undefined }),
-    });
-    context.say(`signed in to ${api} as ${session.email}`);
+      .call('POST', '/session', sessionCreated, { body: { email, password, ...(device !== undefined && { device }) } });
+    const changes = { api, token, email: session.email, device: session.device };
+    context.configure((configuration) => ({
+      // The default project belongs to the platform that the context had before.
+      ...withChanges(configuration, target, saved?.api === api ? changes : { ...noProject, ...changes }),
+      current: target,
+    }));
+    const several = Object.keys(context.configuration.contexts).length > 1;
+    context.say(`signed in to ${api} as ${session.email}${several ? ` (context ${target})` : ''}`);
     if (session.passwordChangeRequired) context.say('change your password now: svc user password');
   },
 });
+
+const noProject = { project: undefined, environment: undefined };
+
+/** The context that keeps the login: the one that the user names, one for the same platform, or a new one. */
+function targetOf({ configuration, env }: Context, typed: string | undefined, api: string): string {
+  const { contexts, current = '' } = configuration;
+  const named = typed ?? (env['SVC_CONTEXT'] || undefined);
+  if (named !== undefined) return checkContextName(named);
+  if (contexts[current]?.api === api) return current;
+  return Object.keys(contexts).find((name) => contexts[name]?.api === api) ?? contextName(api, contexts);
+}
 
 async function passwordOf(
   context: Context,
@@ -71,8 +83,8 @@ async function passwordOf(
 
 export const logoutCommand = command({
   name: 'logout',
-  description: 'Sign out and end the session.',
-  flags: { api: apiFlags.api },
+  description: 'Sign out and end the session. The context keeps its address and project.',
+  flags: { api: apiFlags.api, context: apiFlags.context },
   examples: ['svc logout'],
   async run({ context, flags }) {
     if (!context.signedIn(flags)) {
@@ -85,7 +97,7 @@ export const logoutCommand = command({
       // The session may have ended already.
       if (!(error instanceof Failure) || error.code !== 'unauthenticated') throw error;
     } finally {
-      context.remember({ token: undefined, email: undefined });
+      context.remember(flags, { token: undefined, email: undefined });
     }
     context.say(`signed out of ${context.address(flags)}`);
   },
@@ -98,12 +110,19 @@ export const whoamiCommand = command({
   examples: ['svc whoami', 'svc whoami -o json'],
   async run({ context, flags }) {
     const session = await context.api(flags).call('GET', '/session', sessionView);
-    const { project, environment } = context.configuration;
+    const { project, environment, context: name } = context.login(flags);
     const api = context.address(flags);
     context.print(
       {
-        data: { api, ...session, ...(project !== undefined && { project }), ...(environment && { environment }) },
+        data: {
+          ...(name !== undefined && { context: name }),
+          api,
+          ...session,
+          ...(project !== undefined && { project }),
+          ...(environment && { environment }),
+        },
         table: fields([
+          ['Context', name],
           ['API', api],
           ['Signed in as', session.email],
           ['Role', session.role],

@@ -9,6 +9,7 @@ export const statusCommand = command({
   name: 'status',
   description: 'Show the health of the platform. Exits with 1 if a component is unhealthy.',
   flags: apiFlags,
+  watch: true,
   examples: ['svc status', 'svc status -o json'],
   async run({ context, flags }) {
     const api = context.address(flags);

@@ -61,6 +61,7 @@ const create = command({
   args: ['email'],
   description: 'Create a user, and print a one-time password.',
   flags: { role: choice(platformRoles, 'role on the platform (default member)'), ...passwordFlag, ...apiFlags },
+  data: userWithPassword,
   examples: ['svc user create dana@example.com', 'svc user create ci@example.com --password-stdin < password'],
   async run({ context, args, flags }) {
     const body = {
@@ -82,6 +83,7 @@ const update = command({
     enable: toggle('enable the user'),
     ...apiFlags,
   },
+  data: userView,
   examples: ['svc user update dana@example.com --role admin', 'svc user update dana@example.com --disable'],
   async run({ context, args, flags }) {
     if (flags.disable && flags.enable) throw usageFailure('Use either --disable or --enable.');
@@ -116,6 +118,7 @@ const password = command({
   flags: {
     passwordStdin: toggle('read the current and the new password as two lines from standard input'),
     api: apiFlags.api,
+    context: apiFlags.context,
   },
   examples: ['svc user password'],
   async run({ context, flags }) {

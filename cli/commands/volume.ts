@@ -58,6 +58,7 @@ const create = command({
     access: choice(volumeAccessModes, 'access mode (default ReadWriteOnce)'),
     ...scopeFlags,
   },
+  data: volumeKind.schema,
   examples: ['svc volume create data --size 10Gi', 'svc volume create data --size 10Gi --class fast'],
   async run({ context, args, flags }) {
     const { size, class: storageClass, access: accessMode } = flags;

@@ -59,6 +59,8 @@ export const deliveriesCommand = command({
   args: ['app', 'delivery?'],
   description: 'List webhook deliveries of the last 30 days, newest first, or show one.',
   flags: { limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }), ...scopeFlags },
+  data: deliveryView,
+  watch: true,
   examples: ['svc app webhook deliveries api', 'svc app webhook deliveries api 019b2c3d-0000-7000-8000-000000000000'],
   async run({ context, args, flags }) {
     const scope = resolveScope(context, flags);

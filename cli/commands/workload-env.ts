@@ -47,6 +47,8 @@ export function envGroup({ kind, example, article, applyChange }: Restartable): 
     args: [kind],
     description: `List the variables of ${article}.`,
     flags: scopeFlags,
+    data: variablesView,
+    watch: true,
     examples: [`svc ${kind} env list ${example}`, `svc ${kind} env list ${example} -o json`],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);

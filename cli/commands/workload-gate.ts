@@ -70,6 +70,8 @@ function statusCommand(words: WorkloadWords): Command {
     args: [kind],
     description: `Show the status of the gate of ${article}.`,
     flags: scopeFlags,
+    data: gateView,
+    watch: true,
     examples: [`svc ${kind} gate status ${example}`],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);

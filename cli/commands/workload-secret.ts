@@ -60,6 +60,8 @@ export function secretGroup({ kind, example, article, applyChange }: Restartable
     args: [kind],
     description: `List the secrets of ${article}, without their values.`,
     flags: scopeFlags,
+    data: secretView,
+    watch: true,
     examples: [`svc ${kind} secret list ${example}`, `svc ${kind} secret list ${example} -o name`],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);

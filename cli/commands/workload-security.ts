@@ -64,6 +64,7 @@ function showCommand(words: WorkloadWords): Command {
     args: [kind],
     description: `Show the security headers of ${article}.`,
     flags: scopeFlags,
+    watch: true,
     examples: [`svc ${kind} security show ${example}`],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);

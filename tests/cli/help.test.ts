@@ -1,5 +1,6 @@
 import t from 'tap';
 import { loadGroup, type Command, type Group } from '../../cli/command.ts';
+import { fieldsOf } from '../../cli/data-fields.ts';
 import { rootGroup } from '../../cli/commands/root.ts';
 import { world } from './world.ts';
 
@@ -31,6 +32,8 @@ for (const { path, command } of commands) {
         t.match(flag.description, /\((.*; )?default[^)]*\)( \(required\))?$/, `${text} ends with its default`);
       }
     }
+    if (command.data) t.ok(fieldsOf(command.data).length > 1, '--json knows the fields of its schema');
+    if (['list', 'show'].includes(command.name) && 'api' in flags) t.ok('watch' in flags, 'it only reads');
     for (const example of examples) t.ok(example.startsWith('svc '), example);
   });
 }

@@ -1,9 +1,16 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import type { Configuration } from '../../cli/configuration.ts';
 import { world } from './world.ts';
 
 const signedOut = { SVC_TOKEN: '', SVC_PROJECT: '' };
+/** The login of the current context. */
+function savedLogin(file: string): unknown {
+  const { current, contexts } = JSON.parse(readFileSync(file, 'utf8')) as Configuration;
+  return contexts[current ?? ''];
+}
+
 const session = { token: 'svcs_secret', email: 'admin@svc.local', expiresAt: '2026-12-21T12:00:00Z' };
 const project = {
   name: 'shop',
@@ -21,7 +28,7 @@ t.test('login sends the password once, stores the token readable by its owner on
   t.notMatch(ran.stderr, /svcs_secret|pass word/);
   t.same(seen[0]?.body, { email: 'admin@svc.local', password: 'pass word' });
   t.equal(seen[0]?.headers.authorization, undefined);
-  t.same(JSON.parse(readFileSync(configuration, 'utf8')), { api, token: 'svcs_secret', email: 'admin@svc.local' });
+  t.same(savedLogin(configuration), { api, token: 'svcs_secret', email: 'admin@svc.local' });
   t.equal(statSync(configuration).mode & 0o777, 0o600);
 });
 
@@ -33,12 +40,12 @@ t.test('login keeps what proves the device, and sends it to the same platform ag
   const run = (args: string[]) => cli.run(args, { env: signedOut, stdin: 'pass word' });
   await run(login);
   t.equal((await run(['logout'])).code, 0);
-  t.match(JSON.parse(readFileSync(cli.configuration, 'utf8')), { device: 'device-1', token: undefined });
+  t.match(savedLogin(cli.configuration), { device: 'device-1', token: undefined });
   t.equal((await run(login)).code, 0);
   t.match(cli.seen.at(-1)?.body, { device: 'device-1' });
   t.equal((await run([...login, '--api', other.api])).code, 0);
   t.notHas(other.seen.at(-1)?.body, 'device', 'another platform does not get it');
-  t.notHas(JSON.parse(readFileSync(cli.configuration, 'utf8')), 'device');
+  t.notHas(savedLogin(cli.configuration), 'device');
 });
 
 t.test('a password may be read from a file; both sources at once are refused', async (t) => {
@@ -114,7 +121,7 @@ t.test('logout ends the session and removes it, also when it had expired', async
     await run(['login', '--email', 'a@b.c', '--password-stdin'], { env: signedOut, stdin: 'x' });
     t.equal((await run(['logout'], { env: signedOut })).code, 0);
     t.equal(seen.at(-1)?.method, 'DELETE');
-    t.same(JSON.parse(readFileSync(configuration, 'utf8')), { api });
+    t.same(savedLogin(configuration), { api });
     t.match(await run(['logout'], { env: signedOut }), { code: 0, stderr: 'not signed in\n' });
   }
 });
@@ -133,7 +140,7 @@ t.test('project use stores project and environment; flags and variables have pri
   const { run, seen, configuration } = await world(t, { 'GET /api/v1/projects/shop': { body: project } });
   const env = { SVC_PROJECT: '' };
   t.equal((await run(['project', 'use', 'shop', '-e', 'prod'], { env })).code, 0);
-  t.match(JSON.parse(readFileSync(configuration, 'utf8')), { project: 'shop', environment: 'prod' });
+  t.match(savedLogin(configuration), { project: 'shop', environment: 'prod' });
   const promptsOf = async (args: string[], variables: Record<string, string> = {}) => {
     await run(['app', 'list', ...args], { env: { ...env, ...variables } });
     return [seen.at(-1)?.path.split('/')[4], seen.at(-1)?.query['environment']];

@@ -40,6 +40,8 @@ export interface World {
   run: (args: string[], options?: RunOptions) => Promise<Ran>;
   /** The configuration's file. */
   configuration: string;
+  /** The clock of the command lines. */
+  clock: Clock;
 }
 
 interface RunOptions {
@@ -52,6 +54,8 @@ interface RunOptions {
   terminal?: boolean;
   /** Ctrl-C is pressed once this text appears on standard error. */
   interruptAt?: string;
+  /** Ctrl-C is pressed once this text appears on standard output. */
+  interruptAtOutput?: string;
   /** The contents of the folder of the platform on this machine. */
   local?: LocalPlatform;
 }
@@ -97,6 +101,7 @@ function sink(listen?: (text: string) => void): { stream: Writable; text: () => 
 /** A management API with a test's answers, and the command line signed in to it. */
 export async function world(t: Test, routes: Routes = {}): Promise<World> {
   const seen: Seen[] = [];
+  const clock = quickClock();
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const answer = (body: unknown) => {
@@ -135,9 +140,15 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
     api,
     seen,
     routes,
+    clock,
     configuration: join(home, 'svc', 'config.json'),
-    async run(args, { env = {}, stdin = '', typed, terminal = false, interruptAt, local }: RunOptions = {}) {
-      const stdout = sink();
+    async run(
+      args,
+      { env = {}, stdin = '', typed, terminal = false, interruptAt, interruptAtOutput, local }: RunOptions = {},
+    ) {
+      const stdout = sink((printed) => {
+        if (interruptAtOutput !== undefined && printed.includes(interruptAtOutput)) interrupt?.();
+      });
       const keyboard = Object.assign(new PassThrough(), { isTTY: true });
       const answers = [...(typed ?? [])];
       let interrupt: (() => void) | undefined;
@@ -155,7 +166,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
           interrupt = listener;
           return () => (interrupt = undefined);
         },
-        clock: quickClock(),
+        clock,
         local: () => local,
         version: '1.2.3',
       });
