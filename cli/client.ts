@@ -194,7 +194,7 @@ function apiFailure(api: string, status: number, body: unknown, location: string
   });
 }
 
-/** Whether the API refused a value of the command line: then the exit code is the same as when the command line does. */
+/** Whether the API refused a value of the command line: the exit code is the same as when svc does (decision 0052). */
 function isWrongInput(status: number): boolean {
   return status === 400 || status === 422;
 }

@@ -1,4 +1,4 @@
-/** Exit codes: those of gh, 3 after a time-out of a wait, and 130 after Ctrl-C as in shells. */
+/** Exit codes: those of gh, 3 after a time-out of a wait, and 130 after Ctrl-C as in shells (docs/decisions/0052). */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, timeout: 3, notSignedIn: 4, interrupted: 130 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -33,7 +33,7 @@ export class Failure extends Error {
   }
 }
 
-/** An error in the command line: exit code 2, before any request is sent. */
+/** An error in the command line: exit code 2, as for a value that the API refuses. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure(message, { code: 'usage', hint, exitCode: exitCodes.usage });
 }

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
 import type { Context } from './context.ts';
-import { Failure, usageFailure } from './failure.ts';
+import { exitCodes, Failure, usageFailure } from './failure.ts';
 
 /** Prompts on stderr. @param instead the hint without a terminal @throws Failure (usage) without a terminal */
 export async function ask(context: Context, question: string, instead: string): Promise<string> {
@@ -24,7 +24,7 @@ async function readAnswer(context: Context, question: string, instead: string, h
   const reader = createInterface({ input: stdin, output: hidden ? discard : stderr, terminal: true });
   const interrupted = new Promise<never>((_resolve, reject) => {
     // Ctrl-C and Ctrl-D.
-    for (const event of ['SIGINT', 'close']) reader.once(event, () => reject(new Failure('Interrupted.')));
+    for (const event of ['SIGINT', 'close']) reader.once(event, () => reject(interruption()));
   });
   try {
     return await Promise.race([reader.question(hidden ? '' : prompt), interrupted]);
@@ -32,6 +32,10 @@ async function readAnswer(context: Context, question: string, instead: string, h
     reader.close();
     if (hidden) stderr.write('\n');
   }
+}
+
+function interruption(): Failure {
+  return new Failure('Interrupted.', { code: 'interrupted', exitCode: exitCodes.interrupted });
 }
 
 /** All of stdin, without one trailing line end. */

@@ -5,7 +5,7 @@ import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { connectionFault, createConnections, type Connections, type Outgoing } from '../connection.ts';
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { text, textOrNone, texts } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
 import type { OutputFormat } from '../output.ts';
@@ -40,6 +40,7 @@ export const invokeCommand = command({
     if (view.url === undefined) {
       throw new Failure(`Function "${args.function}" has no URL, since its trigger is ${view.trigger}.`, {
         code: 'invalid_value',
+        exitCode: exitCodes.usage,
         hint: `svc function ${view.events ? 'events' : 'test'} ${args.function} ${scope.flags}`,
       });
     }

@@ -6,7 +6,7 @@ import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { command, type Commands } from '../command.ts';
 import { outputFlag } from '../common-flags.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { text, texts, type Flag } from '../flags.ts';
 import { columns, fields } from '../output.ts';
 
@@ -69,7 +69,8 @@ const build = command({
         flags.output,
       );
     } catch (error) {
-      if (error instanceof ImageBuildError) throw new Failure(error.message, { code: 'not_an_image', cause: error });
+      if (error instanceof ImageBuildError)
+        throw new Failure(error.message, { code: 'not_an_image', exitCode: exitCodes.usage, cause: error });
       throw error;
     }
   },

@@ -28,7 +28,7 @@ import { isKubeError } from '../../runtime/kube/kube-client.ts';
 import { createClient } from '../client.ts';
 import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { readInputFile } from '../input-file.ts';
 import { fields, type OutputFormat } from '../output.ts';
 import type { InstallFlags } from './install-flags.ts';
@@ -104,9 +104,14 @@ function trustHint({ optional, entryPoints }: PlatformSettings): string {
   return `configure Traefik to trust the proxies too: ${flags.join(' ')}`;
 }
 
+const installExitCodes = { timeout: exitCodes.timeout, settings: exitCodes.usage } as const;
+
 /** The error with a hint, if there is one. */
 function withHint(error: unknown): unknown {
-  if (error instanceof InstallError) return new Failure(error.message, { hint: error.hint, cause: error });
+  if (error instanceof InstallError) {
+    const exitCode = error.reason === undefined ? exitCodes.failed : installExitCodes[error.reason];
+    return new Failure(error.message, { hint: error.hint, exitCode, cause: error });
+  }
   const apiFailure = error instanceof ChildError ? error.cause : error;
   if (isKubeError(apiFailure, 401) || isKubeError(apiFailure, 403)) {
     const hint = 'use the kubeconfig of a cluster administrator';

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
 import { command } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
@@ -6,6 +5,7 @@ import { contextName, withChanges } from '../configuration.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { text, toggle } from '../flags.ts';
+import { readInputFile } from '../input-file.ts';
 import { fields } from '../output.ts';
 import { checkContextName } from './context.ts';
 import { ask, askHidden, readStdin, withoutLineEnd } from '../prompt.ts';
@@ -74,11 +74,7 @@ async function passwordOf(
   if (flags.passwordFile === undefined) {
     return askHidden(context, 'Password', 'use --password-stdin or --password-file');
   }
-  try {
-    return withoutLineEnd(readFileSync(flags.passwordFile, 'utf8'));
-  } catch (error) {
-    throw new Failure(`Cannot read ${flags.passwordFile}.`, { cause: error });
-  }
+  return withoutLineEnd(readInputFile(flags.passwordFile).toString('utf8'));
 }
 
 export const logoutCommand = command({

@@ -36,6 +36,7 @@ export async function findIngressAddress(
   throw new InstallError(
     `Several Services could be the ingress: ${addresses.sort().join(', ')}.`,
     'Choose the one that serves public routes with --ingress-address <address>.',
+    { reason: 'settings' },
   );
 }
 

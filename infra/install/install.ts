@@ -121,6 +121,7 @@ function completeSettings(requested: PlatformSettings, live: Stored<PlatformConf
     checked.faults.some(({ path }) => path === 'appsDomain' || path === 'cluster')
       ? 'To change the default hosts of all apps and functions, first delete the settings with `kubectl delete platformconfig platform`, then install with all flags that you want to keep.'
       : 'Nothing was changed.',
+    { reason: 'settings' },
   );
 }
 
@@ -175,7 +176,7 @@ async function applyOwn(
       }
       if (!(error instanceof NotYetError)) throw error;
       if (clock.monotonic() > deadline)
-        throw new InstallError(`${error.message}.`, 'Run the same command again later.');
+        throw new InstallError(`${error.message}.`, 'Run the same command again later.', { reason: 'timeout' });
       await clock.sleep(pauseMs);
     }
   }

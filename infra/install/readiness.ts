@@ -36,7 +36,9 @@ export async function waitUntilEstablished(
       );
       if (established) break;
       if (clock.monotonic() > deadline)
-        throw new InstallError(`The API server did not start serving ${name} in time.`, 'Run the same command again.');
+        throw new InstallError(`The API server did not start serving ${name} in time.`, 'Run the same command again.', {
+          reason: 'timeout',
+        });
       await clock.sleep(pauseMs);
     }
   }
@@ -61,6 +63,7 @@ export async function waitUntilReady(names: readonly string[], options: WaitOpti
       throw new InstallError(
         `The platform was not ready in time: ${lines.join(', ')}.`,
         `Find the cause with \`kubectl -n ${systemNamespace} describe pods\`, then run the same command again to continue.`,
+        { reason: 'timeout' },
       );
     }
     const line = `waiting for ${lines.join(', ')}`;

@@ -94,10 +94,10 @@ t.test('function invoke fails when the function does, and sends no invalid reque
   t.match(await run(['function', 'invoke', 'gated']), { code: 1, stderr: /http_401\)\nhint: .*X-API-Key: <key>/ });
   routes['GET /'] = { status: 404, body: 'no such item', headers: { 'x-svc-cold-start': 'false' } };
   t.match(await run(['function', 'invoke', 'hello']), { code: 1, stderr: /^404 .*answer is 404\. .*function logs/s });
-  t.match(await run(['function', 'invoke', 'nightly']), { code: 1, stderr: /no URL.*\nhint: svc function test/s });
+  t.match(await run(['function', 'invoke', 'nightly']), { code: 2, stderr: /no URL.*\nhint: svc function test/s });
   const events = { type: 'redis', source: 'cache', list: 'jobs', concurrency: 1 };
   routes[`GET ${functions}/work`] = { body: { ...hello, name: 'work', trigger: 'redis', events } };
-  t.match(await run(['function', 'invoke', 'work']), { code: 1, stderr: /no URL.*\nhint: svc function events/s });
+  t.match(await run(['function', 'invoke', 'work']), { code: 2, stderr: /no URL.*\nhint: svc function events/s });
   const sent = seen.length;
   t.match(await run(['function', 'invoke', 'hello', '--header', 'nonsense']), { code: 2 });
   t.match(await run(['function', 'invoke', 'hello', '--method', 'a b']), { code: 2 });

@@ -55,7 +55,7 @@ t.test('a password may be read from a file; both sources at once are refused', a
   t.equal((await run([...login, file], { env: signedOut })).code, 0);
   t.match(seen[0]?.body, { password: 'from file' });
   t.equal((await run([...login, file, '--password-stdin'], { env: signedOut })).code, 2);
-  t.equal((await run([...login, '/nothing'], { env: signedOut })).code, 1);
+  t.equal((await run([...login, '/nothing'], { env: signedOut })).code, 2);
   const prompted = await run(['login', '--email', 'a@b.c'], { env: signedOut });
   t.equal(prompted.code, 2);
   t.match(prompted.stderr, /--password-stdin or --password-file/);
@@ -71,7 +71,7 @@ t.test('a prompt asks for e-mail and password; the password is not shown', async
   t.notMatch(ran.stderr, 'hidden');
   for (const key of ['\u0003', '\u0004']) {
     const interrupted = await run(['login', '--email', 'a@b.c'], { env: signedOut, typed: [key] });
-    t.match(interrupted, { code: 1, stderr: /Interrupted/ });
+    t.match(interrupted, { code: 130, stderr: /Interrupted/ });
   }
   t.equal(seen.length, 1);
 });
