@@ -83,7 +83,8 @@ export async function parseCommandLine(root: Group, argv: readonly string[]): Pr
   return { action: 'run', path: commandPath, command, ...read(path, command, literal) };
 }
 
-function commandNamed({ commands }: Group, word: string): Command | undefined {
+/** The command with a name or an alias. */
+export function commandNamed({ commands }: Group, word: string): Command | undefined {
   const names = [word, ...(aliases[word] ?? [])];
   return names
     .map((candidate) => commands.find(({ name }) => name === candidate))

@@ -1,4 +1,5 @@
 import type { Group } from './command.ts';
+import { complete } from './completion.ts';
 import { createContext, type ProgramOptions } from './context.ts';
 import { fieldsOf } from './data-fields.ts';
 import { exitCodes, renderFailure, type ExitCode } from './failure.ts';
@@ -13,6 +14,10 @@ export async function runProgram(root: Group, argv: readonly string[], options: 
   try {
     if (argv[0] === '--version' || argv[0] === '-v') {
       stdout.write(`svc ${version}\n`);
+      return exitCodes.ok;
+    }
+    if (argv[0] === '__complete') {
+      stdout.write(await completionText(root, argv.slice(1), options));
       return exitCodes.ok;
     }
     const parsed = await parseCommandLine(root, argv);
@@ -30,6 +35,31 @@ export async function runProgram(root: Group, argv: readonly string[], options: 
 function textOf(parsed: Exclude<Parsed, { action: 'run' }>): string {
   if (parsed.action === 'fields') return fieldsOf(parsed.data).join('\n');
   return parsed.command ? commandHelp(parsed.path, parsed.command) : groupHelp(parsed.path, parsed.group);
+}
+
+/**
+ * What `svc __complete <words>` prints for the scripts of `svc completion`: a line for each word that can stand at the
+ * cursor, with its description after a tab, or `:files`. The last of the words is the one at the cursor.
+ */
+async function completionText(root: Group, words: readonly string[], options: ProgramOptions): Promise<string> {
+  // The script for PowerShell writes an empty word as "".
+  const typed = words.map((word) => (word === '""' ? '' : word));
+  const context = createContext(options, await createFormatter({}), contextIn(words));
+  try {
+    const completion = await complete(root, typed, context);
+    if (completion === 'files') return ':files\n';
+    return completion.map(({ word, description }) => `${word}${description ? `\t${description}` : ''}\n`).join('');
+  } finally {
+    context.close();
+  }
+}
+
+/** The value of `--context` on an incomplete command line. */
+function contextIn(words: readonly string[]): string | undefined {
+  const index = words.findIndex((word) => word === '--context' || word.startsWith('--context='));
+  const word = words[index];
+  if (word === undefined || index >= words.length - 1) return undefined;
+  return word === '--context' ? words[index + 1] : word.slice('--context='.length);
 }
 
 /** The options that {@link command} adds to those of a command. */

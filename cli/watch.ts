@@ -22,7 +22,12 @@ export async function watch(
   run: (context: Context) => Promise<void>,
 ): Promise<void> {
   const interrupted = Promise.withResolvers<true>();
-  const removeListener = context.onInterrupt?.(() => interrupted.resolve(true));
+  // Without the signal, a pause would keep the process alive.
+  const pauses = new AbortController();
+  const removeListener = context.onInterrupt?.(() => {
+    interrupted.resolve(true);
+    pauses.abort();
+  });
   const show = createView(context, options);
   const said = new Set<string>();
   const say = (line: string) => {
@@ -44,7 +49,8 @@ export async function watch(
       const changed = outputs.map(([output, format]) => show(output, format)).includes(true);
       shown ||= changed;
       pause = changed ? pauseMs : Math.min(pauseMaxMs, pause * pauseGrowth);
-      if ((await Promise.race([context.clock.sleep(pause), interrupted.promise])) === true) return;
+      const sleep = context.clock.sleep(pause, pauses.signal).catch(() => undefined);
+      if ((await Promise.race([sleep, interrupted.promise])) === true) return;
     }
   } finally {
     removeListener?.();

@@ -1,4 +1,5 @@
 import type { Group } from '../command.ts';
+import { completionCommand } from './completion.ts';
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
 import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
@@ -38,6 +39,7 @@ export const rootGroup: Group = {
     diffCommand,
     exportCommand,
     schemaCommand,
+    completionCommand,
   ],
   groups: [
     {

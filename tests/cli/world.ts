@@ -56,6 +56,8 @@ interface RunOptions {
   interruptAt?: string;
   /** Ctrl-C is pressed once this text appears on standard output. */
   interruptAtOutput?: string;
+  /** Default: a clock whose sleeps return at once. */
+  clock?: Clock;
   /** The contents of the folder of the platform on this machine. */
   local?: LocalPlatform;
 }
@@ -144,7 +146,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
     configuration: join(home, 'svc', 'config.json'),
     async run(
       args,
-      { env = {}, stdin = '', typed, terminal = false, interruptAt, interruptAtOutput, local }: RunOptions = {},
+      { env = {}, stdin = '', typed, terminal = false, interruptAt, interruptAtOutput, local, ...own }: RunOptions = {},
     ) {
       const stdout = sink((printed) => {
         if (interruptAtOutput !== undefined && printed.includes(interruptAtOutput)) interrupt?.();
@@ -166,7 +168,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
           interrupt = listener;
           return () => (interrupt = undefined);
         },
-        clock,
+        clock: own.clock ?? clock,
         local: () => local,
         version: '1.2.3',
       });
