@@ -8,7 +8,7 @@ import { commandNamed } from './parse.ts';
 import { resolvePlatform, resolveProject, resolveScope, type Scope } from './scope.ts';
 
 /** A word that can stand at the cursor. */
-export interface Candidate {
+interface Candidate {
   word: string;
   description?: string;
 }

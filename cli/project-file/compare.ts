@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 export type Settings = Readonly<Record<string, unknown>>;
 
 /** How one setting is compared and changed. */
-export interface SettingRule {
+interface SettingRule {
   /** What the object has without the setting; default: nothing. */
   default?: unknown;
   /**

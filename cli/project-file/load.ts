@@ -27,7 +27,7 @@ export function keyOf({ kind, name }: Pick<FileObject, 'kind' | 'name'>): string
 }
 
 /** The digest of a function's code, as the API shows it. */
-export function codeDigest(code: string): string {
+function codeDigest(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }
 

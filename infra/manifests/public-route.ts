@@ -30,7 +30,7 @@ export function publicRoute(input: PublicRouteInput): KubeObject {
   const { metadata, hosts, entryPoints, service, middlewares = [], special } = input;
   const match = hosts.map((host) => `Host(\`${host}\`)`).join(' || ');
   const rule = (fields: { match: string; priority: number }, names: readonly string[]) => ({
-    kind: 'Rule',
+    kind: 'Rule' as const,
     ...fields,
     services: [service],
     ...(names.length > 0 && { middlewares: names.map((name) => ({ name })) }),

@@ -10,13 +10,12 @@ const objects = { apps: { web: { image: 'r.example.com/web:1', env: { A: '1' } }
 
 async function rig(t: Parameters<typeof testDatabase>[0]) {
   const { pool } = await testDatabase(t);
-  const { all, resolveEnvironment } = testEnvironments();
-  const environments = all.map((environment) => ({ ...environment, ready: true }));
+  const environments = testEnvironments();
   const routes = createAppliedConfigurationRoutes({
     pool,
-    resolveEnvironment: async (...names) => ({ ...(await resolveEnvironment(...names)), ready: true }),
+    resolveEnvironment: async (...names) => ({ ...(await environments.resolveEnvironment(...names)), ready: true }),
   });
-  return { pool, environments, api: await testApi(t, { routes }) };
+  return { pool, environments: environments.all, api: await testApi(t, { routes }) };
 }
 
 t.test('what was applied is stored over the version that was read', async (t) => {

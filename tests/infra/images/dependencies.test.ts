@@ -187,10 +187,10 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       fill(own);
       const refused = await install('untrusted', ['greeting@1.0.0'], variables(own));
       t.equal(refused.exit, 1);
-      t.match(refused.said, /certificate|No matching distribution/i);
+      t.match(refused.output, /certificate|No matching distribution/i);
       const trusting = { ...variables(own), SVC_CA_CERTIFICATES: tls.certificate };
       const trusted = await install('trusted', ['greeting@1.0.0'], trusting);
-      t.same(trusted, { exit: 0, said: '' });
+      t.same(trusted, { exit: 0, output: '' });
       t.notMatch(readdirSync(join(root, 'trusted', 'packages')).join(), /ca\.pem/);
     });
 
