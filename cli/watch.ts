@@ -29,10 +29,10 @@ export async function watch(
     pauses.abort();
   });
   const show = createView(context, options);
-  const said = new Set<string>();
+  const lines = new Set<string>();
   const say = (line: string) => {
-    if (!said.has(line)) context.say(line);
-    said.add(line);
+    if (!lines.has(line)) context.say(line);
+    lines.add(line);
   };
   let pause = pauseMs;
   let shown = false;

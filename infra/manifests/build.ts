@@ -30,7 +30,7 @@ const size = {
 
 /**
  * The tag of a build's image. It ends in the random part of the deployment's id, because a registry keeps images for longer
- * than projects exist: whoever creates a project under a deleted one's name cannot guess what its images were called, and
+ * than projects exist: a user who creates a project under a deleted one's name cannot guess what its images were called, and
  * no Dockerfile can name another project's.
  */
 function imageTag({ metadata, spec: { revision, deploymentId } }: Build): string {

@@ -14,8 +14,8 @@ import { silentLog } from '../support/log.ts';
 
 /**
  * Keys are replaced while the platform runs, by the steps in docs/how-to/install-in-a-cluster.md: the replicas read their
- * ring when they start, so neighbours in this list run side by side. Whoever has a copy of a key that was removed can do
- * nothing with it.
+ * ring when they start, so neighbours in this list run side by side. A copy of a key that was removed is good for
+ * nothing.
  */
 const [first, second] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
 const ring = (current: string, keys: Record<string, string>) => parseKeyRing(JSON.stringify({ current, keys }));

@@ -29,7 +29,7 @@ t.test('an answer of the API ends with the code of its reason', async (t) => {
   }
 });
 
-t.test('a wrong value ends with 2, whoever notices', async (t) => {
+t.test('a wrong value ends with 2, whether svc or the API refuses it', async (t) => {
   const { run, seen } = await world(t, { [`POST ${path}`]: problem(422, 'invalid_value') });
   const create = (...args: string[]) => run(['app', 'create', 'api', '--image', 'r.example.com/api:1', ...args]);
   t.equal((await create('--port', '70000')).code, 2);
