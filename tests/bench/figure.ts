@@ -1,6 +1,6 @@
 /** The target of a figure. */
 export interface Target {
-  operator: '<=' | '>=' | '<' | '>';
+  operator: '<=' | '>=' | '<' | '>' | '==';
   value: number;
 }
 
@@ -17,6 +17,7 @@ export interface Figure {
 function reaches(value: number, { operator, value: bound }: Target): boolean {
   if (operator === '<=') return value <= bound;
   if (operator === '>=') return value >= bound;
+  if (operator === '==') return value === bound;
   return operator === '<' ? value < bound : value > bound;
 }
 

@@ -4,6 +4,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   controllers: () => import('./controllers.ts'),
   deploys: () => import('./deploys.ts'),
   events: () => import('./events.ts'),
+  'first-day': () => import('./first-day.ts'),
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
   local: () => import('./local.ts'),

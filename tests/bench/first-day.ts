@@ -1,0 +1,18 @@
+import { parseArgs } from 'node:util';
+
+/** Each part prints figures named `first-day.<name>`. */
+const parts: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
+  'command-start': () => import('./first-day/command-start.ts'),
+  'followed-lines': () => import('./first-day/followed-lines.ts'),
+};
+
+/** What a user meets on the first day. `--part <name>` runs one part alone; each file says what its part needs. */
+export async function run(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: { part: { type: 'string' } } });
+  const names = values.part === undefined ? Object.keys(parts) : [values.part];
+  for (const name of names) {
+    const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
+    if (!part) throw new Error(`the parts are ${Object.keys(parts).join(', ')}`);
+    await (await part()).run();
+  }
+}
