@@ -16,12 +16,12 @@ import { environmentLimits } from './resources/project.ts';
 
 /** A string that a check of the domain accepts. */
 function checked(check: (text: string) => unknown): z.ZodType<string, string> {
-  return z.string().superRefine((text, { addIssue }) => {
+  return z.string().superRefine((text, context) => {
     try {
       check(text);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      addIssue(error.message);
+      context.addIssue(error.message);
     }
   });
 }

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 const parts: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   'command-start': () => import('./first-day/command-start.ts'),
   'followed-lines': () => import('./first-day/followed-lines.ts'),
+  'project-file': () => import('./first-day/project-file.ts'),
 };
 
 /** What a user meets on the first day. `--part <name>` runs one part alone; each file says what its part needs. */
