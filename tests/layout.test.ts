@@ -143,6 +143,7 @@ t.test('the command line uses HTTP: of runtime/ only rules and contracts; machin
     ({ from, to }) =>
       top(from) === 'cli' &&
       top(to) !== 'cli' &&
+      !under(to, 'package.json') &&
       !under(to, 'runtime/domain') &&
       !under(to, 'runtime/contracts') &&
       !machineCommands.includes(from),
