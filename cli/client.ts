@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { page, problemBody } from '../runtime/contracts/api/common.ts';
+import { accessTokenPrefix } from '../runtime/domain/access-token.ts';
 import type { Clock } from '../runtime/domain/clock.ts';
 import { connectionFault, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';
@@ -108,7 +109,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     if (status === 204) return undefined;
     const body = parseJson(content);
     if (status >= 200 && status < 300 && body !== undefined) return body;
-    throw apiFailure(api, status, body, location);
+    throw apiFailure({ api, token }, status, body, location);
   };
 
   async function* lines(path: string, query: Query = {}): AsyncGenerator<string> {
@@ -118,7 +119,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     try {
       const response = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
       const { statusCode: status = 0 } = response;
-      if (status !== 200) throw apiFailure(api, status, parseJson(await text(response)), undefined);
+      if (status !== 200) throw apiFailure({ api, token }, status, parseJson(await text(response)), undefined);
       let rest = '';
       const decoder = new TextDecoder();
       for await (const chunk of response as AsyncIterable<Uint8Array>) {
@@ -174,14 +175,19 @@ function parseJson(content: string): unknown {
 }
 
 /** The failure for a response that is no success. */
-function apiFailure(api: string, status: number, body: unknown, location: string | undefined): Failure {
+function apiFailure(
+  { api, token }: Pick<ClientOptions, 'api' | 'token'>,
+  status: number,
+  body: unknown,
+  location: string | undefined,
+): Failure {
   const problem = problemBody.safeParse(body);
   if (problem.success) {
     const { code, message, details } = problem.data;
     const notSignedIn = code === 'unauthenticated';
     return new Failure(message, {
       code,
-      hint: notSignedIn ? `sign in: svc login --api ${api}` : hintOf(details),
+      hint: notSignedIn ? signInHint(api, token) : hintOf(details),
       exitCode: notSignedIn ? exitCodes.notSignedIn : isWrongInput(status) ? exitCodes.usage : exitCodes.failed,
     });
   }
@@ -197,6 +203,13 @@ function apiFailure(api: string, status: number, body: unknown, location: string
 /** Whether the API refused a value of the command line: the exit code is the same as when svc does (decision 0052). */
 function isWrongInput(status: number): boolean {
   return status === 400 || status === 422;
+}
+
+/** A program has a token in `SVC_TOKEN`, and cannot sign in. */
+function signInHint(api: string, token: string | undefined): string {
+  return token?.startsWith(accessTokenPrefix)
+    ? 'replace the value of SVC_TOKEN: svc token create'
+    : `sign in: svc login --api ${api}`;
 }
 
 /** The other faults of a request, since the message contains only the first; or the request ID. */

@@ -15,6 +15,7 @@ type Collection =
   | 'plans'
   | 'projects'
   | 'services'
+  | 'tokens'
   | 'users'
   | 'volumes';
 

@@ -56,6 +56,8 @@ import { createSessionRoutes } from './sessions/handler.ts';
 import { createDevices } from './sessions/devices.ts';
 import { createLoginLimit } from './sessions/login-limit.ts';
 import { createPasswords, type Passwords } from './sessions/password.ts';
+import { createTokenUses } from './sessions/token-uses.ts';
+import { createTokenRoutes } from './tokens/handler.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
@@ -113,12 +115,14 @@ await runProcess({
     const deployments = createDeploymentWaiter({ pool, clock });
     const notifier = createAcceptanceNotifier({ pool, clock, log });
     lifecycle.add({ name: 'acceptance notifier', stop: () => notifier.drain() });
+    const tokenUses = createTokenUses({ pool, clock, log });
+    lifecycle.add({ name: 'uses of access tokens', stop: () => tokenUses.drain() });
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
     const bodies = createBodyMemory();
     const app = createHttpApp({
       routes: consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
       rootRoutes: createHealthRoutes({ pool }),
-      authenticate: createAuthenticate({ pool, clock, baseUrl }),
+      authenticate: createAuthenticate({ pool, clock, baseUrl, tokenUses }),
       authorize,
       log,
       registry,
@@ -191,6 +195,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       },
     }),
     ...createMemberRoutes({ pool }),
+    ...createTokenRoutes({ kube, pool, clock }),
     ...createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }),
     ...createWebhookRoutes({
       kube,

@@ -3,25 +3,13 @@ import { keyChanged, keyCreated, keyRevoked, keyRotated } from '../../runtime/co
 import { command, type Command, type Commands } from '../command.ts';
 import { scopeFlags, noPromptFlag, yesFlag } from '../common-flags.ts';
 import { confirmDeletion } from '../deletion.ts';
+import { expiryForms, expiryTime } from '../expiry.ts';
 import { usageFailure } from '../failure.ts';
 import { parseDuration, requiredText, text, textOrNone, texts, toggle } from '../flags.ts';
 import { gateWaitFlag, reportGateChange } from '../gate-change.ts';
 import { resolveScope } from '../scope.ts';
 import { keyKind } from './key-kind.ts';
 import { keyUsageCommand } from './key-usage.ts';
-
-/** The expiry for a date (the end of that day in UTC) or a duration from now (docs/reference/gate.md#keys). */
-function expiryTime(typed: string, now: Date): string {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(typed)) return `${typed}T23:59:59.999Z`;
-  const seconds = parseDuration(typed);
-  if (seconds !== undefined) return new Date(now.getTime() + seconds * 1000).toISOString();
-  if (!/T/.test(typed) || Number.isNaN(Date.parse(typed))) {
-    throw usageFailure(`--expires takes a date, an RFC 3339 time or a duration such as 30d, not "${typed}".`);
-  }
-  return typed;
-}
-
-const timeFormats = 'date, time or duration, such as 2027-01-31 or 30d';
 
 const create = command({
   name: 'create',
@@ -31,7 +19,7 @@ const create = command({
     name: text('<text>', 'name, such as the customer'),
     app: texts('<app>', 'limit the key to this app or function'),
     allow: texts('<cidr>', 'limit the key to clients in this network'),
-    expires: text('<when>', `expiry: ${timeFormats} (default never)`),
+    expires: text('<when>', `expiry: ${expiryForms} (default never)`),
     ...gateWaitFlag,
     ...scopeFlags,
   },
@@ -68,7 +56,7 @@ const update = command({
     allApps: toggle('allow all apps and functions in the environment'),
     allow: texts('<cidr>', 'limit the key to clients in this network'),
     allowAll: toggle('allow all client addresses'),
-    expires: text('<when>', `expiry: ${timeFormats}, or never`),
+    expires: text('<when>', `expiry: ${expiryForms}, or never`),
     ...gateWaitFlag,
     ...scopeFlags,
   },
@@ -120,7 +108,7 @@ const rotate = command({
   description: 'Replace an API key, by handle or ID, and print the new key once.',
   flags: {
     grace: text('<duration>', 'how long the old key stays valid, such as 0, 12h or 7d (default 1d)'),
-    expires: text('<when>', `expiry: ${timeFormats} (default: unchanged)`),
+    expires: text('<when>', `expiry: ${expiryForms} (default: unchanged)`),
     ...gateWaitFlag,
     ...scopeFlags,
   },

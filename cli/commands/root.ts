@@ -62,6 +62,11 @@ export const rootGroup: Group = {
       description: 'Manage the members of a project and their roles.',
       load: async () => (await import('./member.ts')).memberCommands,
     },
+    {
+      name: 'token',
+      description: 'Manage access tokens for CI and other programs.',
+      load: async () => (await import('./token.ts')).tokenCommands,
+    },
     { name: 'app', description: 'Manage apps.', load: async () => (await import('./app.ts')).appCommands },
     {
       name: 'deployment',

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
 import { command } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
@@ -6,7 +7,7 @@ import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { text, toggle } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
-import { fields } from '../output.ts';
+import { fields, type Field } from '../output.ts';
 import { checkContextName } from './context.ts';
 import { ask, askHidden, readStdin, withoutLineEnd } from '../prompt.ts';
 
@@ -99,33 +100,54 @@ export const logoutCommand = command({
   },
 });
 
+function tokenFields(
+  api: string,
+  email: string,
+  { name, project, environment, scopes, projectRole, expiresAt }: NonNullable<z.output<typeof sessionView>['token']>,
+): Field[] {
+  return [
+    ['API', api],
+    ['Token', name],
+    ['Acts for', projectRole === undefined ? `${email}, who has no role in ${project}` : `${email}, ${projectRole}`],
+    ['Project', project],
+    ['Environment', environment ?? 'all'],
+    ['Scopes', scopes.join(', ')],
+    ['Expires', expiresAt],
+  ];
+}
+
 export const whoamiCommand = command({
   name: 'whoami',
-  description: 'Show the current user and platform.',
+  description: 'Show the current user or access token, and the platform.',
   flags: apiFlags,
   examples: ['svc whoami', 'svc whoami -o json'],
   async run({ context, flags }) {
     const session = await context.api(flags).call('GET', '/session', sessionView);
     const { project, environment, context: name } = context.login(flags);
     const api = context.address(flags);
+    // The saved project is that of the person who signed in, not of a token.
     context.print(
       {
         data: {
           ...(name !== undefined && { context: name }),
           api,
           ...session,
-          ...(project !== undefined && { project }),
-          ...(environment && { environment }),
+          ...(!session.token && project !== undefined && { project }),
+          ...(!session.token && environment && { environment }),
         },
-        table: fields([
-          ['Context', name],
-          ['API', api],
-          ['Signed in as', session.email],
-          ['Role', session.role],
-          ['Project', project],
-          ['Environment', environment],
-        ]),
-        names: [session.email],
+        table: fields(
+          session.token
+            ? tokenFields(api, session.email, session.token)
+            : [
+                ['Context', name],
+                ['API', api],
+                ['Signed in as', session.email],
+                ['Role', session.role],
+                ['Project', project],
+                ['Environment', environment],
+              ],
+        ),
+        names: [session.token?.name ?? session.email],
       },
       flags.output,
     );

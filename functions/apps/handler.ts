@@ -22,7 +22,7 @@ import { checkSecurity } from '../../runtime/api/security-settings.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
 import { newSecrets, newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
-import type { Route } from '../../runtime/http/route.ts';
+import { requireScope, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
@@ -119,15 +119,18 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
     apps.route({
       method: 'PATCH',
       path: '',
-      access: { project: 'deployer' },
-      summary: 'Changes an app. A new image starts a deployment: 202 with its status URL.',
+      access: { project: 'deployer', scope: 'deploy' },
+      summary:
+        'Changes an app. A new image starts a deployment: 202 with its status URL. An access token needs the scope `write` for settings.',
       audit: 'app.update',
       body: appUpdate,
       bodyLimit: largeBodyLimit,
       replies: { 200: appView, 202: deploymentAccepted },
-      async handle({ body, environment, name, actor, asker, findLiving }) {
+      async handle(request) {
+        const { body, environment, name, actor, asker, findLiving } = request;
         const { image, commit, env, ...settings } = body;
         const fields = Object.keys(body).filter((field) => field !== 'image' && field !== 'commit');
+        if (fields.length > 0) requireScope(request, 'write', 'Changing settings');
         if (image === undefined && (commit !== undefined || fields.length === 0)) {
           throw new Problem(
             'invalid_request',
@@ -157,7 +160,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
     apps.route({
       method: 'POST',
       path: '/restart',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       summary: 'Redeploys the current image with the latest variables and secrets.',
       audit: 'app.restart',
       replies: { 202: deploymentAccepted },
@@ -177,7 +180,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
     apps.route({
       method: 'GET',
       path: '/logs',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'logs:read' },
       summary:
         'Shows the logs of an app’s pods, by time. With `follow`, streams JSON lines across rollouts and restarts.',
       query: environmentQuery.extend(logLinesQuery.shape),

@@ -17,7 +17,7 @@ import { lineCount } from '../../runtime/contracts/api/logs.ts';
 import { accept } from '../../runtime/api/accept.ts';
 import { findDeployment } from '../../runtime/api/project-deployment.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
-import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { actorOf, route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { listProjectDeployments } from '../../runtime/records/deployment-lists.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
@@ -54,7 +54,7 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
     route({
       method: 'GET',
       path: '/projects/:project/deployments',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       tag,
       summary: 'Lists the deployments of a project’s apps, newest first. All filters are optional.',
       query: listQuery,
@@ -70,20 +70,20 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
     route({
       method: 'GET',
       path: '/projects/:project/deployments/:id/logs',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'logs:read', environment: 'handler' },
       tag,
       summary: 'Shows the logs of a deployment: its build, and those of its pods that still exist.',
       query: logsQuery,
       replies: { 200: deploymentLogs },
-      async handle({ params: { project, id }, query }) {
-        const deployment = await findDeployment(pool, project, id);
+      async handle({ params: { project, id }, query, grant }) {
+        const deployment = await findDeployment(pool, project, id, grant);
         return { status: 200, body: await readDeploymentLogs({ pool, kube }, deployment, query.tail) };
       },
     }),
     route({
       method: 'POST',
       path: '/projects/:project/apps/:app/promote',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       tag,
       summary: 'Deploys the image that an app runs in one environment to the same app in another environment.',
       audit: 'app.promote',
@@ -91,7 +91,7 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
       replies: { 202: deploymentAccepted },
       async handle(request) {
         const { params, body } = request;
-        const actor = sessionOf(request).email;
+        const actor = actorOf(sessionOf(request));
         const deployment = await preparePromotion(kube, { ...params, ...body, actor });
         const reply = await accept({ pool, baseUrl, project: params.project, deployment });
         return { ...reply, audit: { ...reply.audit, ...body } };

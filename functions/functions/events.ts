@@ -42,7 +42,7 @@ export function eventRoutes(
     functions.route({
       method: 'POST',
       path: `/dead-letters/${action}`,
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary,
       audit: `dead-letters.${action}`,
       body: deadLetterChoice,
@@ -60,7 +60,7 @@ export function eventRoutes(
     functions.route({
       method: 'GET',
       path: '/events',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: 'Lists a function’s events that are not done, without their content, in the order of their source.',
       query,
       replies: { 200: page(functionEventView) },
@@ -73,7 +73,7 @@ export function eventRoutes(
     functions.route({
       method: 'GET',
       path: '/dead-letters',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: 'Lists a function’s dead letters with their content, newest first.',
       query,
       replies: { 200: page(deadLetterView) },

@@ -24,7 +24,7 @@ import { newSecurity } from '../../runtime/api/security-settings.ts';
 import { newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { pageOf } from '../../runtime/http/page.ts';
-import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { requireScope, route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { environmentsOf } from '../../runtime/kube/environments.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { admitHosts } from '../../runtime/workloads/host-admission.ts';
@@ -125,7 +125,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
     functions.route({
       method: 'GET',
       path: '/logs',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'logs:read' },
       summary:
         'Shows the logs of a function’s pods, by time, including scheduled and test runs. With `follow`, streams JSON lines.',
       query: environmentQuery.extend(logLinesQuery.shape),
@@ -166,6 +166,9 @@ function allFunctionsRoute(
   });
 }
 
+/** What an access token with the scope `deploy` may change. */
+const deployable: ReadonlySet<string> = new Set(['runtime', 'code', 'dependencies', 'image']);
+
 function updateRoute(
   functions: ObjectRoutes<FunctionResource>,
   dependencies: FunctionDependencies,
@@ -175,15 +178,20 @@ function updateRoute(
   return functions.route({
     method: 'PATCH',
     path: '',
-    access: { project: 'deployer' },
-    summary: 'Changes a function. Its pods are replaced one by one; a function at zero uses the change when it starts.',
+    access: { project: 'deployer', scope: 'deploy' },
+    summary:
+      'Changes a function. Its pods are replaced one by one; a function at zero uses the change when it starts. An access token needs the scope `write` for all but its code, dependencies or image.',
     audit: 'function.update',
     query: environmentQuery.extend(discardQuery.shape),
     body: functionUpdate,
     bodyLimit: largeBodyLimit,
     replies: { 200: functionView },
-    async handle({ body, query, environment, name, asker, findLiving }) {
+    async handle(request) {
+      const { body, query, environment, name, asker, findLiving } = request;
       const settings = Object.keys(body);
+      if (query.discardEvents || settings.some((field) => !deployable.has(field))) {
+        requireScope(request, 'write', 'Changing settings');
+      }
       if (settings.length === 0) {
         throw new Problem('invalid_request', 'The request changes nothing. Set a field, such as code or image.');
       }

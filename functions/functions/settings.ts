@@ -51,7 +51,7 @@ export function settingsRoutes(
     functions.route({
       method: 'POST',
       path: '/restart',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       summary: 'Restarts a function’s pods, one by one, with the latest variables, secrets and limits.',
       audit: 'function.restart',
       replies: { 200: functionView },

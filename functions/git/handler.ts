@@ -96,7 +96,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     apps.route({
       method: 'PUT',
       path: '/git',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       tag,
       summary: 'Sets the git source that the app’s images are built from, and deploys its newest commit.',
       audit: 'git.set',
@@ -118,7 +118,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     apps.route({
       method: 'GET',
       path: '/git',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       tag,
       summary: 'Shows the app’s git source without its credentials, and the result of the last poll.',
       replies: { 200: gitSourceView },
@@ -129,7 +129,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     apps.route({
       method: 'DELETE',
       path: '/git',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       tag,
       summary: 'Removes the git source. The app keeps running its image, and can be deployed by image again.',
       audit: 'git.remove',
@@ -144,7 +144,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     apps.route({
       method: 'POST',
       path: '/git/sync',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       tag,
       summary: 'Polls the git source for a new commit now.',
       audit: 'git.sync',
@@ -159,7 +159,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     apps.route({
       method: 'POST',
       path: '/git/builds',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       tag,
       summary: 'Builds and deploys a commit, by default the newest of the branch.',
       audit: 'git.build',
@@ -183,7 +183,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     route({
       method: 'GET',
       path: '/projects/:project/builds',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       tag,
       summary: 'Lists the builds of an environment, newest first.',
       query: environmentQuery.extend(idPageQuery.shape),
@@ -201,13 +201,13 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     route({
       method: 'GET',
       path: '/projects/:project/builds/:id/logs',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'logs:read', environment: 'handler' },
       tag,
       summary: 'Reads the log of a deployment’s build from an offset; poll it while the build is in progress.',
       query: buildLogQuery,
       replies: { 200: buildLogView },
-      async handle({ params: { project, id }, query: { offset } }) {
-        const deployment = await findDeployment(pool, project, id);
+      async handle({ params: { project, id }, query: { offset }, grant }) {
+        const deployment = await findDeployment(pool, project, id, grant);
         const { state, image } = deployment;
         const building = (state === 'accepted' || state === 'building') && image === '';
         // While the pods exist, their log is more recent than the stored one.

@@ -7,7 +7,7 @@ import { accept } from '../../runtime/api/accept.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { findDeployment, lookUpDeployment } from '../../runtime/api/project-deployment.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
-import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { actorOf, route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { lockAppRow } from '../../runtime/records/app-lock.ts';
 import { cancelDeployment } from '../../runtime/records/automatic-rollback.ts';
@@ -41,7 +41,7 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
     apps.route({
       method: 'GET',
       path: '/history',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       tag,
       summary: 'Lists the deployments of an app, newest first.',
       query: environmentQuery.extend(idPageQuery.shape),
@@ -54,7 +54,7 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
     apps.route({
       method: 'POST',
       path: '/rollback',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       tag,
       summary:
         'Deploys the image of an earlier revision as a new revision, with the latest variables and secrets, or with the environment and settings of that revision (`withConfig`).',
@@ -94,15 +94,15 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
     route({
       method: 'POST',
       path: '/projects/:project/deployments/:id/cancel',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy', environment: 'handler' },
       tag,
       summary: 'Cancels a deployment that is in progress. If its rollout has started, the app is rolled back.',
       audit: 'deployment.cancel',
       replies: { 200: deploymentView },
       async handle(request) {
         const { project, id } = request.params;
-        await findDeployment(pool, project, id);
-        const { rollback } = await cancelDeployment(pool, id, sessionOf(request).email);
+        await findDeployment(pool, project, id, request.grant);
+        const { rollback } = await cancelDeployment(pool, id, actorOf(sessionOf(request)));
         const cancelled = await findDeployment(pool, project, id);
         const { app, environment, namespace, revision } = cancelled;
         const audit = { app, environment, namespace, revision, rollback };
@@ -112,12 +112,12 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
     route({
       method: 'GET',
       path: '/projects/:project/deployments/:id',
-      access: { project: 'viewer', orWebhook: true },
+      access: { project: 'viewer', scope: 'read', environment: 'handler', orWebhook: true },
       tag,
       summary: 'Shows a deployment. The webhook token of its app is sufficient.',
       replies: { 200: deploymentView },
-      async handle({ params: { project, id }, session, headers, rawBody }) {
-        if (session) return { status: 200, body: deploymentToView(await findDeployment(pool, project, id)) };
+      async handle({ params: { project, id }, session, grant, headers, rawBody }) {
+        if (session) return { status: 200, body: deploymentToView(await findDeployment(pool, project, id, grant)) };
         // Before the token is verified, the response does not show whether the deployment exists.
         const deployment = await lookUpDeployment(pool, project, id);
         const at = { namespace: deployment?.namespace ?? '', app: deployment?.app ?? '' };

@@ -9,7 +9,7 @@ import { checkQuota } from '../../runtime/api/quota.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
-import type { Route } from '../../runtime/http/route.ts';
+import { requireScope, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
@@ -55,15 +55,18 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
     jobs.route({
       method: 'PATCH',
       path: '',
-      access: { project: 'deployer' },
-      summary: 'Changes a job. Runs that start later use the new settings.',
+      access: { project: 'deployer', scope: 'deploy' },
+      summary:
+        'Changes a job. Runs that start later use the new settings. An access token needs the scope `write` for all but the image.',
       audit: 'job.update',
       body: jobUpdate,
       bodyLimit: largeBodyLimit,
       replies: { 200: jobView },
-      async handle({ body, environment, findLiving }) {
+      async handle(request) {
+        const { body, environment, findLiving } = request;
         const fields = Object.keys(body);
         if (fields.length === 0) throw new Problem('invalid_request', 'The request changes nothing. Set a field.');
+        if (fields.some((field) => field !== 'image')) requireScope(request, 'write', 'Changing settings');
         const { env, ...settings } = body;
         const change = withoutUndefined({ ...settings, env: env && variableList(env) });
         checkJob(withoutNull(change));

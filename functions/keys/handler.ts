@@ -70,7 +70,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
   const list = route({
     method: 'GET',
     path: '/projects/:project/api-keys',
-    access: { project: 'viewer' },
+    access: { project: 'viewer', scope: 'read' },
     summary: 'Lists the API keys of an environment, newest first.',
     tag: 'keys',
     ...listKeysSchema,
@@ -91,7 +91,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
   const read = route({
     method: 'GET',
     path: '/projects/:project/api-keys/:key',
-    access: { project: 'viewer' },
+    access: { project: 'viewer', scope: 'read' },
     summary: 'Shows an API key, by its id or handle.',
     tag: 'keys',
     ...getKeySchema,

@@ -116,7 +116,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
   const list = route({
     method: 'GET',
     path: '/projects/:project/plans',
-    access: { project: 'viewer' },
+    access: { project: 'viewer', scope: 'read' },
     summary: 'Lists the usage plans of an environment, newest first.',
     tag: 'plans',
     ...listPlansSchema,
@@ -132,7 +132,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
   const read = route({
     method: 'GET',
     path: '/projects/:project/plans/:plan',
-    access: { project: 'viewer' },
+    access: { project: 'viewer', scope: 'read' },
     summary: 'Shows a usage plan, by its id, or by its name in one environment.',
     tag: 'plans',
     ...getPlanSchema,

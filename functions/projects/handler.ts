@@ -13,7 +13,7 @@ import { checkEnvironmentName, checkProjectName } from '../../runtime/domain/nam
 import { Problem } from '../../runtime/domain/problem.ts';
 import { pageOf } from '../../runtime/http/page.ts';
 import { readDefaultLimits, readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
-import { route, sessionOf, type Route, type Session } from '../../runtime/http/route.ts';
+import { route, sessionOf, type ProjectGrant, type Route, type Session } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   createEnvironmentSchema,
@@ -110,12 +110,12 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       ...getProjectSchema,
       method: 'GET',
       path: '/projects/:project',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read', environment: 'handler' },
       tag,
       summary: 'Shows a project.',
-      async handle({ params }) {
-        const project = await getProject(kube, params.project);
-        return { status: 200, body: projectToView(project, await readDefaultLimits(kube)) };
+      async handle({ params, grant }) {
+        const view = projectToView(await getProject(kube, params.project), await readDefaultLimits(kube));
+        return { status: 200, body: { ...view, environments: visibleEnvironments(view.environments, grant) } };
       },
     }),
     route({
@@ -212,15 +212,24 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       ...listEnvironmentsSchema,
       method: 'GET',
       path: '/projects/:project/environments',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read', environment: 'handler' },
       tag,
       summary: 'Lists the environments of a project.',
-      async handle({ params }) {
+      async handle({ params, grant }) {
         const project = await getProject(kube, params.project);
-        return { status: 200, body: { items: environmentViews(project, await readDefaultLimits(kube)) } };
+        const views = environmentViews(project, await readDefaultLimits(kube));
+        return { status: 200, body: { items: visibleEnvironments(views, grant) } };
       },
     }),
   ];
+}
+
+/** An access token of one environment sees only this one. */
+function visibleEnvironments(
+  views: EnvironmentView[],
+  { environment }: Pick<ProjectGrant, 'environment'> = {},
+): EnvironmentView[] {
+  return environment === undefined ? views : views.filter(({ name }) => name === environment);
 }
 
 function viewOf(project: Stored<Project>, name: string, defaults: EnvironmentLimits | undefined): EnvironmentView {

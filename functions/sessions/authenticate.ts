@@ -1,10 +1,13 @@
 import type { Pool } from 'pg';
 import { sessionCookieName } from '../../runtime/contracts/api/sessions.ts';
+import { accessTokenPrefix } from '../../runtime/domain/access-token.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { Authenticate } from '../../runtime/http/route.ts';
+import type { Authenticate, Session } from '../../runtime/http/route.ts';
+import { findValidToken } from '../../runtime/records/access-tokens.ts';
 import { findSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { cookiesOf } from './cookies.ts';
+import type { TokenUses } from './token-uses.ts';
 
 const tokenPattern = /^svcs_[a-z0-9]{40}$/;
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
@@ -14,19 +17,39 @@ export interface AuthenticateOptions {
   clock: Clock;
   /** The public address of the management API: where the console's own requests come from. */
   baseUrl: string;
+  /** Records the uses of access tokens; default: they are not recorded. */
+  tokenUses?: TokenUses;
 }
 
 type Headers = Parameters<Authenticate>[0]['headers'];
 
 /**
- * Finds the session of a bearer token (command line) or of the console's cookie. Browsers also send the cookie on requests
- * of other sites, so a request with a cookie may change something only if it comes from the console's origin.
+ * Finds the session of a bearer token (command line) or of the console's cookie, or the access token of a program. Browsers
+ * also send the cookie on requests of other sites, so a request with a cookie may change something only if it comes from
+ * the console's origin. Nothing is cached: a session or token that was ended is refused by the next request.
  */
-export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions): Authenticate {
+export function createAuthenticate({ pool, clock, baseUrl, tokenUses }: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
   const cookieName = sessionCookieName(baseUrl);
+  const tokenSession = async (text: string): Promise<Session> => {
+    const token = await findValidToken(pool, text, clock.now());
+    // One answer for all, so that a token that leaked and was revoked tells nothing.
+    if (!token) {
+      throw new Problem(
+        'unauthenticated',
+        'The access token is not valid: it is unknown, expired or revoked, or its user is disabled. Create one with `svc token create`.',
+      );
+    }
+    tokenUses?.add(token);
+    const { id, userId, email, platformRole: userRole } = token;
+    const { name, projectId, project, environmentId, environment, scopes, expiresAt, projectRole } = token;
+    const limits = { name, projectId, project, environmentId, environment, scopes, expiresAt, userRole, projectRole };
+    // A token never has the rights of a platform admin.
+    return { sessionId: id, userId, email, role: 'member', token: limits };
+  };
   return async ({ method, headers }) => {
     const bearer = bearerOf(headers);
+    if (bearer?.startsWith(accessTokenPrefix)) return tokenSession(bearer);
     const token = bearer ?? cookieOf(headers, cookieName);
     if (token === undefined || !tokenPattern.test(token)) {
       throw new Problem(

@@ -11,7 +11,7 @@ import { generateSessionToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { Problem, tooManyAttempts } from '../../runtime/domain/problem.ts';
-import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/http/route.ts';
+import { route, sessionOf, type Route, type RouteRequest, type SessionToken } from '../../runtime/http/route.ts';
 import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { normaliseEmail } from '../../runtime/domain/email.ts';
 import { findUserByEmail } from '../../runtime/records/users.ts';
@@ -37,6 +37,17 @@ type SignIn = Pick<
   RouteRequest<unknown, unknown, z.output<typeof sessionCreate>>,
   'body' | 'headers' | 'clientAddress'
 >;
+
+function tokenToView({ name, project, environment, scopes, projectRole, expiresAt }: SessionToken) {
+  return {
+    name,
+    project,
+    ...(environment !== null && { environment }),
+    scopes,
+    ...(projectRole && { projectRole }),
+    expiresAt: expiresAt.toISOString(),
+  };
+}
 
 /** `/session`: sign in, show the signed-in user, sign out. */
 export function createSessionRoutes({
@@ -124,13 +135,18 @@ export function createSessionRoutes({
     route({
       method: 'GET',
       path: '/session',
-      access: 'account',
-      summary: 'Shows the signed-in user.',
+      access: 'principal',
+      summary: 'Shows the signed-in user, or the access token of the request and what it may do.',
       tag: 'sessions',
       replies: { 200: sessionView },
       handle(request) {
-        const { email, role, passwordChangeRequired } = sessionOf(request);
-        const body = { email, role, ...(passwordChangeRequired && { passwordChangeRequired }) };
+        const { email, role, passwordChangeRequired, token } = sessionOf(request);
+        const body = {
+          email,
+          role,
+          ...(passwordChangeRequired && { passwordChangeRequired }),
+          ...(token && { token: tokenToView(token) }),
+        };
         return Promise.resolve({ status: 200, body });
       },
     }),

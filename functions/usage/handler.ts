@@ -16,7 +16,7 @@ export function createUsageRoutes(dependencies: UsageDependencies): Route[] {
   const read = route({
     method: 'GET',
     path: '/projects/:project/api-keys/:key/usage',
-    access: { project: 'viewer' },
+    access: { project: 'viewer', scope: 'read' },
     summary: 'Shows the usage of an API key by UTC day, for up to the last 92 days.',
     tag: 'usage',
     ...readUsageSchema,

@@ -57,7 +57,7 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
     volumes.route({
       method: 'PATCH',
       path: '',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: 'Expands a volume; a volume cannot shrink.',
       audit: 'volume.resize',
       body: volumeUpdate,

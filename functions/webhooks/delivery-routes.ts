@@ -54,7 +54,7 @@ export function createDeliveryRoutes(
     apps.route({
       method: 'GET',
       path: '/webhook/deliveries',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       tag,
       summary: 'Lists the webhook’s deliveries of the last 30 days and their outcomes, newest first.',
       query: environmentQuery.extend(idPageQuery.shape),
@@ -67,7 +67,7 @@ export function createDeliveryRoutes(
     apps.route({
       method: 'GET',
       path: '/webhook/deliveries/:delivery',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       tag,
       summary: 'Shows a delivery and its body, with secrets masked.',
       replies: { 200: deliveryView },
@@ -78,7 +78,7 @@ export function createDeliveryRoutes(
     apps.route({
       method: 'POST',
       path: '/webhook/deliveries/:delivery/redeliver',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       tag,
       summary: 'Repeats a delivery as a new one, with the current settings.',
       audit: 'webhook.redeliver',
@@ -112,7 +112,7 @@ export function createDeliveryRoutes(
     apps.route({
       method: 'POST',
       path: '/webhook/test',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       tag,
       summary: 'Shows what the webhook would do, without deploying. The delivery log lists it as a test.',
       audit: 'webhook.test',

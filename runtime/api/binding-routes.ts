@@ -65,7 +65,7 @@ export function bindingRoutes<Workload extends Configurable>(
     objects.route({
       method: 'GET',
       path: '/bindings',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: `Lists the services that ${phrase} is bound to, and the variables that it gets from them.`,
       replies: { 200: z.object({ items: z.array(bindingView) }) },
       async handle({ environment, find }) {
@@ -78,7 +78,7 @@ export function bindingRoutes<Workload extends Configurable>(
     objects.route({
       method: 'GET',
       path: '/bindings/:service',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: `Shows the status of a binding of ${phrase}.`,
       replies: { 200: bindingView },
       async handle({ params, environment, find }) {
@@ -90,7 +90,7 @@ export function bindingRoutes<Workload extends Configurable>(
     objects.route({
       method: 'PUT',
       path: '/bindings/:service',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: `Binds ${phrase} to a service with its own user and database. Repeating it rotates the password.`,
       audit: 'binding.set',
       body: bindingUpdate,
@@ -116,7 +116,7 @@ export function bindingRoutes<Workload extends Configurable>(
     objects.route({
       method: 'DELETE',
       path: '/bindings/:service',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary:
         'Deletes a binding and its user. Its database is kept unless `dropDatabase` is true (202 until it is deleted).',
       audit: 'binding.delete',

@@ -67,7 +67,7 @@ export function gateRoutes<Workload extends Gateable>(
     objects.route({
       ...common,
       method: 'GET',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: 'Shows whether the public route requires an API key, since when, and what the platform last observed.',
       async handle({ find }) {
         const workload = await find();

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sessionOf, type RouteRequest } from '../http/route.ts';
+import { auditActor, sessionOf, type RouteRequest } from '../http/route.ts';
 
 /** The previous and the new value of each changed field. */
 export type Differences = Record<string, { from: unknown; to: unknown }>;
@@ -22,7 +22,7 @@ export function auditKeys(
   { subject, ...entry }: KeyAudit,
 ): void {
   request.log.info(
-    { ...entry, actor: sessionOf(request).email, project: request.params.project, ...subject },
+    { ...entry, ...auditActor(sessionOf(request)), project: request.params.project, ...subject },
     'apikey audit',
   );
 }

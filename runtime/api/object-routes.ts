@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import { environmentQuery, page, pageQuery } from '../contracts/api/common.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { checkWorkloadName } from '../domain/names.ts';
-import type { ProjectRole } from '../domain/roles.ts';
 import { pageOf } from '../http/page.ts';
 import {
+  actorOf,
   paramsOf,
   sessionOf,
   type ParamsIn,
@@ -27,7 +27,7 @@ import {
 /** A request about one object: its environment is resolved, and the object can be read. */
 export interface ObjectRequest<T extends EnvironmentObject> {
   environment: Environment;
-  /** The email address of the signed-in user. */
+  /** Who acts: the email address of a user, or `token <name>`. */
   actor: string;
   /** What the signed-in user may know. */
   asker: HostAsker;
@@ -101,7 +101,7 @@ export interface Collection<
   delete: {
     summary: string;
     /** Default `deployer`. */
-    role?: ProjectRole;
+    role?: 'admin';
     query?: DeleteQuery;
     /** @throws Problem for an object that must not be deleted now */
     check?: (object: Stored<T>, query: z.output<DeleteQuery>) => Promise<void>;
@@ -146,7 +146,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       const reply = await handle({
         ...request,
         environment,
-        actor: sessionOf(request).email,
+        actor: actorOf(sessionOf(request)),
         asker: askerOf(request, environment),
         name,
         find: () => getWorkload<T>(kube, kind, environment, name),
@@ -169,7 +169,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
     const createRoute: Route = {
       ...common,
       method: 'POST',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: create.summary,
       audit: `${param}.create`,
       query: environmentQuery,
@@ -180,7 +180,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         const { name } = request.body;
         checkWorkloadName(name);
         const environment = await environmentOf(request);
-        const actor = sessionOf(request).email;
+        const actor = actorOf(sessionOf(request));
         const prepared = await create.prepare({ ...request, environment, actor });
         const { spec, hosts = [], annotations, url, complete } = prepared;
         const metadata = { ...newObjectMetadata(kind, name, environment), ...(annotations && { annotations }) };
@@ -195,7 +195,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
     const listRoute: Route = {
       ...common,
       method: 'GET',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: list.summary,
       query: environmentQuery.extend(pageQuery.shape),
       replies: { 200: page(view) },
@@ -213,7 +213,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
     const readRoute = objectRoute({
       method: 'GET',
       path: '',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: read.summary,
       replies: { 200: view },
       async handle({ environment, find }) {
@@ -225,7 +225,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
     const deleteRoute = objectRoute({
       method: 'DELETE',
       path: '',
-      access: { project: deletion.role ?? 'deployer' },
+      access: deletion.role === 'admin' ? { project: 'admin' } : { project: 'deployer', scope: 'write' },
       summary: deletion.summary,
       audit: `${param}.delete`,
       query: deletion.query ?? environmentQuery,

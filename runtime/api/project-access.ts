@@ -2,16 +2,25 @@ import type { Pool } from 'pg';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Project } from '../contracts/resources/project.ts';
+import { includesScope } from '../domain/access-token.ts';
 import { idLabel } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import { includesRole } from '../domain/roles.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { findRole, listAdmins, listRoles } from '../records/members.ts';
-import type { AuthorizeProject, Session } from '../http/route.ts';
+import {
+  scopeMissing,
+  usersOnly,
+  type AuthorizeProject,
+  type ProjectAccess,
+  type ProjectGrant,
+  type Session,
+  type SessionToken,
+} from '../http/route.ts';
 
 export interface ProjectAccessControl {
   authorize: AuthorizeProject;
-  /** The projects in which a user has a role; all projects for a platform admin. */
+  /** The projects in which a user has a role; all projects for a platform admin. None for an access token. */
   visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
 }
 
@@ -20,7 +29,10 @@ const nameShape = /^[a-z0-9-]{1,63}$/;
 /** An id without a project, so that an unknown project takes the same reads as one without a role. */
 const unusedId = '00000000-0000-7000-8000-000000000000';
 
-/** Authorizes requests by the roles in projects. Roles refer to the project's id and are read for every request. */
+/**
+ * Authorizes requests by the roles in projects, and access tokens also by their scopes. Roles refer to the project's id and
+ * are read for every request, so a token never has more rights than its user has now.
+ */
 export function createProjectAccess({
   kube,
   pool,
@@ -29,27 +41,53 @@ export function createProjectAccess({
   pool: Pool;
 }): ProjectAccessControl {
   return {
-    async authorize(session, name, needed) {
+    async authorize(session, name, access) {
+      const { token } = session;
       const project = nameShape.test(name) ? await kube.get<Project>(kinds.Project, name) : undefined;
       const projectId = project?.metadata.labels?.[idLabel];
-      const role = session.role === 'admin' ? 'admin' : await findRole(pool, projectId ?? unusedId, session.userId);
+      const platformRole = token?.userRole ?? session.role;
+      const role = platformRole === 'admin' ? 'admin' : await findRole(pool, projectId ?? unusedId, session.userId);
       if (!project || role === undefined) throw noProject(name);
-      if (includesRole(role, needed)) return { projectId, role };
+      if (token && token.projectId !== projectId) throw noProject(name);
+      const limits = token ? admitToken(token, project, access) : {};
+      const needed = access.project;
+      if (includesRole(role, needed)) return { projectId, role, ...limits };
       const admins = projectId === undefined ? [] : await listAdmins(pool, projectId, 5);
       throw new Problem(
         'forbidden',
-        `This requires the role "${needed}" in the project "${name}"; yours is "${role}". ` +
+        `This requires the role "${needed}" in the project "${name}"; ${token ? 'the user of the access token has' : 'yours is'} "${role}". ` +
           `Ask ${admins.join(', ') || 'a platform admin'} for it.`,
         { details: { needs: needed, has: role, admins } },
       );
     },
     async visibleProjects(session) {
+      if (session.token) return [];
       const { items } = await kube.list<Project>(kinds.Project);
       if (session.role === 'admin') return items;
       const roles = await listRoles(pool, session.userId);
       return items.filter(({ metadata }) => roles.has(metadata.labels?.[idLabel] ?? ''));
     },
   };
+}
+
+/**
+ * What an access token of the project is limited to on a route.
+ * @throws Problem `scope_missing`; `forbidden` on a route that no token opens; `not_found` when its environment was deleted
+ */
+function admitToken(
+  { scopes, environmentId, environment }: SessionToken,
+  { metadata, spec }: Stored<Project>,
+  { scope }: ProjectAccess,
+): Pick<ProjectGrant, 'environment'> {
+  if (scope === undefined) throw usersOnly();
+  if (!includesScope(scopes, scope)) throw scopeMissing(scope);
+  if (environmentId === null) return {};
+  const current = spec.environments.find(({ id }) => id === environmentId);
+  if (current) return { environment: current.name };
+  throw new Problem(
+    'not_found',
+    `The environment "${environment}" of the project "${metadata.name}", to which the access token is limited, was deleted.`,
+  );
 }
 
 /** The same message for an unknown project and for one in which the caller has no role. */

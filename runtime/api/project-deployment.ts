@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
+import type { ProjectGrant } from '../http/route.ts';
 import { getDeployment, type Deployment } from '../records/deployments.ts';
 
 /** A deployment of the project by the id in a request; undefined when it does not exist or the id is not a UUID. */
@@ -9,10 +10,18 @@ export async function lookUpDeployment(pool: Pool, project: string, id: string):
   return deployment?.project === project ? deployment : undefined;
 }
 
-/** A deployment of the project by the id in a request. @throws Problem `not_found` */
-export async function findDeployment(pool: Pool, project: string, id: string): Promise<Deployment> {
+/**
+ * A deployment of the project by the id in a request. An access token of one environment finds those of no other.
+ * @throws Problem `not_found`
+ */
+export async function findDeployment(
+  pool: Pool,
+  project: string,
+  id: string,
+  { environment }: Pick<ProjectGrant, 'environment'> = {},
+): Promise<Deployment> {
   const deployment = await lookUpDeployment(pool, project, id);
-  if (deployment) return deployment;
+  if (deployment && (environment ?? deployment.environment) === deployment.environment) return deployment;
   throw new Problem(
     'not_found',
     `The project "${project}" has no deployment with this id. List its deployments with \`svc deployment list\`.`,

@@ -74,7 +74,7 @@ export function runRoutes<T extends Runnable>(
     objects.route({
       ...start,
       method: 'POST',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       replies: { 202: runAccepted },
       async handle({ environment, name, actor, findLiving }) {
         const id = await requestRun(kube, () => checked(findLiving), { at: clock.now(), by: actor });
@@ -89,7 +89,7 @@ export function runRoutes<T extends Runnable>(
       ...list,
       method: 'GET',
       path: '/runs',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       query: environmentQuery.extend(pageQuery.shape),
       replies: { 200: page(view) },
       async handle({ query, find }) {
@@ -100,7 +100,7 @@ export function runRoutes<T extends Runnable>(
       ...read,
       method: 'GET',
       path: '/runs/:run',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       replies: { 200: view },
       async handle({ params, find }) {
         return { status: 200, body: runOf(await checked(find), params.run) };
@@ -109,7 +109,7 @@ export function runRoutes<T extends Runnable>(
     objects.route({
       ...logs,
       method: 'GET',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'logs:read' },
       query: environmentQuery.extend(logsQuery.shape),
       replies: { 200: runLogs },
       async handle(request) {

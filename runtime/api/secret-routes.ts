@@ -27,7 +27,7 @@ export function secretRoutes<Workload extends Configurable>(
     objects.route({
       method: 'GET',
       path: '/secrets',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: `Lists the secrets of ${phrase} by name, without their values.`,
       replies: { 200: page(secretView) },
       async handle({ find }) {
@@ -54,7 +54,7 @@ export function secretRoutes<Workload extends Configurable>(
     objects.route({
       ...one,
       method: 'PUT',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: `Sets a secret and keeps its previous value. Pods use the new value ${effect}.`,
       audit: 'secret.set',
       body: secretUpdate,
@@ -72,7 +72,7 @@ export function secretRoutes<Workload extends Configurable>(
       ...one,
       path: '/secrets/:secret/restore',
       method: 'POST',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: 'Restores the previous value of a secret, and keeps the current value as the previous one.',
       audit: 'secret.restore',
       replies: { 200: secretView },
@@ -86,7 +86,7 @@ export function secretRoutes<Workload extends Configurable>(
     objects.route({
       ...one,
       method: 'DELETE',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: 'Deletes a secret and its previous value. Fails while a variable refers to it.',
       audit: 'secret.delete',
       replies: { 204: null },

@@ -36,7 +36,7 @@ export function variableRoutes<Workload extends Configurable>(
     objects.route({
       ...common,
       method: 'GET',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: `Lists the variables of ${phrase}, and whether changes wait for a restart.`,
       async handle({ find }) {
         return { status: 200, body: await viewOf(await find()) };
@@ -45,7 +45,7 @@ export function variableRoutes<Workload extends Configurable>(
     objects.route({
       ...common,
       method: 'PATCH',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: `Sets variables of ${phrase}; null deletes one. Pods use the new values ${effect}.`,
       audit: 'variables.update',
       body: variablesUpdate,

@@ -1,5 +1,5 @@
-import { hash, randomInt } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { hash } from 'node:crypto';
+import { checksum, randomText } from './random-text.ts';
 
 /**
  * An API key: `svc_<handle: 8>_<secret: 40><checksum: 6>`, all of [a-z0-9] (decision 0001).
@@ -13,19 +13,6 @@ export const apiKeyLength = 59;
 const handleStart = 4;
 const secretStart = 13;
 const checksumStart = 53;
-
-const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
-
-function randomText(length: number): string {
-  let text = '';
-  for (let index = 0; index < length; index++) text += alphabet[randomInt(alphabet.length)];
-  return text;
-}
-
-/** Six characters in base 36: the CRC-32 of everything before them, modulo 36^6. Not a security measure. */
-function checksum(body: string): string {
-  return (crc32(body) % 36 ** 6).toString(36).padStart(6, '0');
-}
 
 /** A new key with its public handle. The full key is returned once and not stored. */
 export function generateApiKey(): { key: string; handle: string } {

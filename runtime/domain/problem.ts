@@ -10,6 +10,7 @@ export const problemStatus = {
   invalid_credentials: 401,
   invalid_webhook_token: 401,
   forbidden: 403,
+  scope_missing: 403,
   cross_site: 403,
   password_change_required: 403,
   image_not_allowed: 403,

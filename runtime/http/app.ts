@@ -3,7 +3,6 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { z } from 'zod';
 import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/address.ts';
 import { newId } from '../domain/ids.ts';
 import { Problem, type ProblemCode } from '../domain/problem.ts';
@@ -11,19 +10,23 @@ import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { parseJson, parseShape, readBody, refuseNul } from './body.ts';
 import { problemBodyOf, problemOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
+import { limitToEnvironment, parseQuery } from './query.ts';
 import { checkRefusal } from './refusals.ts';
 import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
 import { responseHeaders } from './response-headers.ts';
-import type {
-  Authenticate,
-  AuthorizeProject,
-  LateReply,
-  ProjectGrant,
-  Route,
-  RouteReply,
-  RouteRequest,
-  Session,
+import {
+  auditActor,
+  usersOnly,
+  type Authenticate,
+  type AuthorizeProject,
+  type LateReply,
+  type ProjectGrant,
+  type Route,
+  type RouteReply,
+  type RouteRequest,
+  type Session,
 } from './route.ts';
+import { closeWithAccess } from './stream-access.ts';
 
 /** The prefix of every path of the management API (docs/reference/api.md#paths). */
 const apiPrefix = '/api/v1';
@@ -86,6 +89,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     // The types check this too, but not for a path that is built at run time.
     if (/\/:project(\/|$)/.test(pattern) !== (typeof route.access === 'object')) {
       throw new Error(`${route.method} ${pattern} must declare the project role that it needs`);
+    }
+    if (typeof route.access === 'object' && route.access.project === 'admin' && route.access.scope !== undefined) {
+      throw new Error(`${route.method} ${pattern} needs an admin, so no access token may call it`);
     }
     router.register(pattern, [route.method], async (context: Context) => {
       context.state.pattern = pattern;
@@ -197,14 +203,18 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
   // Unread, it would fill the connection's buffers.
   if (!takesBody) req.resume();
   const { session, grant } = await admit(route, context, host);
+  const query = limitToEnvironment(route, context.query, grant);
   if (session) place?.signIn(session.userId);
   const name = session?.userId ?? client;
   const body = bodies.place({ name, isKnown: session !== undefined });
   try {
     const rawBody = takesBody ? await readBody(req, body, route.bodyLimit) : Buffer.alloc(0);
-    const reply = await handle(route, context, host, { session, grant, clientAddress: address, rawBody });
+    const reply = await handle(route, context, host, { session, grant, clientAddress: address, rawBody, query });
     if (typeof reply === 'function') body.free();
     send(context, typeof reply === 'function' ? await reply() : reply);
+    if (session && context.body instanceof Readable) {
+      closeWithAccess(res, () => host.authenticate({ method: route.method, headers: req.headers }));
+    }
   } finally {
     body.free();
   }
@@ -215,7 +225,7 @@ async function handle(
   route: Route,
   context: Context,
   { checkReplies = false }: HttpAppOptions,
-  caller: Pick<RouteRequest<unknown, unknown, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody'>,
+  caller: Pick<RouteRequest<unknown, object, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody' | 'query'>,
 ): Promise<RouteReply | LateReply> {
   const { state, req, res } = context;
   const disconnected = new AbortController();
@@ -224,7 +234,7 @@ async function handle(
   };
   if (res.closed) end();
   else res.once('close', end);
-  const [params, query] = [refuseNul({ ...context['params'] }, 'params'), refuseNul({ ...context.query }, 'query')];
+  const [params, query] = [refuseNul({ ...context['params'] }, 'params'), refuseNul({ ...caller.query }, 'query')];
   const request: RouteRequest<unknown, unknown, unknown> = {
     ...caller,
     params: route.params ? parseShape(route.params, params, 'params') : {},
@@ -245,30 +255,6 @@ async function handle(
   return reply;
 }
 
-/**
- * Validates the query. A parameter that the route does not have is refused: a filter with a typo would select everything.
- * Only callers of public routes and webhooks, such as monitors and git hosts, may add parameters of their own.
- */
-function parseQuery({ query: schema, access }: Route, query: object): unknown {
-  if (access !== 'public' && access !== 'webhook') {
-    const names = parameterNames(schema);
-    const unknown = Object.keys(query).find((name) => !names.includes(name));
-    if (unknown !== undefined) {
-      const list = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
-      const message = `This route has no query parameter ${JSON.stringify(unknown.slice(0, 100))}; ${list}.`;
-      throw new Problem('invalid_request', message, {
-        details: { issues: [{ path: 'query', message: 'has an unknown parameter' }] },
-      });
-    }
-  }
-  return schema ? parseShape(schema, query, 'query') : {};
-}
-
-/** The names of the parameters of a route's query. */
-export function parameterNames(schema: z.ZodType | undefined): string[] {
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-}
-
 function send(context: Context, reply: RouteReply): void {
   context.status = reply.status;
   if (reply.headers) context.set(reply.headers);
@@ -286,7 +272,7 @@ function audit(
   if (action === undefined || fields === false) return;
   const projectId = grant?.projectId;
   const subject = { ...(params as object), ...(projectId !== undefined && { projectId }) };
-  log.info({ action, method, actor: session?.email, ...subject, ...fields }, 'audit');
+  log.info({ action, method, ...(session && auditActor(session)), ...subject, ...fields }, 'audit');
 }
 
 /** Decides who may call a route, before its body is read. */
@@ -299,6 +285,8 @@ async function admit(
   if (access === 'public' || access === 'webhook') return {};
   if (typeof access === 'object' && access.orWebhook && headers['x-svc-token'] !== undefined) return {};
   const session = await authenticate({ method, headers });
+  if (access === 'principal') return { session };
+  if (session.token && typeof access !== 'object') throw usersOnly();
   if (access === 'account') return { session };
   if (session.passwordChangeRequired) {
     throw new Problem(
@@ -312,7 +300,7 @@ async function admit(
     throw new Problem('forbidden', 'This needs a platform admin.', { details: { needs: access } });
   }
   const { project = '' } = context['params'] as { project?: string };
-  return { session, grant: await authorize(session, project, access.project) };
+  return { session, grant: await authorize(session, project, access) };
 }
 
 function checkReply(route: Route, { status, body }: RouteReply): void {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { problemBody } from '../contracts/api/common.ts';
 import { sessionCookieName } from '../contracts/api/sessions.ts';
+import { tokenScopes } from '../domain/access-token.ts';
 import { refusalsOf } from './refusals.ts';
 import type { Access, Route } from './route.ts';
 
@@ -23,19 +24,27 @@ function problem(description: string): Json {
 }
 
 const bySession: Json[] = [{ bearer: [] }, { cookie: [] }];
-const byToken = { webhookToken: [] };
+const byWebhookToken = { webhookToken: [] };
 
 function securityOf({ access, path }: Route): Json[] {
   // The last part of a secret URL is the secret.
   if (access === 'public' || (access === 'webhook' && path.endsWith('/:secret'))) return [];
-  if (access === 'webhook') return [byToken, { webhookSignature: [] }];
-  return typeof access === 'object' && access.orWebhook ? [...bySession, byToken] : bySession;
+  if (access === 'webhook') return [byWebhookToken, { webhookSignature: [] }];
+  if (access === 'principal') return [...bySession, { accessToken: [] }];
+  if (typeof access !== 'object') return bySession;
+  const { scope, orWebhook } = access;
+  return [...bySession, ...(scope ? [{ accessToken: [scope] }] : []), ...(orWebhook ? [byWebhookToken] : [])];
 }
 
-/** The role that a route needs, as a sentence; undefined when a session is enough or not needed. */
-function neededRole(access: Access): string | undefined {
-  if (typeof access === 'object') return `Requires the role ${access.project} in the project.`;
-  return access === 'platform-admin' ? 'Requires a platform admin.' : undefined;
+/** The role and the scope that a route needs, as sentences; undefined when a session is enough or not needed. */
+function neededRights(access: Access): string | undefined {
+  if (access === 'platform-admin') return 'Requires a platform admin.';
+  if (typeof access !== 'object') return undefined;
+  const token =
+    access.scope === undefined
+      ? 'Access tokens cannot call it.'
+      : `An access token needs the scope \`${access.scope}\`.`;
+  return `Requires the role ${access.project} in the project. ${token}`;
 }
 
 /** The OpenAPI 3.1 document of the routes, generated from the schemas that validate their requests. */
@@ -57,6 +66,12 @@ export function openApiDocument({ routes, rootRoutes = [], baseUrl, version, pre
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         cookie: { type: 'apiKey', in: 'cookie', name: sessionCookieName(baseUrl) },
+        accessToken: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'svct_<handle>_<secret>',
+          description: `A token of a project. Each operation names the scope that it needs: ${tokenScopes.join(', ')}.`,
+        },
         webhookToken: { type: 'apiKey', in: 'header', name: 'X-Svc-Token' },
         webhookSignature: { type: 'apiKey', in: 'header', name: 'X-Hub-Signature-256' },
       },
@@ -66,7 +81,7 @@ export function openApiDocument({ routes, rootRoutes = [], baseUrl, version, pre
 
 function operation(route: Route): Json {
   const body = route.body ?? route.lateBody;
-  const description = neededRole(route.access);
+  const description = neededRights(route.access);
   const stream = 'follow' in propertiesOf(route.query) ? logStream : {};
   return {
     operationId: operationId(route),

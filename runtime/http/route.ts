@@ -1,19 +1,27 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { includesScope, type TokenScope } from '../domain/access-token.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PlatformRole, ProjectRole } from '../domain/roles.ts';
 
 /**
  * Who may call a route outside projects. `session`: any user who is signed in. `account`: also a user who signed in with a
- * one-time password, which is valid for nothing else. `platform-admin`: platform admins. `webhook`: a sender that proves
- * the app's webhook token, which the handler verifies.
+ * one-time password, which is valid for nothing else. `principal`: also an access token. `platform-admin`: platform admins.
+ * `webhook`: a sender that proves the app's webhook token, which the handler verifies.
  */
-type PlatformAccess = 'public' | 'account' | 'session' | 'platform-admin' | 'webhook';
+type PlatformAccess = 'public' | 'principal' | 'account' | 'session' | 'platform-admin' | 'webhook';
 
 /** Who may call a route of a project: users with at least this role in the project (docs/reference/roles.md). */
 export interface ProjectAccess {
   project: ProjectRole;
+  /** Access tokens with this scope may call the route, too; without it, no token may (docs/reference/tokens.md). */
+  scope?: TokenScope;
+  /**
+   * How a token of one environment is kept in it. By default, the host sets the query's `environment`, and refuses such
+   * tokens on routes without this parameter. `handler`: the handler checks `grant.environment`.
+   */
+  environment?: 'handler';
   /** A request that carries `X-Svc-Token` needs no session; the handler verifies the token. */
   orWebhook?: true;
 }
@@ -33,12 +41,31 @@ export type ParamsIn<Path extends string> = Path extends `${string}:${infer Name
     ? Name
     : never;
 
-/** The signed-in user of a request. */
+/** The access token of a request. */
+export interface SessionToken {
+  name: string;
+  projectId: Id;
+  project: string;
+  /** The only environment that the token opens; null for all of the project. */
+  environmentId: Id | null;
+  environment: string | null;
+  scopes: readonly TokenScope[];
+  expiresAt: Date;
+  /** The role of its user on the platform, and the current one in the project. */
+  userRole: PlatformRole;
+  projectRole: ProjectRole | null;
+}
+
+/** The signed-in user of a request, or the user for whom an access token acts. */
 export interface Session {
+  /** Of the session or the token. */
   sessionId: string;
   userId: string;
   email: string;
+  /** Always `member` for an access token. */
   role: PlatformRole;
+  /** Set for a request with an access token. */
+  token?: SessionToken;
   /** Set after signing in with a one-time password: the user can only choose a new password. */
   passwordChangeRequired?: boolean;
 }
@@ -48,13 +75,16 @@ export interface ProjectGrant {
   /** The project's id; undefined until its controller has set it. */
   projectId: Id | undefined;
   role: ProjectRole;
+  /** Set for an access token of one environment: its name. */
+  environment?: string;
 }
 
 /**
  * Returns the caller's rights in a project. @throws Problem `not_found` for a project that does not exist and, with the
- * same message, for a project in which the caller has no role; `forbidden` for a role below `needed`
+ * same message, for a project in which the caller has no role or to which the access token does not belong; `forbidden` for
+ * a role below the one that is needed, `scope_missing` for an access token
  */
-export type AuthorizeProject = (session: Session, project: string, needed: ProjectRole) => Promise<ProjectGrant>;
+export type AuthorizeProject = (session: Session, project: string, needed: ProjectAccess) => Promise<ProjectGrant>;
 
 /**
  * Returns the session of a request. @throws Problem `unauthenticated`; `cross_site` for a cookie on a request that
@@ -157,6 +187,45 @@ export function route<
 export function sessionOf({ session }: Pick<RouteRequest<unknown, unknown, unknown>, 'session'>): Session {
   if (!session) throw new Error('the route is not declared with an access that needs a session');
   return session;
+}
+
+/** Who acts, for logs and histories: the email address of a user, or `token <name>`. */
+export function actorOf({ email, token }: Session): string {
+  return token ? `token ${token.name}` : email;
+}
+
+/** The fields of an audit entry that say who acts; for an access token also which, and for whom. */
+export function auditActor(session: Session): Record<string, unknown> {
+  const { token, sessionId, email } = session;
+  return { actor: actorOf(session), ...(token && { token: { id: sessionId, user: email } }) };
+}
+
+/** The refusal of access tokens on a route that is for users only. */
+export function usersOnly(): Problem {
+  return new Problem('forbidden', 'Access tokens cannot do this. Sign in as a user: svc login.', {
+    details: { needs: 'session' },
+  });
+}
+
+/** The refusal of an access token without a scope. */
+export function scopeMissing(needed: TokenScope, subject = 'This'): Problem {
+  return new Problem(
+    'scope_missing',
+    `${subject} needs the scope "${needed}", which the access token does not have. Create a token with \`svc token create --scope ${needed}\`.`,
+    { details: { needs: needed } },
+  );
+}
+
+/**
+ * Checks a scope beyond the one that the route declares; every user passes. @throws Problem `scope_missing`
+ * @param subject what needs it, as the beginning of a sentence
+ */
+export function requireScope(
+  { session }: Pick<RouteRequest<unknown, unknown, unknown>, 'session'>,
+  needed: TokenScope,
+  subject: string,
+): void {
+  if (session?.token && !includesScope(session.token.scopes, needed)) throw scopeMissing(needed, subject);
 }
 
 /** The id of a request's project. @throws Problem `not_ready` until the project's controller has set it */

@@ -2,9 +2,10 @@ import type { Pool } from 'pg';
 import { transaction } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 
-/** Deletes the plans and keys of an environment; its gated workloads then accept no key. Idempotent. */
+/** Deletes the plans, keys and access tokens of an environment; its gated workloads then accept no key. Idempotent. */
 export async function closeEnvironmentRecords(pool: Pool, environmentId: Id): Promise<void> {
   await transaction(pool, async (client) => {
+    await client.query('DELETE FROM access_tokens WHERE environment_id = $1', [environmentId]);
     // Keys first, because they refer to plans.
     await client.query('DELETE FROM api_keys WHERE environment_id = $1', [environmentId]);
     await client.query('DELETE FROM plans WHERE environment_id = $1', [environmentId]);

@@ -145,10 +145,11 @@ export async function removeMember(pool: Pool, projectId: Id, userId: Id): Promi
   });
 }
 
-/** Deletes all roles in a deleted project, and who created it. Idempotent. */
+/** Deletes all roles in a deleted project, its access tokens, and who created it. Idempotent. */
 export async function deleteProjectMembers(pool: Pool, projectId: Id): Promise<void> {
   await pool.query(
     `WITH founders AS (DELETE FROM project_founders WHERE project_id = $1),
+       tokens AS (DELETE FROM access_tokens WHERE project_id = $1),
        invitations AS (DELETE FROM project_invitations WHERE project_id = $1)
      DELETE FROM project_members WHERE project_id = $1`,
     [projectId],

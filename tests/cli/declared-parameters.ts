@@ -1,4 +1,4 @@
-import { parameterNames } from '../../runtime/http/app.ts';
+import { parameterNames } from '../../runtime/http/query.ts';
 import { declaredRoutes } from '../functions/all-routes.ts';
 
 const routes = (await declaredRoutes()).routes.map((route) => ({

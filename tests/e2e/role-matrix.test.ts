@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import { includesScope, tokenScopes, type TokenScope } from '../../runtime/domain/access-token.ts';
 import { figureLine } from '../bench/figure.ts';
 import { runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 import { documentedOperations, pathOf, type Operation } from '../support/openapi.ts';
 
 /**
- * Every documented route, called by every kind of caller in a project of their own and in one of others: a caller whose
- * role is too low is refused before anything happens. The routes come from the OpenAPI document, so that a new one is
- * tried as well; docs/reference/roles.md says who may do what.
+ * Every documented route, called by every kind of caller and with access tokens, in a project of their own and in one of
+ * others: a caller whose role or scope is too low is refused before anything happens. The routes come from the OpenAPI document, so that a new one is
+ * tried as well; docs/reference/roles.md says who may do what, and tokens.md
+ * what tokens may do.
  */
 const platform = await runningPlatform();
 const ranks = ['viewer', 'deployer', 'admin'] as const;
@@ -122,4 +124,81 @@ t.test('roles of one project open nothing in another', async (t) => {
   }
   matrix.deviations += deviations.length;
   t.same(deviations, []);
+});
+
+/** The scope with which an access token may call an operation: none for one without a scope, undefined for users only. */
+function scopeOf({ security }: Operation): TokenScope | 'none' | undefined {
+  const scheme = (security as { accessToken?: TokenScope[] }[]).find(({ accessToken }) => accessToken);
+  return scheme && (scheme.accessToken?.[0] ?? 'none');
+}
+
+const createToken = (name: string, scopes: readonly TokenScope[], ...limits: string[]) =>
+  platform.ok(['token', 'create', name, '--scope', scopes.join(','), '--project', project, ...limits]);
+
+t.test('access tokens are refused without the scope, in other projects and in other environments', async (t) => {
+  const other = await testProject(t, platform);
+  // Each is a token of a platform admin, so that nothing but the token limits the caller.
+  const everything = await createToken('everything', tokenScopes);
+  const production = await createToken('production', tokenScopes, '--environment', 'prod');
+  const calls: { name: string; token: string; at: string; environment: string; scopes: readonly TokenScope[] }[] = [
+    ...(await Promise.all(
+      tokenScopes.map(async (scope, index) => ({
+        name: scope,
+        token: await createToken(`only-${index}`, [scope]),
+        at: project,
+        environment: 'prod',
+        scopes: [scope],
+      })),
+    )),
+    { name: 'another project', token: everything, at: other.project, environment: 'prod', scopes: [] },
+    { name: 'another environment', token: production, at: project, environment: 'dev', scopes: [] },
+  ];
+  // A webhook takes no bearer token, and a public route none at all.
+  const operations = (await documentedOperations(platform)).filter(({ security }) =>
+    JSON.stringify(security).includes('bearer'),
+  );
+  const deviations: string[] = [];
+  for (const operation of operations) {
+    const needed = scopeOf(operation);
+    if (needed === 'none') continue;
+    const inProject = operation.description.includes('in the project');
+    for (const { name, token, at, environment, scopes } of calls) {
+      if (needed && includesScope(scopes, needed)) continue;
+      const takesEnvironment = operation.parameters.some((parameter) => parameter.name === 'environment');
+      // Found by id, which is another test's: tests/attacks/tokens.test.ts.
+      if (needed && name === 'another environment' && !takesEnvironment) continue;
+      const path = pathOf(operation, (parameter) =>
+        parameter.name === 'project'
+          ? at
+          : parameter.name === 'token'
+            ? 'everything'
+            : (names[parameter.name] ?? someId),
+      );
+      const body = operation.method === 'GET' || operation.method === 'DELETE' ? {} : { body: {} };
+      const answer = await api(operation.method, `${path}?environment=${environment}`, { token, ...body });
+      matrix.requests++;
+      const expected = inProject && at !== project ? 404 : 403;
+      if (answer.status !== expected) {
+        deviations.push(`${name}: ${operation.method} ${path} answered ${answer.status}, not ${expected}`);
+      }
+    }
+  }
+  matrix.deviations += deviations.length;
+  t.same(deviations, []);
+  t.match(await platform.ok(['token', 'list', '--project', project]), /^everything +read,logs:read,deploy,write +all/m);
+});
+
+t.test('a pipeline deploys with an access token, until it is revoked', async (t) => {
+  const token = await createToken('ci', ['deploy'], '--environment', 'prod');
+  const variables = { SVC_TOKEN: token, SVC_PROJECT: project };
+  const run = (...args: string[]) => platform.svc(args, undefined, variables);
+  t.match(await run('whoami'), { code: 0, stdout: /Token: +ci[^]+Environment: +prod[^]+Scopes: +deploy/ });
+  const deployed = await run('app', 'deploy', 'api', '--image', 'localhost:5000/svc/hello:v2');
+  t.equal(deployed.code, 0, deployed.stderr);
+  t.match(await platform.ok(['deployment', 'list', ...flags]), /token ci/);
+  t.match(await run('app', 'logs', 'api'), { code: 1, stderr: /scope "logs:read".*\(scope_missing\)/ });
+  t.match(await run('token', 'create', 'more', '--scope', 'read'), { code: 1, stderr: /\(forbidden\)/ });
+  t.match(await platform.ok(['token', 'show', 'ci', '--project', project]), /Last used: +(just now|\d+ seconds? ago)/);
+  await platform.ok(['token', 'revoke', 'ci', '--project', project, '--yes']);
+  t.match(await run('app', 'list'), { code: 4, stderr: /unknown, expired or revoked/ });
 });

@@ -21,6 +21,7 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
     body: JSON.stringify({ email: platform.info.adminEmail, password: secrets.get('admin password') }),
   });
   secrets.set('session token', String(login.json()['token']));
+  secrets.set('access token', await platform.ok(['token', 'create', 'hunted', '--scope', 'deploy', ...flags]));
   for (const [name, secret] of await installationSecrets(platform)) secrets.set(name, secret);
 
   // Uses each of them, correctly and incorrectly, so that any process that logs its input does so.
@@ -39,9 +40,11 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
       body,
     });
   }
-  await platform.request(`${platform.info.api}/api/v1/projects`, {
-    headers: { authorization: `Bearer ${secrets.get('session token')}x` },
-  });
+  for (const token of [secrets.get('session token'), secrets.get('access token')]) {
+    for (const authorization of [`Bearer ${token}`, `Bearer ${token}x`]) {
+      await platform.request(`${platform.info.api}/api/v1/projects`, { headers: { authorization } });
+    }
+  }
   return secrets;
 }
 
@@ -105,7 +108,7 @@ t.test(
       (answer) => answer.status === 401,
     );
     const secrets = await generatedSecrets(flags, url);
-    t.ok(secrets.size >= 7, [...secrets.keys()].join(', '));
+    t.ok(secrets.size >= 8, [...secrets.keys()].join(', '));
     const ofFunctions = await functionSecrets(t, namespace, flags);
     t.ok(ofFunctions.size >= 8, [...ofFunctions.keys()].join(', '));
     for (const [what, secret] of ofFunctions) secrets.set(what, secret);

@@ -9,7 +9,7 @@ import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { createProjectAccess } from '../../runtime/api/project-access.ts';
-import { parameterNames } from '../../runtime/http/app.ts';
+import { parameterNames } from '../../runtime/http/query.ts';
 import { route, type Access, type Route } from '../../runtime/http/route.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube, type FakeKube } from '../support/fake-kube.ts';
@@ -37,6 +37,7 @@ function wordsOf(access: Access): string {
   if (typeof access === 'object') return access.project + (access.orWebhook ? ' or webhook token' : '');
   if (access === 'public') return 'anyone';
   if (access === 'session') return 'user';
+  if (access === 'principal') return 'account or token';
   return access === 'platform-admin' ? 'platform admin' : access === 'webhook' ? 'webhook token' : access;
 }
 
@@ -56,6 +57,7 @@ const expected: Record<string, number[]> = {
   anyone: [204, 204, 204, 204, 204, 204, 204],
   'webhook token': [204, 204, 204, 204, 204, 204, 204],
   account: [401, 204, 204, 204, 204, 204, 204],
+  'account or token': [401, 204, 204, 204, 204, 204, 204],
   user: [401, 403, 204, 204, 204, 204, 204],
   'platform admin': [401, 403, 403, 403, 403, 403, 204],
   viewer: [401, 403, 404, 204, 204, 204, 204],

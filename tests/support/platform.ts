@@ -15,8 +15,11 @@ export interface Answer extends IngressAnswer {
 /** The platform that `npm test` (or a person, with `npm start`) started, used as its users do. */
 export interface Platform {
   info: RunInfo;
-  /** Runs the command line, signed in as the admin, with `input` on its standard input. */
-  svc(args: string[], input?: string): Promise<Ended>;
+  /**
+   * Runs the command line, signed in as the admin, with `input` on its standard input.
+   * @param variables of the environment, such as `SVC_TOKEN` of another caller
+   */
+  svc(args: string[], input?: string, variables?: Readonly<Record<string, string>>): Promise<Ended>;
   /** As {@link svc}, but throws unless it succeeds; returns the trimmed output. */
   ok(args: string[], input?: string): Promise<string>;
   /** As {@link ok} with `-o json`. */
@@ -46,7 +49,8 @@ export async function runningPlatform(): Promise<Platform> {
   mkdirSync(config, { recursive: true });
   const env = { XDG_CONFIG_HOME: config, SVC_API: info.api, NO_COLOR: '1' };
   const errorBodies: string[] = [];
-  const svc = (args: string[], input?: string) => run(process.execPath, ['cli/svc.js', ...args], { env, input });
+  const svc: Platform['svc'] = (args, input, variables) =>
+    run(process.execPath, ['cli/svc.js', ...args], { env: { ...env, ...variables }, input });
   const ok = async (args: string[], input?: string) => {
     const ended = await svc(args, input);
     if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${ended.code}: ${ended.stderr}`);

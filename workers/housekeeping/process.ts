@@ -11,6 +11,7 @@ import {
   purgeDeadLetters,
   purgeReplicas,
   purgeSessions,
+  purgeTokens,
   purgeUsage,
   purgeWork,
 } from './store.ts';
@@ -36,6 +37,8 @@ const buildLogMs = 90 * dayMs;
 const notificationMs = 30 * dayMs;
 /** Retention of dead letters. */
 const deadLetterMs = 30 * dayMs;
+/** Retention of expired access tokens, so that their owners see why a pipeline is refused. */
+const tokenMs = 30 * dayMs;
 /** Retention of done work rows, which only show recent history. */
 const workMs = 7 * dayMs;
 /** The part of an attempt's time-out that is used; the rest of the work is left to the next attempt, which follows at once. */
@@ -87,6 +90,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sessions = await purgeSessions(pool, now);
+    const accessTokens = await purgeTokens(pool, ago(tokenMs));
     const replicas = await purgeReplicas(pool, ago(usageDays * dayMs));
     const purged = {
       usage,
@@ -97,6 +101,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
       notifications,
       deadLetters,
       sessions,
+      accessTokens,
       replicas,
     };
     log.info({ folded, purged }, 'housekeeping done');

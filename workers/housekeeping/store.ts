@@ -134,6 +134,12 @@ export async function purgeSessions(pool: Pool, now: Date): Promise<number> {
   return rowCount ?? 0;
 }
 
+/** Deletes access tokens that expired before `before`. @returns the number of rows */
+export async function purgeTokens(pool: Pool, before: Date): Promise<number> {
+  const { rowCount } = await pool.query('DELETE FROM access_tokens WHERE expires_at <= $1', [before]);
+  return rowCount ?? 0;
+}
+
 /**
  * Deletes the records of process lives that were folded before `before`. The record of a checker that may still run has to
  * stay: without it the checker would start to count again, and twice. @returns the number of rows

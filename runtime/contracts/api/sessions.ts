@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { platformRoles } from '../../domain/roles.ts';
+import { tokenScopes } from '../../domain/access-token.ts';
+import { platformRoles, projectRoles } from '../../domain/roles.ts';
 import { timestamp } from './common.ts';
 
 /** `POST /api/v1/session` */
@@ -20,12 +21,25 @@ export const sessionCreated = z.object({
   passwordChangeRequired: z.boolean().optional(),
 });
 
-/** `GET /api/v1/session`: the signed-in user. */
+/** `GET /api/v1/session`: the signed-in user, or the access token of the request and the user for whom it acts. */
 export const sessionView = z.object({
   email: z.string(),
   role: z.enum(platformRoles),
   /** The user signed in with a one-time password and must set a new one before anything else. */
   passwordChangeRequired: z.boolean().optional(),
+  /** Of a request with an access token. */
+  token: z
+    .object({
+      name: z.string(),
+      project: z.string(),
+      /** The only environment that the token opens; absent: all environments of the project. */
+      environment: z.string().optional(),
+      scopes: z.array(z.enum(tokenScopes)),
+      /** The user's current role in the project, which the token cannot exceed; absent without one. */
+      projectRole: z.enum(projectRoles).optional(),
+      expiresAt: timestamp,
+    })
+    .optional(),
 });
 
 /**

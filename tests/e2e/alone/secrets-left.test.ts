@@ -8,9 +8,10 @@ import { installationSecrets, placesOf } from '../../support/secret-hunt.ts';
  */
 const platform = await runningPlatform();
 
-/** Secrets that the platform generates for users have a form of their own: runtime/domain/api-key.ts. */
+/** Secrets that the platform generates for users have a form of their own: runtime/domain/api-key.ts and access-token.ts. */
 const generated = {
   'an API key': /\bsvc_[a-z0-9]{8}_[a-z0-9]{46}\b/,
+  'an access token': /\bsvct_[a-z0-9]{8}_[a-z0-9]{46}\b/,
   "a session's token": /\bsvcs_[a-z0-9]{40}\b/,
   "a webhook's token": /\bsvcwh_[a-z0-9]{40}\b/,
   'a signing secret': /\bwhsec_[A-Za-z0-9+/_-]{32,}/,
