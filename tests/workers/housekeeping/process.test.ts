@@ -97,6 +97,13 @@ t.test('old records are deleted, and no others', async (t) => {
       expiry,
     ]);
   }
+  for (const expiry of ['2026-04-30T23:59:59Z', '2026-05-02T00:00:01Z']) {
+    await pool.query(
+      `INSERT INTO access_tokens (id, project_id, project, name, handle, digest, scopes, user_id, expires_at)
+       SELECT $1, $1, 'shop', 'ci', $2, '', '{read}', id, $2::timestamptz FROM users`,
+      [newId(), expiry],
+    );
+  }
   const target = newId();
   await pool.query(
     `INSERT INTO notification_targets (id, project_id, project, name, url, secret, events)
@@ -166,6 +173,7 @@ t.test('old records are deleted, and no others', async (t) => {
   );
   t.same(await column('SELECT id AS value FROM work ORDER BY id'), [recent, pending].sort());
   t.same(await column(`SELECT expires_at::date::text AS value FROM sessions`), ['2026-05-31']);
+  t.same(await column(`SELECT expires_at::date::text AS value FROM access_tokens`), ['2026-05-02']);
   t.same(await column('SELECT id AS value FROM notification_deliveries ORDER BY id'), [lately, waiting].sort());
   t.equal((await column('SELECT delivery_id AS value FROM notification_attempts')).length, 2, 'and its attempts');
   t.same(await column('SELECT id AS value FROM webhook_deliveries'), [late]);
