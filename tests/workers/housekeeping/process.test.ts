@@ -100,8 +100,8 @@ t.test('old records are deleted, and no others', async (t) => {
   for (const expiry of ['2026-04-30T23:59:59Z', '2026-05-02T00:00:01Z']) {
     await pool.query(
       `INSERT INTO access_tokens (id, project_id, project, name, handle, digest, scopes, user_id, expires_at)
-       SELECT $1, $1, 'shop', 'ci', $2, '', '{read}', id, $2::timestamptz FROM users`,
-      [newId(), expiry],
+       SELECT $1, $1, 'shop', 'ci', $2, '', '{read}', id, $3 FROM users`,
+      [newId(), `of ${expiry}`, expiry],
     );
   }
   const target = newId();
