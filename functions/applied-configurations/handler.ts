@@ -8,7 +8,7 @@ import {
 } from '../../runtime/contracts/api/applied-configurations.ts';
 import { environmentQuery } from '../../runtime/contracts/api/common.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { actorOf, route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import {
   countAppliedConfigurations,
@@ -50,7 +50,7 @@ export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: D
     route({
       ...common,
       method: 'GET',
-      access: { project: 'viewer' },
+      access: { project: 'viewer', scope: 'read' },
       summary: 'Shows what was last applied to an environment from a project file.',
       replies: { 200: appliedConfigurationView },
       async handle({ params, query }) {
@@ -63,7 +63,7 @@ export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: D
     route({
       ...common,
       method: 'PUT',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: 'Records what was applied from a project file, over the version that the caller has read.',
       audit: 'configuration.apply',
       body: appliedConfigurationUpdate,
@@ -73,7 +73,7 @@ export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: D
         const { params, query, body } = request;
         const environment = await resolveEnvironment(params.project, query.environment);
         const { environmentId } = environment;
-        const appliedBy = sessionOf(request).email;
+        const appliedBy = actorOf(sessionOf(request));
         const isNew = body.version === 0;
         if (isNew && (await countAppliedConfigurations(pool, environmentId)) >= configurationsMax) {
           throw new Problem(
@@ -95,7 +95,7 @@ export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: D
     route({
       ...common,
       method: 'DELETE',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'write' },
       summary: 'Forgets what was applied from a project file. The objects stay.',
       audit: 'configuration.forget',
       replies: { 204: null },
