@@ -33,6 +33,7 @@ const sources: Readonly<
   plan: ['plans', 'environment'],
   project: ['projects', 'platform'],
   service: ['services', 'environment'],
+  token: ['tokens', 'project'],
   volume: ['volumes', 'environment'],
 };
 

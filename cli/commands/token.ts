@@ -79,6 +79,7 @@ const create = command({
     expires: text('<when>', 'expiry: date, time or duration, at most 366d (default 90d)'),
     ...projectFlags,
   },
+  data: tokenCreated,
   examples: [
     'svc token create ci --project shop --environment prod --scope deploy,logs:read',
     'svc token create assistant --scope read --expires 30d > token.txt',
