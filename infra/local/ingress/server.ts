@@ -8,6 +8,7 @@ import { joinConnections } from '../../../runtime/http/tunnel.ts';
 import { badGatewayAnswer, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
 import { pairs, rawHeaders } from './headers.ts';
 import { toRouteRequest } from './request.ts';
+import { createTurns } from './turns.ts';
 
 const limits = {
   // Go's limit for a request's head: 1 MiB plus 4 KiB.
@@ -20,6 +21,13 @@ const limits = {
 
 /** What a client may still send after its answer, as in Go's `net/http` (maxPostHandlerReadBytes, rstAvoidanceDelay). */
 const afterAnswer = { bytes: 256 * 1024, ms: 500 };
+
+/**
+ * Requests with a body of this many bytes or more, or of unknown length, begin one in each turn of the event loop, and so do
+ * connections end that were not read to their end. When a client sends hundreds at once, each costs a millisecond or two,
+ * which all other requests would wait for.
+ */
+const uploads = { bytes: 64 * 1024, perTurn: 1 };
 
 export interface IngressServerOptions {
   /** Rejects only when the client has disconnected. */
@@ -49,6 +57,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   // By default node:http silently drops headers beyond 2,000, which a middleware may need.
   server.maxHeadersCount = 0;
   answerHalfClosed(server, clock, options.halfCloseMs ?? halfCloseMs);
+  const takeTurn = createTurns(uploads.perTurn);
   /** Connections that have not sent anything yet, and upgraded connections. */
   const unusedSockets = new Set<Duplex>();
   const tunnels = new Set<Duplex>();
@@ -60,7 +69,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
       disconnected.abort();
-      discardRest(request, { read: request.socket.bytesRead - bytesRead, clock });
+      discardRest(request, { read: request.socket.bytesRead - bytesRead, clock, takeTurn });
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
     const incoming = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
@@ -68,7 +77,13 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     return routeRequest ? handler(routeRequest).catch(() => undefined) : emptyAnswer(400);
   };
   const serve = async (request: IncomingMessage, response: ServerResponse, proceed?: () => void) => {
-    const answer = await handle(request, response, bodyOf(request, proceed));
+    const body = bodyOf(request, proceed);
+    if (body && (body.length ?? Infinity) >= uploads.bytes) {
+      unusedSockets.delete(request.socket);
+      await new Promise<void>(takeTurn);
+      if (response.closed) return;
+    }
+    const answer = await handle(request, response, body);
     if (answer) write(answer, response);
   };
   const serveUpgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -125,7 +140,10 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
  * has much to send nothing more is read: it reads the answer, and then its connection is closed.
  * @param options.read bytes of the body that were read so far
  */
-function discardRest(request: IncomingMessage, { read, clock }: { read: number; clock: Clock }): void {
+function discardRest(
+  request: IncomingMessage,
+  { read, clock, takeTurn }: { read: number; clock: Clock; takeTurn: (work: () => void) => void },
+): void {
   const { socket } = request;
   let bytes = 0;
   const ended = new AbortController();
@@ -136,7 +154,7 @@ function discardRest(request: IncomingMessage, { read, clock }: { read: number; 
     socket.off('close', end);
   });
   clock.sleep(afterAnswer.ms, ended.signal).then(
-    () => socket.destroy(),
+    () => takeTurn(() => socket.destroy()),
     () => undefined,
   );
   request.unpipe();

@@ -18,9 +18,11 @@ export interface RunningAttacker {
   stop(): void;
 }
 
-/** Starts the process, at the lowest priority. @throws Error when it ends */
+/** Starts the process, at the lowest priority and in a session of its own. @throws Error when it ends */
 export async function startAttacker(name: AttackName, places: Places): Promise<RunningAttacker> {
-  const child = fork(join(import.meta.dirname, 'attacker-process.ts'), [JSON.stringify({ name, ...places })]);
+  const child = fork(join(import.meta.dirname, 'attacker-process.ts'), [JSON.stringify({ name, ...places })], {
+    detached: true,
+  });
   const exited = once(child, 'exit').then(([code]) => {
     throw new Error(`the attacker ${name} ended with ${String(code)}`);
   });

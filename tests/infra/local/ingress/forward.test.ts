@@ -348,6 +348,40 @@ t.test('nothing more is read of an answered request that declares much', async (
   t.ok(bytes.length === 1 && bytes.every((read) => read < length / 8), `${bytes.join()} bytes were read`);
 });
 
+t.test('uploads that come at once begin one in a turn of the event loop', async (t) => {
+  const world = await openApp(t, (_, response) => response.writeHead(403).end());
+  const count = 50;
+  for (const framing of [`Content-Length: ${2 ** 20}\r\n\r\npart`, 'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n']) {
+    const accepted: unknown[] = [];
+    const onAccept = (event: unknown) => void accepted.push(event);
+    subscribe('net.server.socket', onAccept);
+    const sockets = await Promise.all(
+      Array.from({ length: count }, () => world.open(`POST / HTTP/1.1\r\nHost: ${appHost}\r\n`)),
+    );
+    while (accepted.length < count) await settle();
+    unsubscribe('net.server.socket', onAccept);
+    // Each upload is one connection of the ingress to the pod, and there are no others.
+    const begun = new Map<number, number>();
+    let [turn, connected] = [0, 0];
+    const nextTurn = () => {
+      turn += 1;
+      if (connected < count) setImmediate(nextTurn);
+    };
+    const onConnect = () => {
+      connected += 1;
+      begun.set(turn, (begun.get(turn) ?? 0) + 1);
+    };
+    subscribe('net.client.socket', onConnect);
+    const answers = sockets.map((socket) => once(socket, 'data'));
+    for (const socket of sockets) socket.write(framing);
+    nextTurn();
+    await Promise.all(answers);
+    unsubscribe('net.client.socket', onConnect);
+    t.equal(connected, count);
+    t.equal(Math.max(...begun.values()), 1);
+  }
+});
+
 t.test('no repeatable request is lost when the pod has closed a kept-alive connection', async (t) => {
   const used = new WeakSet<object>();
   const world = await openApp(t, ({ socket }, response) => {
