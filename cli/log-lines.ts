@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { logLine, logLines, sinceMaxSeconds, type LogLineView } from '../runtime/contracts/api/logs.ts';
+import { logLine, logLines, type LogLineView } from '../runtime/contracts/api/logs.ts';
 import { createLogPosition, type LogPosition } from '../runtime/domain/log-position.ts';
 import { runMark, type RunMark } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
 import { usageFailure } from './failure.ts';
-import { amount, duration, toggle, type FlagValues } from './flags.ts';
+import type { FlagValues } from './flags.ts';
+import type { lineFlags } from './log-flags.ts';
 import type { OutputFormat } from './output.ts';
 import type { Scope } from './scope.ts';
 import { isTemporary } from './wait.ts';
@@ -13,14 +14,6 @@ import { isTemporary } from './wait.ts';
 const pauseMs = 500;
 const pauseMaxMs = 10_000;
 const overlapMs = 5_000;
-
-/** For commands that print the logs of pods. */
-export const lineFlags = {
-  follow: toggle('stream new lines until Ctrl-C', { short: 'f' }),
-  since: duration('<duration>', 'maximum age of lines, such as 15m, 6h or 7d', { max: sinceMaxSeconds }),
-  tail: amount('<lines>', 'last lines of each pod (default 1000; 100 with -f)', { min: 1, max: 10_000 }),
-  previous: toggle('show the logs of terminated containers'),
-};
 
 /** Prints the logs of a workload's pods, with `follow` until Ctrl-C. @throws Failure */
 export async function printLines(
@@ -78,11 +71,13 @@ export async function followLogs(
   { clock, say, stdout, formatter }: Context,
   { api }: Scope,
   { path, query }: { path: string; query: Query },
-  { output, format }: { output: OutputFormat | undefined; format: (line: LogLineView) => string },
+  { output, format, name }: { output: OutputFormat | undefined; format: (line: LogLineView) => string; name?: string },
 ): Promise<RunMark> {
   const reader = createStreamReader();
   const textOf = (line: LogLineView) =>
-    output === 'json' ? formatter.line(line) : `${output === 'name' ? line.pod : format(line)}\n`;
+    output === 'json'
+      ? formatter.line(name === undefined ? line : { workload: name, ...line })
+      : `${output === 'name' ? line.pod : format(line)}\n`;
   let failures = 0;
   for (;;) {
     try {

@@ -1,8 +1,7 @@
-import { parseEnv } from 'node:util';
 import type { Context } from './context.ts';
+import { readEnvFile } from './env-file.ts';
 import { usageFailure } from './failure.ts';
 import { text, texts, type FlagValues } from './flags.ts';
-import { readInputFile } from './input-file.ts';
 import { readVariable } from './key-values.ts';
 import { variableFlag } from './pod-settings.ts';
 import { askHidden } from './prompt.ts';
@@ -21,7 +20,7 @@ export async function newEnvironmentBody(
   { env, envFile, secret, bind }: FlagValues<typeof newEnvironmentFlags>,
 ): Promise<Record<string, unknown>> {
   const variables = {
-    ...(envFile !== undefined && parseEnv(readInputFile(envFile).toString('utf8'))),
+    ...(envFile !== undefined && readEnvFile(envFile)),
     ...Object.fromEntries(env.map((typed) => readVariable(typed))),
   };
   const secrets: Record<string, string> = {};

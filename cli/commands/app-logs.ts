@@ -1,6 +1,7 @@
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { lineFlags, printLines } from '../log-lines.ts';
+import { lineFlags } from '../log-flags.ts';
+import { printLines } from '../log-lines.ts';
 import { resolveScope } from '../scope.ts';
 
 export const logsCommand = command({

@@ -1,5 +1,6 @@
 import type { Group } from '../command.ts';
 import { completionCommand } from './completion.ts';
+import { environmentLogsCommand, openCommand } from './everyday-commands.ts';
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
 import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
@@ -18,7 +19,6 @@ export const rootGroup: Group = {
     deployments: 'svc deployment list',
     env: 'svc app env',
     invoke: 'svc function invoke',
-    logs: 'svc app logs, svc function logs or svc job logs',
     promote: 'svc app promote',
     restart: 'svc app restart',
     rollback: 'svc app rollback',
@@ -39,6 +39,8 @@ export const rootGroup: Group = {
     diffCommand,
     exportCommand,
     schemaCommand,
+    openCommand,
+    environmentLogsCommand,
     completionCommand,
   ],
   groups: [

@@ -4,6 +4,7 @@ import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { table, type Output } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { readVariable } from '../key-values.ts';
+import { pullCommand, pushCommand } from './workload-env-file.ts';
 import { restartFlags, type Restartable } from './workload-restart.ts';
 
 function toOutput({ variables, pendingRestart }: VariablesView): Output {
@@ -19,7 +20,8 @@ function toOutput({ variables, pendingRestart }: VariablesView): Output {
 }
 
 /** The commands for the variables of apps or functions. */
-export function envGroup({ kind, example, article, applyChange }: Restartable): Group {
+export function envGroup(words: Restartable): Group {
+  const { kind, example, article, applyChange } = words;
   const collection = `${kind}s` as const;
   const change = (scope: Scope, workload: string, body: Record<string, string | null>) =>
     scope.api.call('PATCH', scope.path(collection, workload, 'env'), variablesView, { query: scope.query, body });
@@ -79,5 +81,9 @@ export function envGroup({ kind, example, article, applyChange }: Restartable): 
     },
   });
 
-  return { name: 'env', description: `Manage the variables of ${article}.`, commands: [set, list, remove] };
+  return {
+    name: 'env',
+    description: `Manage the variables of ${article}.`,
+    commands: [set, list, remove, pullCommand(words), pushCommand(words)],
+  };
 }

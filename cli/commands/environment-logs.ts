@@ -1,0 +1,82 @@
+import { appView } from '../../runtime/contracts/api/apps.ts';
+import { functionView } from '../../runtime/contracts/api/functions.ts';
+import { logLines, type LogLineView } from '../../runtime/contracts/api/logs.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import type { FlagValues } from '../flags.ts';
+import type { environmentLogFlags } from '../log-flags.ts';
+import { checkFollowOutput, followLogs } from '../log-lines.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+
+/** Each followed workload takes a request, and a user can have 50 in progress. */
+const followedMax = 20;
+
+interface Source {
+  collection: 'apps' | 'functions';
+  name: string;
+}
+
+/** Runs `svc logs`. */
+export async function printEnvironmentLogs(
+  context: Context,
+  flags: FlagValues<typeof environmentLogFlags>,
+): Promise<void> {
+  const { follow, since: sinceSeconds } = flags;
+  checkFollowOutput(flags);
+  const scope = resolveScope(context, flags);
+  const sources = await sourcesOf(scope, flags);
+  const width = Math.max(0, ...sources.map(({ name }) => name.length));
+  const prefixed = (name: string, { line }: LogLineView) => `${name.padEnd(width)} | ${line}`;
+  if (!follow) {
+    const query = { ...scope.query, sinceSeconds, tail: flags.tail };
+    const answers = await Promise.all(
+      sources.map(async ({ collection, name }) => {
+        const answer = await scope.api.call('GET', scope.path(collection, name, 'logs'), logLines, { query });
+        if (answer.truncated) context.say(`the log of ${name} is truncated: only the last MiB of each pod is shown`);
+        return answer.items.map((item) => ({ workload: name, ...item }));
+      }),
+    );
+    const items = answers.flat().toSorted((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+    if (items.length === 0) context.say('there are no logs');
+    const table = items.map((item) => prefixed(item.workload, item)).join('\n');
+    context.print({ data: items, table, names: sources.map(({ name }) => name) }, flags.output);
+    return;
+  }
+  if (sources.length > followedMax) {
+    throw usageFailure(
+      `-f follows at most ${followedMax} workloads, not ${sources.length}.`,
+      'choose some with --app and --function',
+    );
+  }
+  const query = { ...scope.query, follow: 'true', sinceSeconds, tail: flags.tail ?? 100 };
+  await Promise.all(
+    sources.map(async ({ collection, name }) => {
+      const source = { path: scope.path(collection, name, 'logs'), query };
+      const format = (line: LogLineView) => prefixed(name, line);
+      try {
+        await followLogs(context, scope, source, { output: flags.output, format, name });
+      } catch (error) {
+        if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
+        context.say(`${name} is deleted`);
+      }
+    }),
+  );
+}
+
+/** The workloads that the flags name, or all. */
+async function sourcesOf(
+  scope: Scope,
+  flags: { app: readonly string[]; function: readonly string[] },
+): Promise<Source[]> {
+  const named = [
+    ...flags.app.map((name): Source => ({ collection: 'apps', name })),
+    ...flags.function.map((name): Source => ({ collection: 'functions', name })),
+  ];
+  if (named.length > 0) return named;
+  const apps = await scope.api.list(scope.path('apps'), appView, scope.query);
+  const functions = await scope.api.list(scope.path('functions'), functionView, scope.query);
+  return [
+    ...apps.map(({ name }): Source => ({ collection: 'apps', name })),
+    ...functions.map(({ name }): Source => ({ collection: 'functions', name })),
+  ];
+}

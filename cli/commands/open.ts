@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { scopeFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import type { FlagValues } from '../flags.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+import { appKind } from './app-kind.ts';
+import { functionKind } from './function-kind.ts';
+
+const kinds = { app: appKind, function: functionKind } as const;
+
+/** Runs `svc open`. */
+export async function open(
+  context: Context,
+  { workload, name: named }: { workload: string; name: string | undefined },
+  flags: FlagValues<typeof scopeFlags>,
+): Promise<void> {
+  const name = named ?? workload;
+  if (named !== undefined && workload !== 'app' && workload !== 'function') {
+    throw usageFailure(`"${workload}" is no kind of workload with a URL: use app or function.`);
+  }
+  const scope = resolveScope(context, flags);
+  const url = named === undefined ? await urlOfAny(scope, name) : await urlOf(scope, workload as 'app', name);
+  if (context.stdout.isTTY && flags.output === undefined && (await openBrowser(context, url))) {
+    context.say(`opening ${url}`);
+    return;
+  }
+  context.print({ data: { name, url }, table: url, names: [url] }, flags.output);
+}
+
+/** An app and a function cannot have the same name in an environment. */
+async function urlOfAny(scope: Scope, name: string): Promise<string> {
+  try {
+    return await urlOf(scope, 'app', name);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
+    return urlOf(scope, 'function', name);
+  }
+}
+
+/** @throws Failure when it has no URL */
+async function urlOf(scope: Scope, kind: keyof typeof kinds, name: string): Promise<string> {
+  const { url } = await kinds[kind].read(scope, name);
+  // A program that opens addresses would also take a file or an option.
+  if (url !== undefined && /^https?:\/\//.test(url)) return url;
+  throw new Failure(`The ${kind} "${name}" has no URL.`, { code: 'invalid_value', exitCode: exitCodes.usage });
+}
+
+/** @returns whether a browser was started */
+async function openBrowser({ env }: Context, url: string): Promise<boolean> {
+  const isMac = process.platform === 'darwin';
+  if (!isMac && !env['DISPLAY'] && !env['WAYLAND_DISPLAY']) return false;
+  const browser = spawn(isMac ? 'open' : 'xdg-open', [url], { stdio: 'ignore', detached: true, env });
+  try {
+    await once(browser, 'spawn');
+  } catch {
+    return false;
+  }
+  browser.unref();
+  return true;
+}

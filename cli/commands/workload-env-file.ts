@@ -1,0 +1,123 @@
+import { secretReveal, secretView, variablesView } from '../../runtime/contracts/api/variables.ts';
+import { segment } from '../client.ts';
+import { command, type Command } from '../command.ts';
+import { scopeFlags, yesFlag } from '../common-flags.ts';
+import { envFileExists, envLines, readEnvFile, writeEnvFile } from '../env-file.ts';
+import { toggle } from '../flags.ts';
+import { columns } from '../output.ts';
+import { confirm } from '../prompt.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+import { restartFlags, type Restartable } from './workload-restart.ts';
+
+const defaultFile = '.env';
+
+interface Workload {
+  scope: Scope;
+  collection: 'apps' | 'functions';
+  name: string;
+}
+
+async function variablesOf({ scope, collection, name }: Workload): Promise<Record<string, string>> {
+  const path = scope.path(collection, name, 'env');
+  return (await scope.api.call('GET', path, variablesView, { query: scope.query })).variables;
+}
+
+async function secretNames({ scope, collection, name }: Workload): Promise<string[]> {
+  const secrets = await scope.api.list(scope.path(collection, name, 'secrets'), secretView, scope.query);
+  return secrets.map((secret) => secret.name);
+}
+
+function secretPath({ scope, collection, name }: Workload, secret: string): string {
+  return scope.path(collection, name, `secrets/${segment(secret)}`);
+}
+
+/** `svc app env pull`. */
+export function pullCommand({ kind, example, article }: Restartable): Command {
+  return command({
+    name: 'pull',
+    args: [kind, 'file?'],
+    description: `Write the variables of ${article} to a file (default ${defaultFile}).`,
+    flags: {
+      secrets: toggle('also write the values of secrets (project admins only; audited)'),
+      ...yesFlag,
+      ...scopeFlags,
+    },
+    examples: [`svc ${kind} env pull ${example}`, `svc ${kind} env pull ${example} prod.env --secrets`],
+    async run({ context, args, flags }) {
+      const { file = defaultFile } = args;
+      const scope = resolveScope(context, flags);
+      const workload: Workload = { scope, collection: `${kind}s`, name: args[kind] ?? '' };
+      const variables = await variablesOf(workload);
+      const secrets: Record<string, string> = {};
+      for (const name of flags.secrets ? await secretNames(workload) : []) {
+        const { value } = await scope.api.call('GET', secretPath(workload, name), secretReveal, { query: scope.query });
+        secrets[name] = value;
+      }
+      const content = envLines({ ...variables, ...secrets });
+      if (envFileExists(file)) await confirm(context, flags, `Replace ${file}?`);
+      writeEnvFile(file, content);
+      const counts = `${Object.keys(variables).length} variables and ${Object.keys(secrets).length} secrets`;
+      context.say(`${counts} of ${workload.name} are in ${file}`);
+    },
+  });
+}
+
+/** `svc app env push`. */
+export function pushCommand({ kind, example, article, applyChange }: Restartable): Command {
+  return command({
+    name: 'push',
+    args: [kind, 'file?'],
+    description: `Set the variables of ${article} from a file (default ${defaultFile}).`,
+    flags: {
+      prune: toggle('delete the variables that the file does not have'),
+      secrets: toggle('also set the secrets that the file has values for'),
+      ...yesFlag,
+      ...restartFlags,
+      ...scopeFlags,
+    },
+    examples: [`svc ${kind} env push ${example}`, `svc ${kind} env push ${example} prod.env --prune --yes --restart`],
+    async run({ context, args, flags }) {
+      const wanted = readEnvFile(args.file ?? defaultFile);
+      const scope = resolveScope(context, flags);
+      const workload: Workload = { scope, collection: `${kind}s`, name: args[kind] ?? '' };
+      const current = await variablesOf(workload);
+      const known = new Set(await secretNames(workload));
+      const entries = Object.entries(wanted);
+      const secrets = entries.filter(([name]) => known.has(name));
+      const set = entries.filter(([name, value]) => !known.has(name) && current[name] !== value);
+      const gone = flags.prune ? Object.keys(current).filter((name) => !(name in wanted)) : [];
+      if (secrets.length > 0 && !flags.secrets) {
+        const names = secrets.map(([name]) => name).join(', ');
+        context.say(`not changed, since they are secrets (--secrets changes them): ${names}`);
+      }
+      const changedSecrets = flags.secrets ? secrets : [];
+      const lines = [
+        ...set.map(([name, value]) =>
+          name in current ? ['~', name, `${current[name]} → ${value}`] : ['+', name, value],
+        ),
+        ...changedSecrets.map(([name]) => ['~', name, '(secret)']),
+        ...gone.map((name) => ['-', name, current[name] ?? '']),
+      ];
+      if (lines.length === 0) {
+        context.say(`${workload.name} has these variables already`);
+        return;
+      }
+      context.say(columns(lines.map((line) => line.map((text) => text.replaceAll(/\p{Cc}/gu, ' ')))));
+      await confirm(
+        context,
+        flags,
+        `Change ${lines.length === 1 ? '1 variable' : `${lines.length} variables`} of ${workload.name}?`,
+      );
+      const body = { ...Object.fromEntries(set), ...Object.fromEntries(gone.map((name) => [name, null])) };
+      if (Object.keys(body).length > 0) {
+        const path = scope.path(workload.collection, workload.name, 'env');
+        await scope.api.call('PATCH', path, variablesView, { query: scope.query, body });
+      }
+      for (const [name, value] of changedSecrets) {
+        const options = { query: scope.query, body: { value } };
+        await scope.api.call('PUT', secretPath(workload, name), secretView, options);
+      }
+      await applyChange(context, flags, scope, workload.name);
+    },
+  });
+}

@@ -1,0 +1,23 @@
+import { scopeFlags } from './common-flags.ts';
+import { amount, duration, texts, toggle } from './flags.ts';
+
+/** As the API: its contract is not loaded here, since every command loads these options. */
+const yearSeconds = 31_536_000;
+
+/** For commands that print the logs of pods. */
+export const lineFlags = {
+  follow: toggle('stream new lines until Ctrl-C', { short: 'f' }),
+  since: duration('<duration>', 'maximum age of lines, such as 15m, 6h or 7d', { max: yearSeconds }),
+  tail: amount('<lines>', 'last lines of each pod (default 1000; 100 with -f)', { min: 1, max: 10_000 }),
+  previous: toggle('show the logs of terminated containers'),
+};
+
+/** For `svc logs`. */
+export const environmentLogFlags = {
+  app: texts('<app>', 'only this app'),
+  function: texts('<function>', 'only this function'),
+  follow: lineFlags.follow,
+  since: lineFlags.since,
+  tail: lineFlags.tail,
+  ...scopeFlags,
+};
