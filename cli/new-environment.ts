@@ -6,7 +6,7 @@ import { readVariable } from './key-values.ts';
 import { variableFlag } from './pod-settings.ts';
 import { askHidden } from './prompt.ts';
 
-/** For `create`: the variables, secrets and bindings that the first deployment gets. */
+/** For `create`: the variables, secrets and bindings that the first pods get. */
 export const newEnvironmentFlags = {
   ...variableFlag,
   envFile: text('<file>', 'file with lines NAME=value; --env overrides them'),
@@ -27,7 +27,7 @@ export async function newEnvironmentBody(
   for (const name of secret) {
     if (name.includes('=')) {
       const [bare = ''] = name.split('=', 1);
-      const instead = `set the variable and pass its name: ${bare}=… svc app create … --secret ${bare}`;
+      const instead = `set the variable and pass its name: ${bare}=… svc … --secret ${bare}`;
       throw usageFailure('--secret takes a name: a value on the command line is visible to others.', instead);
     }
     const instead = `set the variable ${name} in this shell`;

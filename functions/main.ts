@@ -225,7 +225,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createUsageRoutes({ ...gateRecords, clock }),
     ...createGateRoutes({ pool, clock }),
     ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects, resolveTxt }),
-    ...createJobRoutes({ kube, clock, baseUrl }),
+    ...createJobRoutes({ kube, pool, clock, baseUrl }),
     ...createScheduleRoutes({ clock }),
     ...createVolumeRoutes({ kube }),
     ...createAppliedConfigurationRoutes(gateRecords),

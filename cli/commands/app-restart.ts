@@ -24,6 +24,7 @@ async function restart(
 /** Apps, for commands that change their variables and secrets. */
 export const restartableApp: Restartable = {
   kind: 'app',
+  restarts: true,
   article: 'an app',
   example: 'api',
   async applyChange(context, flags, scope, app) {

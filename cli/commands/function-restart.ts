@@ -54,6 +54,7 @@ function waitForRestart(context: Context, flags: WaitFlags, scope: Scope, name: 
 /** Functions, for commands that change their variables and secrets. */
 export const restartableFunction: Restartable = {
   kind: 'function',
+  restarts: true,
   article: 'a function',
   example: 'hello',
   async applyChange(context, flags, scope, name) {

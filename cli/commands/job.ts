@@ -1,6 +1,8 @@
+import { variablesView } from '../../runtime/contracts/api/variables.ts';
 import { jobView, runTimeoutMaxSeconds, type JobView } from '../../runtime/contracts/api/jobs.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Commands } from '../command.ts';
+import { commandWords } from '../command-line.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import {
@@ -20,8 +22,13 @@ import { defineKind } from '../kind.ts';
 import { ageColumn, ago } from '../output.ts';
 import { resolveScope } from '../scope.ts';
 import { readMount, readVariable } from '../key-values.ts';
+import { newEnvironmentBody, newEnvironmentFlags } from '../new-environment.ts';
 import { messageColumn, mountsText } from '../workload-columns.ts';
+import { configurableJob } from './job-environment.ts';
 import { logsCommand, runCommand, runsCommand } from './job-run.ts';
+import { bindingCommands } from './workload-bind.ts';
+import { envGroup } from './workload-env.ts';
+import { secretGroup } from './workload-secret.ts';
 
 const jobKind = defineKind<JobView>({
   name: 'job',
@@ -54,6 +61,7 @@ const jobKind = defineKind<JobView>({
     ['Memory', view.memory],
     ['CPU', view.cpu],
     ['Variables', Object.keys(view.env).join(', ') || undefined],
+    ['Bindings', view.bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
     ['Volumes', mountsText(view.volumes)],
   ],
   help: { delete: 'Delete jobs with their runs and logs. Current runs are stopped.' },
@@ -61,9 +69,8 @@ const jobKind = defineKind<JobView>({
 
 /** For `create` and `update`. */
 const settingFlags = {
-  command: textsOrEmpty('<word>', 'command or argument to run instead of that of the image'),
+  command: textsOrEmpty('<line>', "command to run instead of the image's (several: one word each)"),
   shell: text('<line>', 'shell command to run instead (requires /bin/sh in the image)'),
-  env: texts('<NAME=value>', 'environment variable'),
   volume: texts('<name:/path>', 'volume and mount path'),
   schedule: text('<cron>', 'five-field cron expression, such as "0 2 * * *"'),
   timeZone: text('<zone>', 'time zone of the schedule (default Etc/UTC)'),
@@ -77,10 +84,9 @@ const settingFlags = {
 
 function settingsBody(flags: FlagValues<typeof settingFlags>): Record<string, unknown> {
   if (flags.command.length > 0 && flags.shell !== undefined) throw usageFailure('Use either --command or --shell.');
-  const command = flags.shell === undefined ? flags.command : ['/bin/sh', '-c', flags.shell];
+  const command = flags.shell === undefined ? commandWords(flags.command) : ['/bin/sh', '-c', flags.shell];
   const values = {
     ...(command.length > 0 && { command }),
-    ...(flags.env.length > 0 && { env: Object.fromEntries(flags.env.map((typed) => readVariable(typed))) }),
     ...(flags.volume.length > 0 && { volumes: flags.volume.map(readMount) }),
     schedule: flags.schedule,
     timeZone: flags.timeZone,
@@ -98,14 +104,20 @@ const create = command({
   name: 'create',
   args: ['job'],
   description: 'Create a job that runs on demand or on a schedule.',
-  flags: { image: requiredText('<image>', 'image with registry, name and tag'), ...settingFlags, ...scopeFlags },
+  flags: {
+    image: requiredText('<image>', 'image with registry, name and tag'),
+    ...settingFlags,
+    ...newEnvironmentFlags,
+    ...scopeFlags,
+  },
   data: jobKind.schema,
   examples: [
-    'svc job create migrate --image registry.example.com/shop/api:1.4.2 --command npm --command run --command migrate',
+    'svc job create seed --image registry.example.com/shop/api:1.4.2 --command "npm run seed" --bind orders',
     'svc job create report --image registry.example.com/shop/report:7 --schedule "0 2 * * *" --volume data:/data',
   ],
   async run({ context, args, flags }) {
-    const body = { name: args.job, image: flags.image, ...settingsBody(flags) };
+    const environment = await newEnvironmentBody(context, flags);
+    const body = { name: args.job, image: flags.image, ...settingsBody(flags), ...environment };
     jobKind.print(context, await jobKind.create(resolveScope(context, flags), body), flags.output);
   },
 });
@@ -113,10 +125,11 @@ const create = command({
 const update = command({
   name: 'update',
   args: ['job'],
-  description: 'Change a job for later runs. --env and --volume replace all values.',
+  description: 'Change a job for later runs. --volume replaces all mounts.',
   flags: {
     image: text('<image>', 'image with registry, name and tag'),
     ...withoutDefaults(settingFlags),
+    env: texts('<NAME=value>', 'variable to set; the others stay, as with svc job env set'),
     manual: toggle('remove the schedule'),
     volumes: negated('unmount all volumes'),
     suspend: toggle('suspend the schedule'),
@@ -136,11 +149,31 @@ const update = command({
       ...(!flags.volumes && { volumes: null }),
       ...((flags.suspend || flags.resume) && { suspended: flags.suspend }),
     };
-    if (Object.keys(body).length === 0) throw usageFailure('Nothing to change. See svc job update --help.');
-    jobKind.print(context, await jobKind.update(resolveScope(context, flags), args.job, body), flags.output);
+    const hasSettings = Object.keys(body).length > 0;
+    if (!hasSettings && flags.env.length === 0) throw usageFailure('Nothing to change. See svc job update --help.');
+    const variables = Object.fromEntries(flags.env.map((typed) => readVariable(typed)));
+    const scope = resolveScope(context, flags);
+    const updated = hasSettings ? await jobKind.update(scope, args.job, body) : undefined;
+    if (flags.env.length > 0) {
+      const path = scope.path('jobs', args.job, 'env');
+      await scope.api.call('PATCH', path, variablesView, { query: scope.query, body: variables });
+    }
+    const job = flags.env.length > 0 ? await jobKind.read(scope, args.job) : updated;
+    if (job) jobKind.print(context, job, flags.output);
   },
 });
 
 export const jobCommands: Commands = {
-  commands: [create, runCommand, jobKind.list, jobKind.show, update, runsCommand, logsCommand, jobKind.delete],
+  commands: [
+    create,
+    runCommand,
+    jobKind.list,
+    jobKind.show,
+    update,
+    ...bindingCommands(configurableJob),
+    runsCommand,
+    logsCommand,
+    jobKind.delete,
+  ],
+  groups: [envGroup(configurableJob), secretGroup(configurableJob)],
 };

@@ -9,7 +9,7 @@ import { fields, table, type Output } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { confirm } from '../prompt.ts';
 import { waitFlags, waitFor, waitForRemoval, type Step } from '../wait.ts';
-import { restartFlags, type Restartable } from './workload-restart.ts';
+import { changeFlags, type Restartable } from './workload-restart.ts';
 
 /** The path of a workload's binding. */
 function bindingPath(scope: Scope, kind: Restartable['kind'], name: string, service: string): string {
@@ -51,8 +51,8 @@ function toOutput(binding: BindingView): Output {
   };
 }
 
-/** The commands for the bindings of apps or functions. */
-export function bindingCommands({ kind, article, example, applyChange }: Restartable): Command[] {
+/** The commands for the bindings of a kind of workload. */
+export function bindingCommands({ kind, article, example, applyChange, restarts }: Restartable): Command[] {
   const bind = command({
     name: 'bind',
     args: [kind, 'service'],
@@ -60,14 +60,15 @@ export function bindingCommands({ kind, article, example, applyChange }: Restart
     flags: {
       prefix: textOrNone('<prefix>', 'prefix of the variables (default DB_, REDIS_ or S3_, by service type)'),
       database: text('<name>', 'database or bucket, created if missing (default: a name of its own)'),
-      ...restartFlags,
+      ...changeFlags({ restarts }),
+      ...waitFlags,
       ...scopeFlags,
     },
     examples: [
       `svc ${kind} bind ${example} orders`,
       `svc ${kind} bind ${example} stock --prefix STOCK_`,
       `svc ${kind} bind ${example} orders --database shop`,
-      `svc ${kind} bind ${example} orders --restart`,
+      ...(restarts ? [`svc ${kind} bind ${example} orders --restart`] : []),
     ],
     async run({ context, args, flags }) {
       if (flags.restart && !flags.wait) {

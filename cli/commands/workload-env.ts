@@ -5,7 +5,7 @@ import { table, type Output } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { readVariable } from '../key-values.ts';
 import { pullCommand, pushCommand } from './workload-env-file.ts';
-import { restartFlags, type Restartable } from './workload-restart.ts';
+import { changeFlags, type Restartable } from './workload-restart.ts';
 
 function toOutput({ variables, pendingRestart }: VariablesView): Output {
   const rows = Object.entries(variables).map(([name, value]) => ({ name, value }));
@@ -19,9 +19,11 @@ function toOutput({ variables, pendingRestart }: VariablesView): Output {
   };
 }
 
-/** The commands for the variables of apps or functions. */
+/** The commands for the variables of a kind of workload. */
 export function envGroup(words: Restartable): Group {
-  const { kind, example, article, applyChange } = words;
+  const { kind, example, article, applyChange, restarts } = words;
+  const restartFlags = changeFlags({ restarts });
+  const restart = restarts ? ' --restart' : '';
   const collection = `${kind}s` as const;
   const change = (scope: Scope, workload: string, body: Record<string, string | null>) =>
     scope.api.call('PATCH', scope.path(collection, workload, 'env'), variablesView, { query: scope.query, body });
@@ -33,7 +35,7 @@ export function envGroup(words: Restartable): Group {
     flags: { ...restartFlags, ...scopeFlags },
     examples: [
       `svc ${kind} env set ${example} LOG_LEVEL=debug`,
-      `svc ${kind} env set ${example} DB_HOST=db 'DATABASE_URL=postgres://app:\${DB_PASSWORD}@\${DB_HOST}/shop' --restart`,
+      `svc ${kind} env set ${example} DB_HOST=db 'DATABASE_URL=postgres://app:\${DB_PASSWORD}@\${DB_HOST}/shop'${restart}`,
     ],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);
@@ -58,8 +60,8 @@ export function envGroup(words: Restartable): Group {
       const view = await scope.api.call('GET', path, variablesView, { query: scope.query });
       context.print(toOutput(view), flags.output);
       if (view.pendingRestart) {
-        const restart = `svc ${kind} restart ${args[kind]} ${scope.flags}`;
-        context.say(`the running pods have other values; apply these now: ${restart}`);
+        const apply = `svc ${kind} restart ${args[kind]} ${scope.flags}`;
+        context.say(`the running pods have other values; apply these now: ${apply}`);
       }
     },
   });
@@ -71,7 +73,7 @@ export function envGroup(words: Restartable): Group {
     flags: { ...noPromptFlag, ...restartFlags, ...scopeFlags },
     examples: [
       `svc ${kind} env delete ${example} LOG_LEVEL`,
-      `svc ${kind} env delete ${example} LOG_LEVEL DB_HOST --restart`,
+      `svc ${kind} env delete ${example} LOG_LEVEL DB_HOST${restart}`,
     ],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);

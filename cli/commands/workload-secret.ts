@@ -7,7 +7,7 @@ import { toggle } from '../flags.ts';
 import { ago, table, type Output } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { askHidden, confirm, readStdin } from '../prompt.ts';
-import { restartFlags, type Restartable } from './workload-restart.ts';
+import { changeFlags, type Restartable } from './workload-restart.ts';
 
 function toOutput(secrets: readonly SecretView[], data: unknown, now: Date): Output {
   return {
@@ -21,8 +21,10 @@ function toOutput(secrets: readonly SecretView[], data: unknown, now: Date): Out
   };
 }
 
-/** The commands for the secrets of apps or functions. */
-export function secretGroup({ kind, example, article, applyChange }: Restartable): Group {
+/** The commands for the secrets of a kind of workload. */
+export function secretGroup({ kind, example, article, applyChange, restarts }: Restartable): Group {
+  const restartFlags = changeFlags({ restarts });
+  const restart = restarts ? ' --restart' : '';
   const collection = `${kind}s` as const;
   const pathOf = (scope: Scope, workload: string, secret: string, below = '') =>
     scope.path(collection, workload, `secrets/${segment(secret)}${below}`);
@@ -38,7 +40,7 @@ export function secretGroup({ kind, example, article, applyChange }: Restartable
     },
     examples: [
       `svc ${kind} secret set ${example} DB_PASSWORD`,
-      `svc ${kind} secret set ${example} TLS_KEY --value-stdin --restart < key.pem`,
+      `svc ${kind} secret set ${example} TLS_KEY --value-stdin${restart} < key.pem`,
     ],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);
@@ -89,7 +91,7 @@ export function secretGroup({ kind, example, article, applyChange }: Restartable
     args: [kind, 'name'],
     description: 'Restore the previous value of a secret, and keep the current one for undo.',
     flags: { ...restartFlags, ...scopeFlags },
-    examples: [`svc ${kind} secret restore ${example} DB_PASSWORD --restart`],
+    examples: [`svc ${kind} secret restore ${example} DB_PASSWORD${restart}`],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);
       const path = pathOf(scope, args[kind], args.name, '/restore');
@@ -106,7 +108,7 @@ export function secretGroup({ kind, example, article, applyChange }: Restartable
     flags: { ...yesFlag, ...restartFlags, ...scopeFlags },
     examples: [
       `svc ${kind} secret delete ${example} DB_PASSWORD`,
-      `svc ${kind} secret delete ${example} OLD_TOKEN --yes --restart`,
+      `svc ${kind} secret delete ${example} OLD_TOKEN --yes${restart}`,
     ],
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);

@@ -7,20 +7,20 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
-import { createdByAnnotation, secretsExpectedAnnotation, servingPods } from '../../runtime/domain/labels.ts';
+import { createdByAnnotation, servingPods } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { Variable } from '../../runtime/domain/variables.ts';
 import { accept } from '../../runtime/api/accept.ts';
-import { bindingRoutes, newBindings } from '../../runtime/api/binding-routes.ts';
+import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
 import { logReply } from '../../runtime/api/log-reply.ts';
+import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { checkSecurity } from '../../runtime/api/security-settings.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
-import { newSecrets, newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
+import { replacedVariables } from '../../runtime/api/workload-variables.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { requireScope, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
@@ -29,7 +29,6 @@ import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
 import type { ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
-import { createSecretStore } from '../../runtime/workloads/secrets.ts';
 import { notRunningReason } from './not-running.ts';
 import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
@@ -50,19 +49,10 @@ export interface AppDependencies {
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */
 export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppDependencies): Route[] {
   const apps = objectRoutes<App>(kube, 'App');
-  const secretStore = createSecretStore({ kube, clock });
   const variables: VariableKind<App> = {
     phrase: 'an app',
     effect: 'from the next deployment',
     isRestartPending: (app) => isRestartPending(kube, app),
-  };
-  /** Stores the secrets of a new app, for which its first release waits. */
-  const storeSecrets = async (app: Stored<App>, values: readonly Variable[]) => {
-    await secretStore.create(app, values);
-    const { apiVersion, kind, metadata } = app;
-    const { name, namespace = '', uid } = metadata;
-    const annotations = { [secretsExpectedAnnotation]: null };
-    return kube.mergePatch<App>({ apiVersion, kind, namespace, name }, { metadata: { uid, annotations } });
   };
   const fullView = async (app: Stored<App>, environment: Environment) =>
     appToView(app, environment, {
@@ -79,7 +69,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
         body: appCreate,
         bodyLimit: largeBodyLimit,
         async prepare({ body, environment, actor }) {
-          const { name, image, git, env, secrets = {}, bindings: requested = [], ...settings } = body;
+          const { name, image, git, env, secrets, bindings, ...settings } = body;
           if ((image === undefined) === (git === undefined)) {
             throw new Problem('invalid_request', 'Set either an image or a git source to build images from.');
           }
@@ -88,25 +78,15 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
           if (image !== undefined) await checkUsableImage(kube, config, environment, image, name);
           const { hosts, spec: routing } = await newRouting({ kube, config, resolveTxt }, environment, body);
           await checkSettings(kube, environment, settings);
-          const { bindings, variables } = await newBindings({ kube, pool, clock }, environment, name, requested);
-          const values = newSecrets(secrets, env);
-          const list = newVariables(env ?? {}, [...values, ...variables]);
+          const requested = { name, env, secrets, bindings };
+          const resolved = await newEnvironment<App>({ kube, pool, clock }, 'App', environment, requested);
           return {
-            spec: {
-              ...settings,
-              image: image ?? '',
-              ...(list.length > 0 && { env: list }),
-              ...(bindings.length > 0 && { bindings }),
-              ...routing,
-            },
+            spec: { ...settings, image: image ?? '', ...resolved.spec, ...routing },
             hosts,
-            annotations: {
-              [createdByAnnotation]: actor,
-              ...(values.length > 0 && { [secretsExpectedAnnotation]: 'true' }),
-            },
+            annotations: { [createdByAnnotation]: actor, ...resolved.annotations },
             url: publicUrl(config, hosts[0]),
             async complete(app) {
-              const stored = values.length === 0 ? app : await storeSecrets(app, values);
+              const stored = await resolved.storeSecrets(app);
               return git ? setGitSource(kube, stored, git) : stored;
             },
           };

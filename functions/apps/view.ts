@@ -1,11 +1,11 @@
 import type { AppView } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
-import { bindingStatus, boundServices } from '../../runtime/contracts/resources/binding.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { shortBindings } from '../../runtime/api/binding-routes.ts';
 import { gateOf } from '../../runtime/api/gate-routes.ts';
 import { securityToView } from '../../runtime/api/security-settings.ts';
+import { bindingWait } from '../../runtime/workloads/bindings.ts';
 import { shownIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
@@ -25,7 +25,10 @@ export function appToView(
   { url, pendingRestart, message }: { url?: string; pendingRestart?: boolean; message?: string | undefined } = {},
 ): AppView {
   const { metadata, spec, status } = app;
-  const reported = { url: status?.url ?? url, message: status?.message ?? message ?? waitReason(app) };
+  const reported = {
+    url: status?.url ?? url,
+    message: status?.message ?? message ?? (spec.release ? undefined : bindingWait(app)?.message),
+  };
   const outOfMemory = lastOutOfMemory(status);
   const rollout = status?.release;
   return {
@@ -57,13 +60,4 @@ export function appToView(
     gate: gateOf(app),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
-}
-
-/** What the first deployment of an app waits for; undefined for nothing. */
-function waitReason(app: App): string | undefined {
-  if (app.spec.release) return undefined;
-  const unready = boundServices(app.spec).find((binding) => bindingStatus(app, binding)?.phase !== 'ready');
-  if (!unready) return undefined;
-  const detail = bindingStatus(app, unready)?.message;
-  return `Waiting for the binding to "${unready.service}"${detail === undefined ? '.' : `: ${detail}`}`;
 }

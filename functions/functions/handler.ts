@@ -63,7 +63,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         bodyLimit: largeBodyLimit,
         async prepare({ body, environment }) {
           const { name, env, security, trigger, events, ...settings } = body;
-          const variables = newVariables(env ?? {});
+          const variables = newVariables('Function', env ?? {});
           const requested = specOf({
             ...settings,
             ...triggerOf({ trigger, events }),

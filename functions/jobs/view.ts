@@ -3,7 +3,9 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource, JobRun } from '../../runtime/contracts/resources/job.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { upcomingTimes } from '../../runtime/domain/schedule.ts';
+import { shortBindings } from '../../runtime/api/binding-routes.ts';
 import { runViews, type RunView } from '../../runtime/api/run-views.ts';
+import { bindingWait } from '../../runtime/workloads/bindings.ts';
 import { shownIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
@@ -28,6 +30,7 @@ export function jobToView(
     image,
     ...(command && { command }),
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
+    ...shortBindings(job),
     volumes: spec.volumes ?? [],
     ...(memory !== undefined && { memory }),
     ...(cpu !== undefined && { cpu }),
@@ -47,9 +50,14 @@ export function jobToView(
   };
 }
 
-/** The job's runs, newest first. */
+/** The job's runs, newest first. A requested run says which binding it waits for. */
 export function jobRuns(job: Stored<JobResource>): RunView<JobRun['trigger']>[] {
-  return runViews(job, ({ id }) => ({ name: `${job.metadata.name}-${id}`, trigger: 'manual' }));
+  const message = bindingWait(job)?.message;
+  return runViews(job, ({ id }) => ({
+    name: `${job.metadata.name}-${id}`,
+    trigger: 'manual',
+    ...(message !== undefined && { message }),
+  }));
 }
 
 function nextRun({ spec }: JobResource, now: Date): Date | undefined {

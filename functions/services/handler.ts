@@ -7,6 +7,7 @@ import {
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import type { JobResource } from '../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -77,19 +78,24 @@ export function createServiceRoutes({ kube }: { kube: KubeClient }): Route[] {
   ];
 }
 
-/** @throws Problem `in_use` that names the apps and functions that are bound to the service */
+/** @throws Problem `in_use` that names the workloads that are bound to the service */
 async function checkUnbound(
   kube: KubeClient,
   { metadata: { name, namespace } }: Stored<ServiceResource>,
 ): Promise<void> {
   const options = namespace === undefined ? {} : { namespace };
-  const [apps, functions] = await Promise.all([
+  const [apps, functions, jobs] = await Promise.all([
     kube.list<App>(kinds.App, options),
     kube.list<FunctionResource>(kinds.Function, options),
+    kube.list<JobResource>(kinds.Job, options),
   ]);
   const isBound = ({ metadata, spec }: Configurable) =>
     metadata.deletionTimestamp === undefined && spec.bindings?.some(({ service }) => service === name) === true;
-  const users = { app: apps.items.filter(isBound), function: functions.items.filter(isBound) };
+  const users = {
+    app: apps.items.filter(isBound),
+    function: functions.items.filter(isBound),
+    job: jobs.items.filter(isBound),
+  };
   const triggered = namesOf(users.function.filter(({ spec }) => spec.events?.source === name));
   const listed = (kind: string, names: string[]) => `the ${kind}${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
   const bound = Object.entries(users).filter(([, { length }]) => length > 0);
@@ -99,7 +105,7 @@ async function checkUnbound(
   const message = `The service "${name}" is used by ${by}. Unbind it first (${commands}).`;
   const events = `It is the event source of ${listed('function', triggered)}: change their trigger before that (svc function update).`;
   throw new Problem('in_use', triggered.length > 0 ? `${message} ${events}` : message, {
-    details: { apps: namesOf(users.app), functions: namesOf(users.function) },
+    details: { apps: namesOf(users.app), functions: namesOf(users.function), jobs: namesOf(users.job) },
   });
 }
 

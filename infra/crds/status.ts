@@ -113,6 +113,7 @@ export const jobStatus = shapeOf<JobStatus>()({
   message: text,
   active: count,
   runs: z.array(run(jobTriggers)).exactOptional(),
+  bindings,
 });
 
 /** The status that the Volume controller writes. */

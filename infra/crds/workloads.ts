@@ -122,6 +122,7 @@ export const jobDefinition = customResource({
     schemaAt(schema, 'spec.schedule').maxLength = 200;
     schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
     schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
+    keyedBindings(schema);
     keyedRunRequests(schema);
   },
   columns: [

@@ -5,6 +5,7 @@ import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { canonicalBytes, canonicalCpu } from '../../runtime/domain/quantity.ts';
 import { podLabels, type PodRole } from '../../runtime/domain/labels.ts';
+import type { Variable } from '../../runtime/domain/variables.ts';
 import { cronJob, requestedByAnnotation, type BatchJob } from './batch.ts';
 import { mountedVolumes } from './volume.ts';
 
@@ -19,6 +20,12 @@ export interface JobIdentity {
   namespace: string;
 }
 
+/** The environment variables of a run: in the immutable Secret of this name, or in the object itself. */
+export interface RunEnvironment {
+  envSecret?: string | undefined;
+  env?: readonly Variable[] | undefined;
+}
+
 const workloadOf = ({ id, name }: JobIdentity) => ({ kind: 'Job' as const, id, name });
 
 /** The name of a requested run, `<job>-<hex>`. Names of scheduled runs end in eight digits, so the two never collide. */
@@ -27,7 +34,12 @@ export function runName(job: string, request: Pick<RunRequest, 'id'>): string {
 }
 
 /** The run of a request. Pure. */
-export function runJob(identity: JobIdentity, spec: JobSpec, request: RunRequest): BatchJob {
+export function runJob(
+  identity: JobIdentity,
+  spec: JobSpec,
+  environment: RunEnvironment,
+  request: RunRequest,
+): BatchJob {
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -38,16 +50,26 @@ export function runJob(identity: JobIdentity, spec: JobSpec, request: RunRequest
       ...(request.by !== undefined && { annotations: { [requestedByAnnotation]: request.by } }),
     },
     // No time to live: a run that is removed before its request would be created again. The controller deletes it.
-    spec: batchSpec(identity, spec, 'run'),
+    spec: batchSpec(identity, spec, { environment, role: 'run' }),
   };
 }
 
 /** The CronJob of a job. Pure. */
-export function jobSchedule(identity: JobIdentity, spec: JobSpec & { schedule: string }): BuiltIn<V1CronJob, 'spec'> {
-  return cronJob({ ...identity, kind: 'Job' }, { ...spec, run: batchSpec(identity, spec, 'cron') });
+export function jobSchedule(
+  identity: JobIdentity,
+  spec: JobSpec & { schedule: string },
+  environment: RunEnvironment,
+): BuiltIn<V1CronJob, 'spec'> {
+  const run = batchSpec(identity, spec, { environment, role: 'cron' });
+  return cronJob({ ...identity, kind: 'Job' }, { ...spec, run });
 }
 
-function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Json<V1JobSpec> {
+function batchSpec(
+  identity: JobIdentity,
+  spec: JobSpec,
+  { environment, role }: { environment: RunEnvironment; role: PodRole },
+): Json<V1JobSpec> {
+  const { env, envSecret } = environment;
   const { volumes, volumeMounts } = mountedVolumes(spec.volumes);
   return {
     backoffLimit: spec.retries,
@@ -67,8 +89,8 @@ function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Json<V1
             name: jobContainer,
             image: spec.image,
             ...(spec.command && { command: spec.command }),
-            // The API server drops an empty value; sending one would look like a difference in every comparison.
-            ...(spec.env && { env: spec.env.map(({ name, value }) => ({ name, ...(value !== '' && { value }) })) }),
+            ...(envSecret !== undefined && { envFrom: [{ secretRef: { name: envSecret } }] }),
+            ...(env && { env: env.map(literalVariable) }),
             resources: resourcesOf(spec),
             // Puts the last log lines into the pod's status, where a failed run finds the reason.
             terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -80,6 +102,15 @@ function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Json<V1
       },
     },
   };
+}
+
+/**
+ * A variable whose value Kubernetes does not expand. The API server drops an empty value; sending one would look like a
+ * difference in every comparison.
+ * https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+ */
+function literalVariable({ name, value }: Variable): { name: string; value?: string } {
+  return { name, ...(value !== '' && { value: value.replaceAll('$', '$$$$') }) };
 }
 
 /** Without limits, the environment's defaults apply. A request equals its limit, so that a default never exceeds it. */

@@ -217,7 +217,7 @@ export function withBinding(
   };
   const all = [...bindings.filter((entry) => entry.service !== service), binding];
   if (all.length > bindingsMax) {
-    throw new Problem('invalid_value', `An app or function has at most ${bindingsMax} bindings.`);
+    throw new Problem('invalid_value', `A workload has at most ${bindingsMax} bindings.`);
   }
   return all.sort((a, b) => (a.service < b.service ? -1 : 1));
 }

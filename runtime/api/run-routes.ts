@@ -36,6 +36,8 @@ export interface RunKind<T extends Runnable> {
   startHint: (workload: string) => string;
   /** @throws Problem for a workload that has no runs */
   check?: (workload: Stored<T>) => void;
+  /** @throws Problem for a workload whose runs cannot start */
+  checkStart?: (workload: Stored<T>) => void;
 }
 
 interface RunRouteDependencies {
@@ -49,7 +51,7 @@ interface RunRouteDependencies {
 export function runRoutes<T extends Runnable>(
   objects: ObjectRoutes<T>,
   { kube, clock, baseUrl }: RunRouteDependencies,
-  { kind, start, list, read, logs, container, view, runName, runsOf, startHint, check }: RunKind<T>,
+  { kind, start, list, read, logs, container, view, runName, runsOf, startHint, check, checkStart }: RunKind<T>,
 ): Route[] {
   const what = kind.toLowerCase();
   const checked = async (find: () => Promise<Stored<T>>) => {
@@ -77,7 +79,12 @@ export function runRoutes<T extends Runnable>(
       access: { project: 'deployer', scope: 'deploy' },
       replies: { 202: runAccepted },
       async handle({ environment, name, actor, findLiving }) {
-        const id = await requestRun(kube, () => checked(findLiving), { at: clock.now(), by: actor });
+        const findStartable = async () => {
+          const workload = await checked(findLiving);
+          checkStart?.(workload);
+          return workload;
+        };
+        const id = await requestRun(kube, findStartable, { at: clock.now(), by: actor });
         const run = runName(name, id);
         const path = `projects/${environment.project}/${what}s/${name}/runs/${run}?environment=${environment.environment}`;
         const statusUrl = `${baseUrl}/api/v1/${path}`;

@@ -14,11 +14,11 @@ export interface RunView<Trigger extends string> {
 
 /**
  * A workload's runs, newest first: those that the controller reports, and requested ones that it has not started yet.
- * @param fromRequest the name and the trigger of the run that a request leads to
+ * @param fromRequest the name and the trigger of the run that a request leads to, and why it waits
  */
 export function runViews<Trigger extends string>(
   { spec, status }: { spec: { runRequests?: RunRequest[] | undefined }; status?: { runs?: Run<Trigger>[] } },
-  fromRequest: (request: RunRequest) => { name: string; trigger: Trigger },
+  fromRequest: (request: RunRequest) => Pick<RunView<Trigger>, 'name' | 'trigger' | 'message'>,
 ): RunView<Trigger>[] {
   const reported = (status?.runs ?? []).map(runToView);
   const names = new Set(reported.map(({ name }) => name));

@@ -13,26 +13,32 @@ import { retryOnConflict } from './retry-on-conflict.ts';
  * The variables of a new workload.
  * @param others what its secrets and bindings set @throws Problem `invalid_value`
  */
-export function newVariables(env: Readonly<Record<string, string>>, others: readonly Variable[] = []): Variable[] {
+export function newVariables(
+  kind: Configurable['kind'],
+  env: Readonly<Record<string, string>>,
+  others: readonly Variable[] = [],
+): Variable[] {
   const variables = variableList(env);
   const own = new Set(variables.map(({ name }) => name));
   resolveVariables(
     variables,
     others.filter(({ name }) => !own.has(name)),
+    kind,
   );
   return variables;
 }
 
 /**
- * The secrets of a new app.
+ * The secrets of a new workload.
  * @throws Problem `invalid_value`, and `already_exists` for a name that is also a variable's, which would hide it
  */
 export function newSecrets(
+  kind: Configurable['kind'],
   secrets: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>> = {},
 ): Variable[] {
   const values = Object.entries(secrets).map(([name, value]) => ({ name, value }));
-  checkSecrets(values);
+  checkSecrets(kind, values);
   for (const { name } of values) checkVariableName(name, 'secrets');
   const both = values.find(({ name }) => Object.hasOwn(env, name));
   if (!both) return values;
@@ -62,7 +68,7 @@ export async function replacedVariables(
     );
   }
   const bound = await bindingsFor(kube, workload, [...variables, ...secrets]);
-  resolveVariables(variables, [...secrets, ...bound]);
+  resolveVariables(variables, [...secrets, ...bound], workload.kind);
   return variables;
 }
 
@@ -116,8 +122,8 @@ export function changeVariables<Workload extends Configurable>(
   });
 }
 
-function kindName({ kind }: Configurable): 'app' | 'function' {
-  return kind === 'App' ? 'app' : 'function';
+function kindName({ kind }: Configurable): 'app' | 'function' | 'job' {
+  return ({ App: 'app', Function: 'function', Job: 'job' } as const)[kind];
 }
 
 /** @param current names that the workload already has, which it may keep */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { WorkloadKind } from './names.ts';
 import { Problem } from './problem.ts';
 
 /** One environment variable. */
@@ -16,19 +17,24 @@ export const environmentMaxBytes = 512 * 1024;
 /** Set by the platform, with values that differ between pods: users cannot set them or refer to them. */
 const reservedNames: readonly string[] = ['PORT', 'SVC_MODE', 'SVC_TRIGGER'];
 
+/** The pods of jobs get no variables from the platform. */
+function reservedIn(kind: WorkloadKind): readonly string[] {
+  return kind === 'Job' ? [] : reservedNames;
+}
+
 const nameShape = /^[A-Za-z_][A-Za-z0-9_]{0,199}$/;
 /** `$$`, a reference, or an incomplete reference. */
 const dollar = /\$\$|\$\{([^{}$]*)\}|\$\{/g;
 
-/** Checks the name of a variable or secret. @throws Problem `invalid_value` */
-export function checkVariableName(name: string, field = 'env'): string {
+/** Checks the name of a variable or secret of a workload. @throws Problem `invalid_value` */
+export function checkVariableName(name: string, field = 'env', kind: WorkloadKind = 'App'): string {
   if (!nameShape.test(name)) {
     throw refusal(
       field,
       `"${name.slice(0, 250)}" is not a valid variable name: use letters, digits and underscores, starting with a letter or underscore.`,
     );
   }
-  if (reservedNames.includes(name)) throw refusal(field, `"${name}" is set by the platform; choose another name.`);
+  if (reservedIn(kind).includes(name)) throw refusal(field, `"${name}" is set by the platform; choose another name.`);
   return name;
 }
 
@@ -48,17 +54,23 @@ export function checkVariableValue(name: string, value: string, field = 'env'): 
  * The whole environment: in variables, `${NAME}` is replaced by that variable's resolved value or that secret, and `$$` by
  * `$`; secrets are not changed. A secret overrides a variable with its name. Sorted by name, so that the same settings
  * always make the same list. Pure.
+ * @param kind of the workload, which decides the names that the platform sets
  * @throws Problem `invalid_value` for an invalid name, a reference to an unset variable or to itself (with the chain of
  * references), and an environment that is too large
  */
-export function resolveVariables(variables: readonly Variable[], secrets: readonly Variable[] = []): Variable[] {
+export function resolveVariables(
+  variables: readonly Variable[],
+  secrets: readonly Variable[] = [],
+  kind: WorkloadKind = 'App',
+): Variable[] {
   if (variables.length > variablesMax || secrets.length > variablesMax) {
     throw refusal('env', `A workload can have at most ${variablesMax} variables and ${variablesMax} secrets.`);
   }
-  for (const { name } of [...variables, ...secrets]) checkVariableName(name);
+  for (const { name } of [...variables, ...secrets]) checkVariableName(name, 'env', kind);
   const raw = new Map(variables.map(({ name, value }) => [name, value]));
   const resolved = new Map(secrets.map(({ name, value }) => [name, value]));
-  for (const name of raw.keys()) resolve(name, { raw, resolved, path: [] });
+  const reserved = reservedIn(kind);
+  for (const name of raw.keys()) resolve(name, { raw, resolved, reserved, path: [] });
   const all = [...resolved].map(([name, value]) => ({ name, value }));
   const size = all.reduce((sum, { name, value }) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
   if (size > environmentMaxBytes) {
@@ -71,26 +83,26 @@ interface Resolution {
   raw: ReadonlyMap<string, string>;
   /** The secrets, and the variables that are resolved so far. */
   resolved: Map<string, string>;
+  reserved: readonly string[];
   /** The chain of references, starting with the variable that is being resolved. */
   path: readonly string[];
 }
 
-function resolve(name: string, { raw, resolved, path }: Resolution): string {
+function resolve(name: string, { raw, resolved, reserved, path }: Resolution): string {
   const value = resolved.get(name);
   if (value !== undefined) return value;
-  const chain = [...path, name];
-  const template = templateOf(name, raw, chain);
-  const resolution = { raw, resolved, path: chain };
+  const resolution = { raw, resolved, reserved, path: [...path, name] };
+  const template = templateOf(name, resolution);
   const resolvedValue = checkVariableValue(name, replaceReferences(name, template, resolution));
   resolved.set(name, resolvedValue);
   return resolvedValue;
 }
 
 /** The unresolved value of a variable. @throws Problem if it cannot be referred to, with the chain that leads to it */
-function templateOf(name: string, raw: ReadonlyMap<string, string>, chain: readonly string[]): string {
+function templateOf(name: string, { raw, reserved, path: chain }: Resolution): string {
   const [first = name] = chain;
   const path = chain.join(' → ');
-  if (reservedNames.includes(name)) {
+  if (reserved.includes(name)) {
     throw refusal('env', `"${first}" refers to "${name}", which differs between pods (${path}).`, chain);
   }
   const template = raw.get(name);

@@ -21,7 +21,7 @@ export interface BindingRecord {
   service: string;
   namespace: string;
   /** The workload's kind and name. */
-  kind: 'App' | 'Function';
+  kind: 'App' | 'Function' | 'Job';
   name: string;
   environment: string;
   serviceId: Id | null;
@@ -156,7 +156,7 @@ export async function hasBoundUsers(
 export interface DatabaseHolder {
   workloadId: Id;
   /** The workload's kind and name; null after its deletion. */
-  kind: 'App' | 'Function' | null;
+  kind: 'App' | 'Function' | 'Job' | null;
   name: string | null;
 }
 

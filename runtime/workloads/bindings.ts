@@ -1,6 +1,6 @@
 import { serviceCredentials, type ServiceCredentials } from '../contracts/api/services.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
-import type { Binding } from '../contracts/resources/binding.ts';
+import { bindingStatus, boundServices, type Binding, type BindingStatus } from '../contracts/resources/binding.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import { serviceTypes, type ServiceType } from '../contracts/resources/service.ts';
 import { Problem } from '../domain/problem.ts';
@@ -81,6 +81,23 @@ export async function readBinding(
   if (!credentials) return undefined;
   const { version: _, ...rest } = credentials;
   return rest;
+}
+
+/** The bindings of a workload without valid credentials. Pure. */
+export function unreadyBindings(owner: Configurable): Pick<BindingStatus, 'service' | 'phase' | 'message'>[] {
+  return boundServices(owner.spec)
+    .map((binding) => bindingStatus(owner, binding) ?? { service: binding.service, phase: 'pending' as const })
+    .filter(({ phase }) => phase !== 'ready');
+}
+
+/** Why the pods of a workload wait for one of its bindings, a failed one first; undefined when all are ready. Pure. */
+export function bindingWait(owner: Configurable): { failed: boolean; message: string } | undefined {
+  const unready = unreadyBindings(owner);
+  const first = unready.find(({ phase }) => phase === 'failed') ?? unready[0];
+  if (!first) return undefined;
+  const failed = first.phase === 'failed';
+  const start = failed ? `The binding to "${first.service}" failed` : `Waiting for the binding to "${first.service}"`;
+  return { failed, message: first.message === undefined ? `${start}.` : `${start}: ${first.message}` };
 }
 
 /**

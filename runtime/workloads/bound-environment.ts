@@ -32,7 +32,7 @@ export async function boundEnvironment(kube: Reader, owner: Stored<Configurable>
   return { environment: resolvedEnvironment(owner, env, { secrets: [...secrets, ...inherited], salt }), missing };
 }
 
-/** Spares a request for functions without secrets. */
+/** Spares a request for functions and jobs without secrets. */
 function mayHaveSecrets(owner: Configurable): boolean {
   return owner.kind === 'App' || owner.spec.secretsRevision !== undefined;
 }

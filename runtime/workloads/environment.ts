@@ -28,9 +28,9 @@ export function resolvedEnvironment(
   variables: readonly Variable[],
   { secrets, salt }: { secrets: readonly Variable[]; salt: string },
 ): ResolvedEnvironment | undefined {
-  const resolved = resolveVariables(variables, secrets);
-  if (resolved.length === 0) return undefined;
   const { kind, metadata } = workload;
+  const resolved = resolveVariables(variables, secrets, kind);
+  if (resolved.length === 0) return undefined;
   // The id keeps the name different from that of a deleted workload with the same name, whose Secret may still exist.
   const digest = environmentDigest(resolved, `${workloadIdOf(workload)}${salt}`);
   return { name: `${kind.toLowerCase()}-${metadata.name}-env-${digest}`, variables: resolved };

@@ -14,7 +14,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 export type WorkloadObject = App | FunctionResource | JobResource | ServiceResource;
 
 /** A workload that has variables, secrets and bindings. */
-export type Configurable = App | FunctionResource;
+export type Configurable = App | FunctionResource | JobResource;
 
 /** An object that users create in an environment. */
 export type EnvironmentObject = WorkloadObject | Volume;

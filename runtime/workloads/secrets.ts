@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
+import { secretsExpectedAnnotation } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import {
   checkVariableName,
@@ -100,7 +101,7 @@ export function createSecretStore({ kube, clock }: { kube: KubeClient; clock: Pi
       );
     },
     async set(workload, name, value) {
-      checkVariableName(name, 'name');
+      checkVariableName(name, 'name', workload.kind);
       checkVariableValue(name, value, 'value');
       return ensureWritten(
         await write(workload, name, (current, all) => {
@@ -133,9 +134,9 @@ export function createSecretStore({ kube, clock }: { kube: KubeClient; clock: Pi
 }
 
 /** Checks the secrets of a new workload. @throws Problem `invalid_value` */
-export function checkSecrets(values: readonly Variable[]): void {
+export function checkSecrets(kind: WorkloadObject['kind'], values: readonly Variable[]): void {
   for (const { name, value } of values) {
-    checkVariableName(name, 'secrets');
+    checkVariableName(name, 'secrets', kind);
     checkVariableValue(name, value, 'secrets');
   }
   checkRoom(values);
@@ -145,6 +146,11 @@ export function checkSecrets(values: readonly Variable[]): void {
 export async function hasSecrets(kube: Pick<KubeClient, 'get'>, workload: Stored<WorkloadObject>): Promise<boolean> {
   const secret = await kube.get<Secret>(kinds.Secret, secretsName(workload), workload.metadata.namespace);
   return secret !== undefined && isOwned(secret, workload);
+}
+
+/** Whether the secrets of a create request may still have to be stored. Pure. */
+export function expectsSecrets({ metadata }: WorkloadObject): boolean {
+  return metadata.annotations?.[secretsExpectedAnnotation] !== undefined;
 }
 
 /** The error for a secret that does not exist. */

@@ -57,7 +57,7 @@ async function api(t: Test) {
     routes: [
       ...createAppRoutes({ kube, pool, clock, baseUrl }),
       ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects: allProjects(kube) }),
-      ...createJobRoutes({ kube, clock, baseUrl }),
+      ...createJobRoutes({ kube, pool, clock, baseUrl }),
       ...createVolumeRoutes({ kube }),
     ],
   });

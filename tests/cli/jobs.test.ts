@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { createdAt, id, sequence, world } from './world.ts';
 
@@ -113,6 +114,88 @@ t.test('an impossible combination is a usage error, before anything is sent', as
     t.match(await run([...args]), { code: 2, stderr: message }, args.join(' '));
   }
   t.same(seen, []);
+});
+
+t.test('--command takes a command line or one word per flag', async (t) => {
+  const { run, seen } = await world(t, { [`PATCH ${jobs}/report`]: { body: job } });
+  const update = ['job', 'update', 'report'];
+  const lines: [string[], string[]][] = [
+    [['npm run migrate'], ['npm', 'run', 'migrate']],
+    [['node -e \'console.log("a b")\' "" it\\ is "5\\$"x'], ['node', '-e', 'console.log("a b")', '', 'it is', '5$x']],
+    [['migrate'], ['migrate']],
+    [
+      ['sh', '-c', 'echo a | wc', ''],
+      ['sh', '-c', 'echo a | wc', ''],
+    ],
+  ];
+  for (const [typed, command] of lines) {
+    await run([...update, ...typed.flatMap((word) => ['--command', word])]);
+    t.same(seen.at(-1)?.body, { command });
+  }
+  for (const line of ['a | wc', 'a && b', 'echo $HOME', 'a > b', "it's"]) {
+    t.match(await run([...update, '--command', line]), { code: 2, stderr: /outside quotes.*--shell/ }, line);
+  }
+  t.equal(seen.length, lines.length);
+});
+
+t.test('job create takes bindings, secrets and a file of variables', async (t) => {
+  const { run, seen } = await world(t, { [`POST ${jobs}`]: { status: 201, body: job } });
+  const file = join(t.testdir({ '.env': 'A="from file"\nB=2\n' }), '.env');
+  const create = ['job', 'create', 'report', '--image', 'r.example.com/report:7'];
+  const flags = ['--env-file', file, '--env', 'B=3', '--secret', 'TOKEN', '--bind', 'orders', '--bind', 'stock=STOCK_'];
+  t.match(await run([...create, ...flags], { env: { TOKEN: 'of-shell' } }), { code: 0 });
+  t.match(seen[0]?.body, {
+    env: { A: 'from file', B: '3' },
+    secrets: { TOKEN: 'of-shell' },
+    bindings: [{ service: 'orders' }, { service: 'stock', prefix: 'STOCK_' }],
+  });
+});
+
+t.test('job bind, secret and env change what the next run gets, without a restart', async (t) => {
+  const binding = { service: 'orders', status: 'ready', database: 'orders_report_prod', variables: ['DATABASE_URL'] };
+  const accepted = { ...binding, status: 'pending', renewed: false, statusUrl: 'http://x/y' };
+  const secret = { name: 'TOKEN', updatedAt: createdAt, hasPrevious: false };
+  const cli = await world(t, {
+    [`PUT ${jobs}/report/bindings/orders`]: { status: 202, body: accepted },
+    [`GET ${jobs}/report/bindings/orders`]: sequence(
+      { body: { ...binding, status: 'pending', message: 'The service is starting.' } },
+      { body: binding },
+    ),
+    [`DELETE ${jobs}/report/bindings/orders`]: { status: 204 },
+    [`PUT ${jobs}/report/secrets/TOKEN`]: { body: secret },
+    [`PATCH ${jobs}/report/env`]: { body: { variables: { A: '1' }, pendingRestart: false } },
+  });
+  const next = 'the change applies from the next run\n';
+  t.match(await cli.run(['job', 'bind', 'report', 'orders']), {
+    code: 0,
+    stdout: /Status: +ready\nDatabase: +orders_report_prod/,
+    stderr: `orders: The service is starting.\n${next}`,
+  });
+  t.match(await cli.run(['job', 'unbind', 'report', 'orders']), { code: 0, stderr: /orders_report_prod is kept/ });
+  const set = ['job', 'secret', 'set', 'report', 'TOKEN', '--value-stdin'];
+  t.match(await cli.run(set, { stdin: 'hush' }), { code: 0, stderr: next });
+  t.match(await cli.run(['job', 'env', 'set', 'report', 'A=1']), { code: 0, stderr: next });
+  t.match(await cli.run(['job', 'bind', 'report', 'orders', '--restart']), { code: 2, stderr: /--restart/ });
+});
+
+t.test('job update --env keeps the other variables', async (t) => {
+  const { run, seen } = await world(t, {
+    [`PATCH ${jobs}/report`]: { body: job },
+    [`PATCH ${jobs}/report/env`]: { body: { variables: {}, pendingRestart: false } },
+    [`GET ${jobs}/report`]: { body: { ...job, env: { MODE: 'full', A: '1' } } },
+  });
+  t.match(await run(['job', 'update', 'report', '--env', 'A=1']), { code: 0, stdout: /Variables: +MODE, A/ });
+  await run(['job', 'update', 'report', '--env', 'A=2', '--suspend']);
+  t.same(
+    seen.map(({ method, path, body }) => [method, path, body]),
+    [
+      ['PATCH', `${jobs}/report/env`, { A: '1' }],
+      ['GET', `${jobs}/report`, undefined],
+      ['PATCH', `${jobs}/report`, { suspended: true }],
+      ['PATCH', `${jobs}/report/env`, { A: '2' }],
+      ['GET', `${jobs}/report`, undefined],
+    ],
+  );
 });
 
 t.test('job update sends only the changes', async (t) => {

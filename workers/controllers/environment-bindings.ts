@@ -23,12 +23,14 @@ export async function removeBoundUsers(
   const services = await kube.list<ServiceResource>(kinds.ServiceResource, { namespace });
   const external = new Set(services.items.filter(({ spec }) => spec.external).map(({ metadata }) => metadata.name));
   if (external.size === 0) return false;
-  const [apps, functions] = await Promise.all(
-    [kinds.App, kinds.Function].map((kind) => kube.list<Configurable>(kind, { namespace })),
+  const lists = await Promise.all(
+    [kinds.App, kinds.Function, kinds.Job].map((kind) => kube.list<Configurable>(kind, { namespace })),
   );
-  const bound = [...(apps?.items ?? []), ...(functions?.items ?? [])].filter(({ spec, status }) =>
-    [...(spec.bindings ?? []), ...(status?.bindings ?? [])].some(({ service }) => external.has(service)),
-  );
+  const bound = lists
+    .flatMap(({ items }) => items)
+    .filter(({ spec, status }) =>
+      [...(spec.bindings ?? []), ...(status?.bindings ?? [])].some(({ service }) => external.has(service)),
+    );
   for (const { apiVersion, kind, metadata } of bound) {
     if (metadata.deletionTimestamp !== undefined) continue;
     const { name, uid } = metadata;

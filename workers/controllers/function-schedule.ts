@@ -18,14 +18,12 @@ import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { createOnly, endOf } from './batch-run.ts';
+import { collectEnvironments, createScheduleChanges, staleScheduleMs } from './environment-secrets.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
-import { collectEnvironments, hasFormerEnvironments } from './function-environment.ts';
+
 import { scheduleStatus } from './function-status.ts';
 import type { WorkloadIdentity } from './workload.ts';
-
-/** For this long after a change, the cluster may still create a run from the old schedule. */
-const staleScheduleMs = 60_000;
 
 /** The objects of a cron function: a CronJob, its runs, and requested test runs. */
 export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock }) {
@@ -45,26 +43,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
     await kube.mergePatch(refOf(run), { metadata: { uid }, spec: { ttlSecondsAfterFinished: testRunTtlSeconds } });
   };
 
-  /** By function: the environment Secret of its schedule while there are older ones, and when it was first seen. */
-  const changes = new Map<string, { envSecret: string | undefined; at: number }>();
-
-  /** Milliseconds until no run of the schedule can use an older environment Secret; undefined when none can. */
-  const unsettledMs = (
-    resource: Stored<FunctionResource>,
-    envSecret: string | undefined,
-    now: Date,
-  ): number | undefined => {
-    const { uid } = resource.metadata;
-    if (!hasFormerEnvironments(resource, envSecret)) {
-      changes.delete(uid);
-      return undefined;
-    }
-    const previous = changes.get(uid);
-    const change = previous && previous.envSecret === envSecret ? previous : { envSecret, at: now.getTime() };
-    changes.set(uid, change);
-    const leftMs = change.at + staleScheduleMs - now.getTime();
-    return leftMs > 0 ? leftMs : undefined;
-  };
+  const changes = createScheduleChanges();
 
   return {
     /** @returns milliseconds until the next check */
@@ -100,7 +79,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
         templates,
         retention: { now, ms: staleScheduleMs },
       });
-      const environmentInMs = unsettledMs(reported, envSecret, now);
+      const environmentInMs = changes.unsettledMs(reported, envSecret, now);
       if (environmentInMs === undefined) await collectEnvironments(kube, reported, envSecret, templates);
       const [soonest] = [codeInMs, environmentInMs].filter((ms) => ms !== undefined).sort((a, b) => a - b);
       return soonest;
@@ -121,7 +100,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
      */
     async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
       const { name, namespace } = identity;
-      changes.delete(resource.metadata.uid);
+      changes.forget(resource);
       const scheduleGone = await deleteChild(kube, resource, refIn(namespace, kinds.CronJob, name));
       const { runs } = await observe(identity);
       let runsGone = true;

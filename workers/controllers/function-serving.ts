@@ -9,9 +9,9 @@ import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/childr
 import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
+import { collectEnvironments } from './environment-secrets.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
-import { collectEnvironments } from './function-environment.ts';
 import { createRouting, type RoutingOptions } from './function-routing.ts';
 import { hasMoved, mergedDeployment } from './function-settings.ts';
 import { servingStatus } from './function-status.ts';

@@ -1,5 +1,5 @@
 import type { BatchJob } from '../../infra/manifests/batch.ts';
-import { jobSchedule, runJob } from '../../infra/manifests/job.ts';
+import { jobSchedule, runJob, type RunEnvironment } from '../../infra/manifests/job.ts';
 import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
@@ -18,7 +18,10 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { checkClaims } from '../../runtime/kube/volume-claims.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { createOnly } from './batch-run.ts';
+import { createOnly, endOf } from './batch-run.ts';
+import { handOverBindings, type BindingRecords } from './bindings.ts';
+import { collectEnvironments, createScheduleChanges } from './environment-secrets.ts';
+import { ensureRunEnvironment, type RunWait } from './job-environment.ts';
 import { pastRuns } from './job-history.ts';
 import { observedStatus } from './job-status.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
@@ -30,25 +33,36 @@ const configRetryMs = 5_000;
 /** Timers cannot wait as long as the longest retention. */
 const lookAgainMs = 3_600_000;
 
+/** How the next runs start. */
+interface Start {
+  environment: RunEnvironment;
+  wait: RunWait | undefined;
+}
+
 export interface JobControllerOptions {
   kube: KubeClient;
   /** The active settings; undefined before there are any. */
   platformConfig: () => PlatformConfigSpec | undefined;
   /** Writes to PostgreSQL. Every call is idempotent. */
-  records: { project(workload: WorkloadProjection): Promise<void>; markDeleted(id: Id): Promise<void> };
+  records: BindingRecords & {
+    project(workload: WorkloadProjection): Promise<void>;
+    markDeleted(id: Id): Promise<void>;
+  };
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }
 
 /**
  * Reconciles a Job: claims its name, updates its CronJob, starts each requested run exactly once, deletes ended ones
- * beyond the limits, and reports them. A request stays in `spec.runRequests` until its batch Job, whose name derives
+ * beyond the limits, and reports them. While a binding is not ready, requests wait and the CronJob is suspended, which
+ * starts a run that is due meanwhile as soon as it is resumed (decision 0045). A request stays in `spec.runRequests` until its batch Job, whose name derives
  * from the request, exists and is reported. Only this controller deletes such a batch Job, and never before the request
  * is removed; so a crash neither repeats nor loses a run (decision 0007).
  */
 export function jobController(options: JobControllerOptions): ControllerDefinition<JobResource> {
   const { kube, platformConfig, records, clock } = options;
   const reportFailure = createFailureReporter(options);
+  const changes = createScheduleChanges();
 
   const reconcileObject = async (object: Stored<JobResource>, { builds }: PlatformConfigSpec) => {
     const { workload, identity } = await ensureIdentity(kube, object);
@@ -56,34 +70,58 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
     await checkClaims(kube, identity.namespace, workload.spec.volumes);
     await holdClaims(kube, workload);
     await records.project({ ...identity, kind: 'Job', gated: false });
-    await ensureSchedule(workload, identity);
-    for (const request of workload.spec.runRequests ?? []) {
-      await ensureChild(kube, workload, runJob(identity, workload.spec, request), createOnly);
+    await handOverBindings(kube, records, workload, identity);
+    const { job, ...start } = await ensureRunEnvironment(kube, workload);
+    await ensureSchedule(job, identity, start);
+    if (!start.wait) {
+      for (const request of job.spec.runRequests ?? []) {
+        await ensureChild(kube, job, runJob(identity, job.spec, start.environment, request), createOnly);
+      }
     }
-    return report(workload, identity);
+    return report(job, identity, start);
   };
 
-  const report = async (job: Stored<JobResource>, identity: WorkloadIdentity) => {
+  const report = async (job: Stored<JobResource>, identity: WorkloadIdentity, { environment, wait }: Start) => {
     const { runs, pods } = await observe(identity);
     const now = clock.now();
     const { runRequests = [], ...spec } = job.spec;
     if (runRequests.length > 0) {
-      // In this order, a run is always in the requests or in the status. The change causes the next reconcile.
-      const reported = await writeStatus<JobResource>(kube, job, observedStatus({ job, runs, pods, now }));
-      await kube.replace({ ...reported, spec });
+      // In this order, a run is always in the requests or in the status. The change causes the next reconcile, as does
+      // the report of a binding for which the requests wait.
+      const reported = await writeStatus<JobResource>(kube, job, observedStatus({ job, runs, pods, wait, now }));
+      if (!wait) await kube.replace({ ...reported, spec });
       return undefined;
     }
     const { past, nextInMs } = pastRuns(job, runs, now);
     for (const run of past) await deleteChild(kube, job, refOf(run));
     const remaining = runs.filter((run) => !past.includes(run));
-    await writeStatus<JobResource>(kube, job, observedStatus({ job, runs: remaining, pods, now }));
-    return nextInMs === undefined ? undefined : { requeueAfterMs: Math.min(nextInMs, lookAgainMs) };
+    const status = observedStatus({ job, runs: remaining, pods, wait, now });
+    const reported = await writeStatus<JobResource>(kube, job, status);
+    const settledInMs = wait ? undefined : changes.unsettledMs(reported, environment.envSecret, now);
+    if (!wait && settledInMs === undefined) {
+      await collectEnvironments(
+        kube,
+        reported,
+        environment.envSecret,
+        remaining.filter((run) => !endOf(run)),
+      );
+    }
+    const waits = [nextInMs, settledInMs].filter((ms) => ms !== undefined);
+    return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits, lookAgainMs) };
   };
 
-  const ensureSchedule = async (job: Stored<JobResource>, identity: WorkloadIdentity): Promise<void> => {
+  const ensureSchedule = async (
+    job: Stored<JobResource>,
+    identity: WorkloadIdentity,
+    { environment, wait }: Start,
+  ): Promise<void> => {
     const { schedule } = job.spec;
-    if (schedule !== undefined) await ensureChild(kube, job, jobSchedule(identity, { ...job.spec, schedule }));
-    else await deleteChild(kube, job, scheduleRef(identity));
+    if (schedule === undefined) {
+      await deleteChild(kube, job, scheduleRef(identity));
+      return;
+    }
+    const spec = { ...job.spec, schedule, suspended: job.spec.suspended || wait !== undefined };
+    await ensureChild(kube, job, jobSchedule(identity, spec, environment));
   };
 
   const observe = async ({ id, namespace }: WorkloadIdentity) => {
@@ -107,9 +145,12 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
         if (ownerOf(run)?.uid === job.metadata.uid) runsGone = (await deleteChild(kube, job, refOf(run))) && runsGone;
       }
       if (!scheduleGone || !runsGone) throw new NotYetError('objects of the job are still being deleted');
+      // Deletes the job's users from services; databases are kept.
+      if (job.spec.bindings || job.status?.bindings) await records.projectBindings(identity.id, []);
       await records.markDeleted(identity.id);
       await releaseName(kube, job);
     }
+    changes.forget(job);
     await removeFinalizer(kube, job, workloadFinalizer);
   };
 

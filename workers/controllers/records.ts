@@ -30,12 +30,12 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
   const jobs: ControllerRecords['jobs'] = {
     project: (workload) => projectWorkload(pool, workload),
     markDeleted: (id) => markWorkloadDeleted(pool, id),
+    projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
   };
   return {
     jobs,
     apps: {
       ...jobs,
-      projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
       neededEnvironments: (id) => neededEnvironments(pool, id),
       projectGit: (id, source) => projectGitSource(pool, id, source),
       async deployFirst(workloadId, image, actor) {
@@ -50,7 +50,6 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
     },
     functions: {
       ...jobs,
-      projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
       async projectEvents(id, settings) {
         await projectEventSource(pool, id, settings);
         return settings && ((await findEventSource(pool, id))?.error ?? undefined);

@@ -1,5 +1,5 @@
 import type { App } from '../../runtime/contracts/resources/app.ts';
-import { expectsSecrets } from './environment.ts';
+import { expectsSecrets } from '../../runtime/workloads/secrets.ts';
 import type { Change } from '../../runtime/kube/informer.ts';
 
 /**

@@ -1,15 +1,14 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
-import { bindingStatus, boundServices, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
-import { secretsExpectedAnnotation } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { unreadyBindings } from '../../runtime/workloads/bindings.ts';
 import { boundEnvironment, currentCredentials } from '../../runtime/workloads/bound-environment.ts';
 import {
   ensureEnvironmentSecret,
   renewedEnvironment,
   reuseEnvironmentSecret,
 } from '../../runtime/workloads/environment.ts';
-import { hasSecrets } from '../../runtime/workloads/secrets.ts';
+import { expectsSecrets, hasSecrets } from '../../runtime/workloads/secrets.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
 
@@ -61,16 +60,4 @@ export async function ensureEnvironment(
   if (!environment) return undefined;
   await ensureEnvironmentSecret(kube, app, environment, revision);
   return environment.name;
-}
-
-/** Whether a new app may still get its secrets. Pure. */
-export function expectsSecrets({ metadata }: App): boolean {
-  return metadata.annotations?.[secretsExpectedAnnotation] !== undefined;
-}
-
-/** The bindings of an app without valid credentials. Pure. */
-export function unreadyBindings(app: Stored<App>): Pick<BindingStatus, 'service' | 'phase' | 'message'>[] {
-  return boundServices(app.spec)
-    .map((binding) => bindingStatus(app, binding) ?? { service: binding.service, phase: 'pending' as const })
-    .filter(({ phase }) => phase !== 'ready');
 }

@@ -6,14 +6,16 @@ import { settingsOf } from '../../runtime/contracts/resources/app-settings.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { unreadyBindings } from '../../runtime/workloads/bindings.ts';
 import { retriesExhaustedReason } from '../../runtime/workloads/retries-exhausted.ts';
 import { isLiving } from '../../runtime/workloads/objects.ts';
+import { expectsSecrets } from '../../runtime/workloads/secrets.ts';
 import { ForeignObjectError } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
 import { startDeployment } from '../../runtime/records/deployments.ts';
 import { applyRelease, isApplied } from './apply.ts';
-import { EnvironmentPendingError, expectsSecrets, unreadyBindings } from './environment.ts';
+import { EnvironmentPendingError } from './environment.ts';
 import { createOutcomes, readOptional } from './outcomes.ts';
 import { findRollout, type Rollout } from './store.ts';
 

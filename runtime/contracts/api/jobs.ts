@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jobTriggers } from '../resources/job.ts';
 import { runOverlaps } from '../resources/run.ts';
+import { bindingSummary, newBinding } from './bindings.ts';
 import { outOfMemory, timestamp, variables } from './common.ts';
 import { runView } from './runs.ts';
 import { mount } from './volumes.ts';
@@ -12,6 +13,7 @@ const settings = {
   image: z.string(),
   /** Program and arguments; default: the image's. */
   command: z.array(z.string().max(32_768)).min(1).max(100),
+  /** Variables; `${NAME}` refers to another variable, a secret or a variable of a binding. */
   env: variables,
   volumes: z.array(mount).max(20),
   /** Limits such as `512Mi` and `500m`; default: the environment's. */
@@ -33,6 +35,10 @@ const settings = {
 /** `POST /api/v1/projects/{p}/jobs` */
 export const jobCreate = z.strictObject({
   name: z.string(),
+  /** Services to bind it to; its runs wait for them. */
+  bindings: z.array(newBinding).max(20).optional(),
+  /** Its secrets, which its first run gets. */
+  secrets: z.record(z.string().max(200), z.string().max(65_536)).optional(),
   ...z.object(settings).partial().required({ image: true }).shape,
 });
 
@@ -64,6 +70,7 @@ export const jobView = z.object({
   image: z.string(),
   command: z.array(z.string()).optional(),
   env: z.record(z.string(), z.string()),
+  bindings: z.array(bindingSummary).optional(),
   volumes: z.array(mount),
   memory: z.string().optional(),
   cpu: z.string().optional(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import { defaultTimeZone } from '../../domain/schedule.ts';
+import { binding, bindingsMax, type BindingStatus } from './binding.ts';
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
 
@@ -8,6 +9,9 @@ export const jobSpec = z.object({
   image: z.string(),
   /** Program and arguments; default: the image's. */
   command: z.array(z.string()).max(100).optional(),
+  /** Its bindings; runs wait until they are ready. `boundServices` omits those that are being removed. */
+  bindings: z.array(binding).max(bindingsMax).optional(),
+  /** Variables; `${NAME}` refers to another one, a secret or a variable of a binding. */
   env: z
     .array(z.object({ name: z.string(), value: z.string() }))
     .max(200)
@@ -31,6 +35,8 @@ export const jobSpec = z.object({
   historyLimit: z.int().min(1).max(20).default(5),
   /** Maximum seconds to keep an ended run; default seven days. */
   retentionSeconds: z.int().min(60).max(31_536_000).default(604_800),
+  /** Changes with every change of the job's secrets; absent before the first. */
+  secretsRevision: z.uuid().optional(),
   runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
 
@@ -49,6 +55,7 @@ export interface JobStatus {
   active?: number;
   /** Newest first. */
   runs?: JobRun[];
+  bindings?: BindingStatus[];
   conditions?: Condition[];
 }
 

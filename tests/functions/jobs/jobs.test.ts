@@ -9,6 +9,7 @@ import { testApi, testSession } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { readyProject, seedShop } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
 
 const path = '/api/v1/projects/shop/jobs';
 const image = 'registry.test/report:7';
@@ -26,7 +27,9 @@ async function service(
     metadata: { name: 'data', namespace: 'shop-prod' },
     spec: { size: '1Gi', accessMode: 'ReadWriteOnce' },
   });
-  const api = await testApi(t, { routes: createJobRoutes({ kube, clock, baseUrl: 'http://console.test' }) });
+  const { pool } = await testDatabase(t);
+  const routes = createJobRoutes({ kube, pool, clock, baseUrl: 'http://console.test' });
+  const api = await testApi(t, { routes });
   const create = (body: object = {}, at = path) => api.call('POST', at, { body: { name: 'report', image, ...body } });
   const job = () => {
     const [object] = kube.all<JobResource>(kinds.Job);

@@ -31,7 +31,7 @@ t.test('a run is a batch Job with a name from its request', (t) => {
     timeoutSeconds: 600,
   });
   const request = { id: '00c0ffee00', at: '2026-11-21T12:00:00Z', by: 'ada@svc.test' };
-  t.strictSame(runJob(report, spec, request), {
+  t.strictSame(runJob(report, spec, { env: spec.env }, request), {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
@@ -79,7 +79,7 @@ t.test('a run is a batch Job with a name from its request', (t) => {
 
 t.test('a schedule is a CronJob; its runs are labelled and have a time to live', (t) => {
   const spec = jobSpec.parse({ image });
-  t.strictSame(jobSchedule(report, { ...spec, schedule: '0 2 * * *' }), {
+  t.strictSame(jobSchedule(report, { ...spec, schedule: '0 2 * * *' }, {}), {
     apiVersion: 'batch/v1',
     kind: 'CronJob',
     metadata: { name: 'report', namespace: 'shop-prod', labels },

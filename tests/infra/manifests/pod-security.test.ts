@@ -94,10 +94,10 @@ const { spec: app } = appDeployment({
 check('app', app.template.spec, ordinary('app'));
 
 const job = jobSpec.parse({ image });
-check('job run', runJob(identity, job, request).spec.template.spec, ordinary('job'));
+check('job run', runJob(identity, job, {}, request).spec.template.spec, ordinary('job'));
 check(
   'job schedule',
-  jobSchedule(identity, { ...job, schedule }).spec.jobTemplate.spec?.template.spec,
+  jobSchedule(identity, { ...job, schedule }, {}).spec.jobTemplate.spec?.template.spec,
   ordinary('job'),
 );
 

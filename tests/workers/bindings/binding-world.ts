@@ -4,6 +4,7 @@ import type { ServiceCredentials } from '../../../runtime/contracts/api/services
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Binding } from '../../../runtime/contracts/resources/binding.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { jobSpec, type JobResource } from '../../../runtime/contracts/resources/job.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
@@ -32,7 +33,7 @@ import { testDatabase } from '../../support/postgres.ts';
 
 const namespace = 'shop-prod';
 
-/** Functions, apps and services of one environment, and the queue that processes their bindings. */
+/** Functions, apps, jobs and services of one environment, and the queue that processes their bindings. */
 export async function bindingWorld(t: Test) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
@@ -107,6 +108,7 @@ export async function bindingWorld(t: Test) {
       port: 8080,
       idleTimeoutSeconds: 300,
     });
+  const addJob = (name: string) => addWorkload<JobResource>('Job', name, jobSpec.parse({ image: 'r/x:1' }));
   const addApp = (name: string) => addWorkload<App>('App', name, { image: 'r/x:1', port: 8080, replicas: 1 });
 
   const addService = async (
@@ -152,7 +154,7 @@ export async function bindingWorld(t: Test) {
     return work();
   };
 
-  return { kube, pool, addFunction, addApp, addService, work, workLater };
+  return { kube, pool, addFunction, addApp, addJob, addService, work, workLater };
 }
 
 /** A managed service at this address. */

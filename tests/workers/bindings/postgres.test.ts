@@ -176,6 +176,31 @@ t.test('an app is bound as a function is, and neither gets the other’s databas
   t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), [], 'its user is deleted with it');
 });
 
+t.test('a job is bound as an app is; its user goes with it, and its database is kept', async (t) => {
+  const { addApp, addJob, work } = await boundWorld(t);
+  const [web, report] = [await addApp('web'), await addJob('report')];
+  await web.bind(orders);
+  await report.bind(orders);
+  await work();
+  t.match(await report.status('orders'), { phase: 'ready', database: 'orders_report_prod' });
+  const own = await report.credentials('orders');
+  await as(own, 'CREATE TABLE t (id int); INSERT INTO t VALUES (1)');
+  await t.rejects(as({ ...own, database: 'orders_web_prod' }, 'SELECT 1'), { code: '42501' });
+  await web.bind({ ...orders, version: 2, database: 'orders_report_prod' });
+  await work();
+  t.match(await web.status('orders'), { phase: 'failed', message: /belongs to the job "report"/ });
+  await report.bind();
+  await work();
+  await t.rejects(as(own, 'SELECT 1'), { code: '28P01' });
+  await report.bind({ ...orders, version: 3 });
+  await work();
+  t.same(await as(await report.credentials('orders'), 'SELECT id FROM t'), [{ id: 1 }]);
+  await report.remove();
+  await work();
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${own.username}'`), [], 'its user is deleted with it');
+  t.match(await admin('SELECT id FROM t', 'orders_report_prod'), [{ id: 1 }]);
+});
+
 t.test(
   'a database that the platform did not create is used when the binding names it, with access to its rows only',
   async (t) => {

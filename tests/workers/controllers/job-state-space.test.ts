@@ -49,6 +49,7 @@ const scenario: Scenario<Records> = {
             workloads.set(workload.id, after);
             return !isDeepStrictEqual(before, after);
           }),
+          projectBindings: () => Promise.resolve(),
           markDeleted: life.write('markDeleted', (id: string) => {
             const row = workloads.get(id);
             if (row) row.deleted = true;

@@ -1,115 +1,14 @@
 import t from 'tap';
-import type { BatchJob } from '../../../infra/manifests/batch.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
-import type { Pod } from '../../../runtime/contracts/pod.ts';
-import { jobSpec, type JobResource } from '../../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
-import { jobController } from '../../../workers/controllers/job.ts';
-import { fakeClock } from '../../support/clock.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
-import { silentLog } from '../../support/log.ts';
-import { environmentId, settings } from '../../support/objects.ts';
-
-const namespace = 'shop-prod';
-const id = '019a0000-0000-7000-8000-0000000000a1';
-const ref = { apiVersion: 'platform.svc/v1', kind: 'Job', namespace, name: 'report' };
-const workload = { kind: 'Job' as const, name: 'report', id };
-const request = (end: number) => ({
-  id: String(end).padStart(10, '0'),
-  at: '2026-11-21T12:00:00Z',
-  by: 'ada@svc.test',
-});
-
-function createWorld(spec: object = {}) {
-  const clock = fakeClock();
-  const kube = fakeKube();
-  const home = {
-    'platform.svc/project': 'shop',
-    'platform.svc/environment': 'prod',
-    'platform.svc/environment-id': environmentId,
-  };
-  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: home } });
-  kube.seed({
-    ...ref,
-    metadata: { name: 'report', namespace, labels: { 'platform.svc/id': id } },
-    spec: jobSpec.parse({ image: 'registry.test/report:7', ...spec }),
-  });
-  const projected: unknown[] = [];
-  const deleted: string[] = [];
-  const warnings: string[] = [];
-  const controller = jobController({
-    kube,
-    clock,
-    platformConfig: () => settings,
-    records: {
-      project: (row) => Promise.resolve(void projected.push(row)),
-      markDeleted: (row) => Promise.resolve(void deleted.push(row)),
-    },
-    events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
-  });
-  const job = () => {
-    const [object] = kube.all<JobResource>(kinds.Job);
-    if (!object) throw new Error('there is no job');
-    return object;
-  };
-  const reconcile = () =>
-    controller.reconcile({
-      namespace,
-      name: 'report',
-      object: kube.all<JobResource>(kinds.Job)[0],
-      log: silentLog,
-      signal: new AbortController().signal,
-    });
-  const runs = () => kube.all<BatchJob>(kinds.BatchJob);
-  /** Reports a run as the Job controller does. */
-  const settle = async (name: string, status: BatchJob['status']) => {
-    const run = runs().find(({ metadata }) => metadata.name === name);
-    if (run) await kube.replaceStatus<BatchJob>({ ...run, ...(status && { status }) });
-  };
-  const end = (name: string, type: 'Complete' | 'Failed', at: Date, more: object = {}) =>
-    settle(name, {
-      startTime: at.toISOString(),
-      ...(type === 'Complete' && { completionTime: at.toISOString() }),
-      conditions: [{ type, status: 'True', lastTransitionTime: at.toISOString(), ...more }],
-    });
-  const ask = (...ends: number[]) => kube.mergePatch(ref, { spec: { runRequests: ends.map(request) } });
-  const seedPod = (run: string, status: Pod['status']) =>
-    kube.seed({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name: `${run}-x1`,
-        namespace,
-        labels: { ...podLabels(workload, 'run'), 'batch.kubernetes.io/job-name': run },
-      },
-      spec: { containers: [{ name: 'job' }] },
-      ...(status && { status }),
-    });
-  const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
-  return {
-    clock,
-    kube,
-    controller,
-    job,
-    reconcile,
-    runs,
-    settle,
-    end,
-    ask,
-    seedPod,
-    writes,
-    projected,
-    deleted,
-    warnings,
-  };
-}
+import { id, jobWorld, namespace, ref, workload } from './job-world.ts';
 
 const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();
 
 t.test('a new job claims its name, is recorded, and waits for a run', async (t) => {
-  const world = createWorld();
+  const world = jobWorld();
   await world.reconcile();
   t.match(world.kube.all(kinds.WorkloadName), [
     { metadata: { name: 'report' }, spec: { kind: 'Job', workloadId: id } },
@@ -128,7 +27,7 @@ t.test('a new job claims its name, is recorded, and waits for a run', async (t) 
 });
 
 t.test('a request becomes one run and is removed; the run is reported until it ends', async (t) => {
-  const world = createWorld();
+  const world = jobWorld();
   await world.ask(1, 2);
   await world.reconcile();
   t.same(namesOf(world.runs()), ['report-0000000001', 'report-0000000002']);
@@ -157,7 +56,7 @@ t.test('a request becomes one run and is removed; the run is reported until it e
 
 t.test('a kill at any write creates each run exactly once', async (t) => {
   const cut = async (at: number) => {
-    const world = createWorld();
+    const world = jobWorld();
     await world.ask(1);
     const writesBefore = world.writes();
     world.kube.intercept = ({ verb }) => {
@@ -184,7 +83,7 @@ t.test('a kill at any write creates each run exactly once', async (t) => {
 });
 
 t.test('a lost answer to the creation creates no second run', async (t) => {
-  const world = createWorld();
+  const world = jobWorld();
   await world.ask(1);
   const create = world.kube.create.bind(world.kube);
   world.kube.create = async (object) => {
@@ -199,7 +98,7 @@ t.test('a lost answer to the creation creates no second run', async (t) => {
 });
 
 t.test('a schedule is kept, and deleted when the job no longer has one', async (t) => {
-  const world = createWorld({ schedule: '0 2 * * *' });
+  const world = jobWorld({ schedule: '0 2 * * *' });
   await world.reconcile();
   t.match(world.kube.all(kinds.CronJob), [
     {
@@ -236,7 +135,7 @@ t.test('a schedule is kept, and deleted when the job no longer has one', async (
 });
 
 t.test('a limited number of ended runs is kept, for a limited time', async (t) => {
-  const world = createWorld({ historyLimit: 2, retentionSeconds: 600 });
+  const world = jobWorld({ historyLimit: 2, retentionSeconds: 600 });
   await world.ask(1, 2, 3, 4, 5, 6);
   await world.reconcile();
   for (const end of [1, 2, 3, 4]) {
@@ -262,7 +161,7 @@ t.test('a limited number of ended runs is kept, for a limited time', async (t) =
 });
 
 t.test('a run is always visible, in the requests or in the status', async (t) => {
-  const world = createWorld();
+  const world = jobWorld();
   await world.ask(1);
   const results: boolean[] = [];
   world.kube.intercept = () => {
@@ -279,7 +178,7 @@ t.test('a run is always visible, in the requests or in the status', async (t) =>
 });
 
 t.test('a run that fails or does not start reports the reason', async (t) => {
-  const world = createWorld();
+  const world = jobWorld();
   await world.ask(1, 2, 3);
   await world.reconcile();
   const [first, second, third] = ['report-0000000001', 'report-0000000002', 'report-0000000003'] as const;
@@ -330,7 +229,7 @@ t.test('a run that fails or does not start reports the reason', async (t) => {
 });
 
 t.test('a name that another kind holds stops the pass before any object is created, and is reported', async (t) => {
-  const world = createWorld({ schedule: '0 2 * * *' });
+  const world = jobWorld({ schedule: '0 2 * * *' });
   const other = { kind: 'App' as const, name: 'report', id: '019a0000-0000-7000-8000-0000000000f1' };
   world.kube.seed({
     apiVersion: 'platform.svc/v1',
@@ -350,7 +249,7 @@ t.test('a name that another kind holds stops the pass before any object is creat
 });
 
 t.test('a foreign CronJob of the same name is reported and not changed, and later steps are skipped', async (t) => {
-  const world = createWorld({ schedule: '0 2 * * *' });
+  const world = jobWorld({ schedule: '0 2 * * *' });
   const foreign = { schedule: '* * * * *' };
   world.kube.seed({ apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'report', namespace }, spec: foreign });
   await world.ask(1);
@@ -365,7 +264,7 @@ t.test('a foreign CronJob of the same name is reported and not changed, and late
 });
 
 t.test('deleting removes all objects, then the name and the finalizer', async (t) => {
-  const world = createWorld({ schedule: '0 2 * * *' });
+  const world = jobWorld({ schedule: '0 2 * * *' });
   await world.ask(1);
   await world.reconcile();
   await world.kube.delete(ref);
@@ -377,7 +276,7 @@ t.test('deleting removes all objects, then the name and the finalizer', async (t
 });
 
 t.test('changes of runs and pods queue their job', (t) => {
-  const { controller } = createWorld();
+  const { controller } = jobWorld();
   const keys = (controller.watches ?? []).map((watch) => [
     watch.kind.kind,
     watch.keysOf(

@@ -277,6 +277,7 @@ t.test('functions leave their external services before their environment or proj
     add('Service', 'own', { type: 'postgres' });
     add('Service', 'legacy', { type: 'postgres', external: { host: 'db.example.com' } });
     add('Function', 'bound', { bindings: [{ service: 'legacy', version: 1 }] }, [workloadFinalizer]);
+    for (const kind of ['App', 'Job']) add(kind, 'bound-too', { bindings: [{ service: 'legacy', version: 1 }] });
     add('Function', 'inside', { bindings: [{ service: 'own', version: 1 }] });
     const terminating = () =>
       kube
@@ -295,6 +296,7 @@ t.test('functions leave their external services before their environment or proj
       ['bound', 'inside'],
       'an environment that leaves no users behind stays until then',
     );
+    t.same([...kube.all(kinds.App), ...kube.all(kinds.Job)], [], 'workloads of every kind are deleted for it');
     const [bound] = kube.all(kinds.Function);
     if (bound) await kube.replace({ ...bound, metadata: { ...bound.metadata, finalizers: [] } });
     world.usersLeft = true;

@@ -45,11 +45,15 @@ const needed: Record<ProcessName, string[]> = {
     `get,update ${platform}/functions`,
     `update ${platform}/functions/status`,
     `update ${platform}/functions/finalizers`,
+    `get,update ${platform}/jobs`,
+    `update ${platform}/jobs/status`,
+    `update ${platform}/jobs/finalizers`,
     `get ${platform}/services`,
   ],
   'svc-controllers': [
     `patch ${platform}/apps`,
     `patch ${platform}/functions`,
+    `patch ${platform}/jobs`,
     ...['projects', 'apps', 'functions', 'jobs', 'volumes', 'services'].flatMap((kind) => [
       `get,list,watch,update ${platform}/${kind}`,
       `update ${platform}/${kind}/status`,
