@@ -23,17 +23,7 @@ export async function newEnvironmentBody(
     ...(envFile !== undefined && readEnvFile(envFile)),
     ...Object.fromEntries(env.map((typed) => readVariable(typed))),
   };
-  const secrets: Record<string, string> = {};
-  for (const name of secret) {
-    if (name.includes('=')) {
-      const [bare = ''] = name.split('=', 1);
-      const instead = `set the variable and pass its name: ${bare}=… svc … --secret ${bare}`;
-      throw usageFailure('--secret takes a name: a value on the command line is visible to others.', instead);
-    }
-    const instead = `set the variable ${name} in this shell`;
-    secrets[name] = context.env[name] ?? (await askHidden(context, `Value of ${name}`, instead));
-    if (secrets[name] === '') throw usageFailure(`The value of the secret ${name} is empty.`);
-  }
+  const secrets = await readSecrets(context, secret);
   const bindings = bind.map((typed) => {
     const [service = '', ...rest] = typed.split('=');
     return rest.length === 0 ? { service } : { service, prefix: rest.join('=') };
@@ -43,4 +33,20 @@ export async function newEnvironmentBody(
     ...(secret.length > 0 && { secrets }),
     ...(bindings.length > 0 && { bindings }),
   };
+}
+
+/** The values of secrets, from the shell or a prompt. @throws Failure (usage) */
+export async function readSecrets(context: Context, names: readonly string[]): Promise<Record<string, string>> {
+  const secrets: Record<string, string> = {};
+  for (const name of names) {
+    if (name.includes('=')) {
+      const [bare = ''] = name.split('=', 1);
+      const instead = `set the variable and pass its name: ${bare}=… svc … --secret ${bare}`;
+      throw usageFailure('--secret takes a name: a value on the command line is visible to others.', instead);
+    }
+    const instead = `set the variable ${name} in this shell`;
+    secrets[name] = context.env[name] ?? (await askHidden(context, `Value of ${name}`, instead));
+    if (secrets[name] === '') throw usageFailure(`The value of the secret ${name} is empty.`);
+  }
+  return secrets;
 }

@@ -209,7 +209,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       verifySecretUrl: createVerifySecretUrl({ pool }),
       limit: createRateLimit({ clock, rate: config.webhookRate }),
     }),
-    ...createDeploymentRoutes({ kube, pool, baseUrl }),
+    ...createDeploymentRoutes({ kube, pool }),
     ...createGitRoutes({ kube, pool, baseUrl }),
     ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
     ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),

@@ -2,7 +2,7 @@ import { deploymentAccepted, type DeploymentAccepted } from '../../runtime/contr
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { requiredText, text } from '../flags.ts';
+import { text } from '../flags.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags } from '../wait.ts';
 import { printDeployment } from './deployment.ts';
@@ -41,28 +41,6 @@ export const deployCommand = command({
             query: scope.query,
             body: { image, ...(commit !== undefined && { commit }) },
           });
-    await printDeployment(context, flags, scope, { app: args.app, accepted: result });
-  },
-});
-
-export const promoteCommand = command({
-  name: 'promote',
-  args: ['app'],
-  description: 'Deploy the current image of an app in one environment to another environment.',
-  flags: {
-    from: requiredText('<environment>', 'source environment'),
-    to: requiredText('<environment>', 'target environment'),
-    ...waitFlags,
-    project: scopeFlags.project,
-    api: scopeFlags.api,
-    output: scopeFlags.output,
-  },
-  examples: ['svc app promote api --from dev --to prod', 'svc app promote api --from dev --to prod --no-wait'],
-  async run({ context, args, flags }) {
-    const { from, to } = flags;
-    const scope = resolveScope(context, { ...flags, environment: to });
-    const path = scope.path('apps', args.app, 'promote');
-    const result = await scope.api.call('POST', path, deploymentAccepted, { body: { from, to } });
     await printDeployment(context, flags, scope, { app: args.app, accepted: result });
   },
 });

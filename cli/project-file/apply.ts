@@ -6,7 +6,7 @@ import {
 } from '../../runtime/contracts/api/applied-configurations.ts';
 import { projectFileKinds } from '../../runtime/contracts/project-file.ts';
 import { segment } from '../client.ts';
-import { waitUntilRunning, waitUntilServing } from '../commands/app.ts';
+import { waitUntilRunning, waitUntilServing } from '../commands/app-wait.ts';
 import { followDeployment } from '../commands/deployment.ts';
 import { waitForUpdate } from '../commands/function-wait.ts';
 import { waitUntilReady as waitUntilServiceReady } from '../commands/service.ts';

@@ -30,6 +30,7 @@ import type { ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { notRunningReason } from './not-running.ts';
+import { promoteRoute } from './promote.ts';
 import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
 import { checkSettings } from './settings.ts';
@@ -171,6 +172,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
         return logReply({ kube, clock }, source, request);
       },
     }),
+    promoteRoute({ kube, pool, clock, baseUrl, resolveTxt }),
     ...gateRoutes(apps, { kube }),
     ...bindingRoutes(apps, { kube, pool, clock, baseUrl }, { phrase: 'an app' }),
     ...variableRoutes(apps, { kube }, variables),

@@ -1,11 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import {
-  deploymentAccepted,
-  deploymentLogs,
-  deploymentView,
-  promotionCreate,
-} from '../../runtime/contracts/api/apps.ts';
+import { deploymentLogs, deploymentView } from '../../runtime/contracts/api/apps.ts';
 import {
   deploymentState,
   deploymentTrigger,
@@ -14,22 +9,18 @@ import {
   page,
 } from '../../runtime/contracts/api/common.ts';
 import { lineCount } from '../../runtime/contracts/api/logs.ts';
-import { accept } from '../../runtime/api/accept.ts';
 import { findDeployment } from '../../runtime/api/project-deployment.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
-import { actorOf, route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { listProjectDeployments } from '../../runtime/records/deployment-lists.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
 import { checkFilters } from './filters.ts';
 import { defaultPodLines, readDeploymentLogs } from './logs.ts';
-import { preparePromotion } from './promote.ts';
 
 export interface DeploymentDependencies {
   kube: KubeClient;
   pool: Pool;
-  /** The public address of the management API. */
-  baseUrl: string;
 }
 
 const tag = 'deployments';
@@ -48,8 +39,8 @@ const logsQuery = z.object({
   ),
 });
 
-/** A project's deployments across apps: their list, their logs, and promotion to another environment. */
-export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDependencies): Route[] {
+/** A project's deployments across apps: their list and their logs. */
+export function createDeploymentRoutes({ kube, pool }: DeploymentDependencies): Route[] {
   return [
     route({
       method: 'GET',
@@ -78,23 +69,6 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
       async handle({ params: { project, id }, query, grant }) {
         const deployment = await findDeployment(pool, project, id, grant);
         return { status: 200, body: await readDeploymentLogs({ pool, kube }, deployment, query.tail) };
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/projects/:project/apps/:app/promote',
-      access: { project: 'deployer', scope: 'deploy' },
-      tag,
-      summary: 'Deploys the image that an app runs in one environment to the same app in another environment.',
-      audit: 'app.promote',
-      body: promotionCreate,
-      replies: { 202: deploymentAccepted },
-      async handle(request) {
-        const { params, body } = request;
-        const actor = actorOf(sessionOf(request));
-        const deployment = await preparePromotion(kube, { ...params, ...body, actor });
-        const reply = await accept({ pool, baseUrl, project: params.project, deployment });
-        return { ...reply, audit: { ...reply.audit, ...body } };
       },
     }),
   ];

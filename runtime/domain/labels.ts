@@ -25,9 +25,11 @@ export const environmentLabel = 'platform.svc/environment';
 export const environmentIdLabel = 'platform.svc/environment-id';
 /** On the pod template: the release generation that the pods run. */
 export const releaseAnnotation = 'platform.svc/release';
-/** On an App: the email address of its creator, shown in the history for the first deployment. */
-/** On an app that was created with secrets, until they are stored: its first release waits for them. */
+/** On an app or job that was created with secrets, until they are stored: its first release or run waits for them. */
 export const secretsExpectedAnnotation = 'platform.svc/secrets-expected';
+/** On an App that a promotion created: what it promotes, see `contracts/resources/promotion.ts`. */
+export const promotionAnnotation = 'platform.svc/promotion';
+/** On an App: the email address of its creator, shown in the history for the first deployment. */
 export const createdByAnnotation = 'platform.svc/created-by';
 /** The finalizer of workloads, removed after their claims and records outside their namespace are deleted. */
 export const workloadFinalizer = 'platform.svc/records';

@@ -72,6 +72,39 @@ t.test('deployment show keeps the lines of a stack trace', async (t) => {
   t.same(others, ['The pods did not get ready.', ...indented.map((line) => ' '.repeat(first.length) + line)]);
 });
 
+t.test('promote --create creates the app, and says what it does not bring with the commands', async (t) => {
+  const created = { ...app, environment: 'live', gate: 'applying', volumes: [{ name: 'shared', path: '/shared' }] };
+  const notCopied = {
+    secrets: ['OTHER'],
+    hosts: ['www.example.com'],
+    volumes: [{ name: 'data', path: '/data' }],
+    git: 'https://git.example.com/api',
+  };
+  const { run, seen } = await world(t, {
+    [`POST ${project}/apps/api/promote`]: { status: 201, body: { app: created, notCopied } },
+    [`GET ${project}/apps/api`]: { body: { ...created, gate: 'gated' } },
+    [`GET ${project}/apps/api/history`]: { body: { items: [deployment] } },
+  });
+  const promote = ['app', 'promote', 'api', '--from', 'dev', '--to', 'live'];
+  const ran = await run([...promote, '--create', '--secret', 'KEY'], { env: { KEY: 'of-shell' } });
+  t.match(ran, { code: 0, stdout: /Environment: +live/ });
+  const scope = '--project shop --environment live';
+  t.equal(
+    ran.stderr,
+    [
+      `not copied: the secret OTHER; set it with: svc app secret set api OTHER --restart ${scope}`,
+      `not copied: the host www.example.com; add a host of live with: svc app host add api <host> ${scope}`,
+      `not copied: the volume data; create it with: svc volume create data --size <size> ${scope}`,
+      `then mount the volumes with: svc app update api --volume shared:/shared --volume data:/data ${scope}`,
+      'not copied: the git source; deploy its next images with: svc app promote api --from <environment> --to live',
+      `not copied: API keys, which the app requires; create one with: svc key create ${scope}`,
+      '',
+    ].join('\n'),
+  );
+  t.same(seen[0]?.body, { from: 'dev', to: 'live', create: true, secrets: { KEY: 'of-shell' } });
+  t.match(await run([...promote, '--secret', 'KEY']), { code: 2, stderr: /--secret requires --create/ });
+});
+
 t.test('deploy and promote follow to the end; --wait is accepted', async (t) => {
   const { run, seen } = await world(t, {
     [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },

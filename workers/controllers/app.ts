@@ -6,6 +6,7 @@ import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { firstPromotionOf, type FirstPromotion } from '../../runtime/contracts/resources/promotion.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { GitSource } from '../../runtime/domain/git-source.ts';
@@ -48,6 +49,14 @@ import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from '.
 /** Retry without the installation's settings. A change of the settings also enqueues every app. */
 const configRetryMs = 5_000;
 
+/** Where the first deployment of an app comes from. */
+interface FirstDeployment {
+  /** Who created the app. */
+  actor: string | undefined;
+  /** The promotion that created it. */
+  promotion: FirstPromotion | undefined;
+}
+
 export interface AppControllerOptions {
   kube: KubeClient;
   /** The active settings; undefined before there are any. */
@@ -56,7 +65,7 @@ export interface AppControllerOptions {
   records: BindingRecords & {
     project(workload: WorkloadProjection): Promise<void>;
     /** Accepts the app's first deployment; does nothing when it has one. */
-    deployFirst(id: Id, image: string, actor: string | undefined): Promise<void>;
+    deployFirst(id: Id, image: string, by: FirstDeployment): Promise<void>;
     /**
      * Accepts a deployment of an image that was changed in the cluster, once for each key.
      * @returns whether its release is not written yet
@@ -117,7 +126,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !willDeploy });
     } else if (spec.image !== '') {
       checkImageProject(checkImage(spec.image), identity, config.builds);
-      await records.deployFirst(identity.id, spec.image, app.metadata.annotations?.[createdByAnnotation]);
+      const actor = app.metadata.annotations?.[createdByAnnotation];
+      await records.deployFirst(identity.id, spec.image, { actor, promotion: firstPromotionOf(app) });
     }
     // The app's previous host is served until the route has changed.
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());

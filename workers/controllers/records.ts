@@ -38,8 +38,20 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
       ...jobs,
       neededEnvironments: (id) => neededEnvironments(pool, id),
       projectGit: (id, source) => projectGitSource(pool, id, source),
-      async deployFirst(workloadId, image, actor) {
-        const first = { workloadId, trigger: 'manual', image, actor, dedupKey: 'initial', onlyFirst: true } as const;
+      async deployFirst(workloadId, image, { actor, promotion }) {
+        const { from, ...details } = promotion ?? {};
+        const origin = from
+          ? ({ trigger: 'promotion', promotedFrom: from } as const)
+          : ({ trigger: 'manual' } as const);
+        const first = {
+          workloadId,
+          ...origin,
+          ...details,
+          image,
+          actor,
+          dedupKey: 'initial',
+          onlyFirst: true,
+        } as const;
         await transaction(pool, (client) => acceptDeployment(client, first));
       },
       async deployEdited(workloadId, image, dedupKey) {

@@ -98,7 +98,31 @@ export const rollbackCreate = z.strictObject({
 });
 
 /** `POST /api/v1/projects/{p}/apps/{a}/promote`: the names of two environments of the project. */
-export const promotionCreate = z.strictObject({ from: z.string().max(100), to: z.string().max(100) });
+export const promotionCreate = z.strictObject({
+  from: z.string().max(100),
+  to: z.string().max(100),
+  /** Whether to create the app in `to`, with its settings in `from`, if it does not exist there. */
+  create: z.boolean().default(false),
+  /** Secrets of the new app, whose values are never copied. Only with `create`. */
+  secrets: z.record(z.string().max(200), z.string().max(65_536)).optional(),
+});
+
+/** 201 of a promotion that created the app; its first deployment follows. */
+export const promotionCreated = z.object({
+  app: appView,
+  /** What belongs to the source's environment and has to be set up in the target's. */
+  notCopied: z.object({
+    /** Names of secrets that have no value in the new app. */
+    secrets: z.array(z.string()),
+    hosts: z.array(z.string()),
+    /** Volumes that do not exist in the target's environment. */
+    volumes: z.array(mount),
+    /** The repository that the source is built from. */
+    git: z.string().optional(),
+  }),
+});
+
+export type PromotionCreated = z.infer<typeof promotionCreated>;
 
 /** 202 of every request that deploys. */
 export const deploymentAccepted = z.object({

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import { createDeploymentRoutes } from '../../../functions/deployments/handler.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
@@ -15,6 +16,7 @@ import {
 } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { platformConfigObject, readyProject } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -53,7 +55,8 @@ async function rig(t: Test) {
     await succeedDeployment(pool, id);
     return id;
   };
-  const api = await testApi(t, { routes: createDeploymentRoutes({ kube, pool, baseUrl: 'http://console.test' }) });
+  const apps = createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl: 'http://console.test' });
+  const api = await testApi(t, { routes: [...createDeploymentRoutes({ kube, pool }), ...apps] });
   return { pool, kube, api, addApp, accept, succeed };
 }
 

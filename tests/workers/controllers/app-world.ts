@@ -8,6 +8,7 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { environmentIdLabel, environmentLabel, managedLabels, projectLabel } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { neededEnvironments } from '../../../runtime/records/automatic-rollback.ts';
+import { createControllerRecords } from '../../../workers/controllers/records.ts';
 import { projectBindings } from '../../../runtime/records/bindings.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
@@ -83,10 +84,7 @@ export async function setUp(t: Teardown) {
       },
       projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
       projectGit: () => Promise.resolve(),
-      async deployFirst(workloadId, image, actor) {
-        const request = { workloadId, trigger: 'manual' as const, image, actor, dedupKey: 'initial', onlyFirst: true };
-        await transaction(pool, (client) => acceptDeployment(client, request));
-      },
+      deployFirst: createControllerRecords(pool).apps.deployFirst,
       async deployEdited(workloadId, image, dedupKey) {
         const edit = { workloadId, trigger: 'manual' as const, image, actor: 'kubectl', dedupKey };
         const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));

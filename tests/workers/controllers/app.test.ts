@@ -2,6 +2,7 @@ import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { promotionAnnotations } from '../../../runtime/contracts/resources/promotion.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { idLabel, managedLabels, workloadFinalizer } from '../../../runtime/domain/labels.ts';
 import { listDeployments } from '../../../runtime/records/deployments.ts';
@@ -44,6 +45,28 @@ t.test('a new app gets identity, claims, record and first deployment, each once'
   t.same(namesOf(kube.all(kinds.WorkloadName)), ['api']);
   t.same(namesOf(kube.all(kinds.HostName)), ['api--shop-prod.apps.test']);
   t.same(kube.all(kinds.Deployment), [], 'nothing runs before the rollout sets a release');
+});
+
+t.test('the first deployment of an app that a promotion created is that promotion', async (t) => {
+  const { create, pass, pool, kube, app } = await setUp(t);
+  const digest = `sha256:${'a'.repeat(64)}`;
+  const promotion = { from: { environment: 'dev', revision: 7 }, digest, commit: 'abc', branch: 'main' };
+  for (const [name, annotations] of [
+    ['api', promotionAnnotations(promotion)],
+    ['edited', { 'platform.svc/promotion': '{"from":' }],
+  ] as const) {
+    await create(name);
+    await kube.mergePatch({ ...(await app(name)), name, namespace }, { metadata: { annotations } });
+    await pass(name);
+    await pass(name);
+  }
+  const historyOf = async (name: string) =>
+    listDeployments(pool, (await app(name)).metadata.labels?.[idLabel] ?? '', { limit: 10 });
+  const origin = { promotedFromEnvironment: 'dev', promotedFromRevision: 7 };
+  t.match(await historyOf('api'), [
+    { trigger: 'promotion', ...origin, image: 'registry.test/api:1', digest, commit: 'abc', branch: 'main' },
+  ]);
+  t.match(await historyOf('edited'), [{ trigger: 'manual', promotedFromEnvironment: null }]);
 });
 
 t.test('an app without an image waits for its first build', async (t) => {
