@@ -201,6 +201,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       kube,
       pool,
       tokens,
+      clock,
       verify,
       deployments,
       registry,

@@ -6,6 +6,7 @@ import { checkBranchName } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import type { Route } from '../../runtime/http/route.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
@@ -19,6 +20,7 @@ import {
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { createDeliveryRoutes } from './delivery-routes.ts';
 import { checkEnabled } from './enabled.ts';
+import { createRecordWait } from './record-wait.ts';
 import { createReceiveRoutes, type ReceiveDependencies } from './receive.ts';
 import { checkTagPatterns } from './repository.ts';
 import { signingSecret } from './signatures.ts';
@@ -29,11 +31,13 @@ export interface WebhookDependencies extends ReceiveDependencies {
   kube: KubeClient;
   pool: Pool;
   tokens: TokenStore;
+  clock: Pick<Clock, 'monotonic' | 'sleep'>;
 }
 
 /** An app's webhook (docs/reference/webhook.md): its settings, its delivery log, and the URLs that senders call. */
 export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] {
   const { kube, pool, tokens, baseUrl } = dependencies;
+  const untilRecorded = createRecordWait(dependencies);
   const apps = objectRoutes<App>(kube, 'App');
   const common = { path: '/webhook', access: { project: 'admin' }, tag: 'webhooks' } as const;
   const replies = { 200: webhookView };
@@ -69,9 +73,10 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       audit: 'webhook.enable',
       body: webhookEnable,
       replies,
-      async handle({ body, environment, name, findLiving }) {
+      async handle({ body, environment, name, findLiving, signal }) {
         const app = await findLiving();
         const id = workloadIdOf(app);
+        await untilRecorded(id, signal);
         const { settings, urlSecret } = newSettings(body);
         const token = generateWebhookToken();
         const current = await findWebhook(pool, id);

@@ -17,6 +17,12 @@ export interface WorkloadProjection {
   gated: boolean;
 }
 
+/** Whether the controller of a workload has written its row. */
+export async function isRecorded(database: Database, id: Id): Promise<boolean> {
+  const { rowCount } = await database.query('SELECT 1 FROM workloads WHERE id = $1', [id]);
+  return rowCount === 1;
+}
+
 export interface Workload extends WorkloadProjection {
   createdAt: Date;
 }

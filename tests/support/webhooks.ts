@@ -33,6 +33,7 @@ export function webhookParts({
     kube,
     pool,
     tokens,
+    clock,
     registry,
     verify: createVerifyWebhook({ pool, tokens, clock }),
     verifySecretUrl: createVerifySecretUrl({ pool }),

@@ -5,6 +5,7 @@ import { createHistoryRoutes } from '../../../functions/history/handler.ts';
 import { createWebhookRoutes } from '../../../functions/webhooks/handler.ts';
 import { createTokenStore, webhookSecretName } from '../../../functions/webhooks/token-store.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import { systemClock, type Clock } from '../../../runtime/domain/clock.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { enableWebhook } from '../../../runtime/records/webhooks.ts';
@@ -23,13 +24,13 @@ const image = 'registry.test/shop/api:v1';
 const refusal = { code: 'invalid_webhook_token', message: 'The webhook token or signature is missing or wrong.' };
 
 /** Two apps, `api` and `web`, both observed by their controller. */
-async function service(t: { teardown(end: () => unknown): void }) {
+async function service(t: { teardown(end: () => unknown): void }, clock?: Clock) {
   const kube = fakeKube();
   seedShop(kube);
   const { pool } = await testDatabase(t);
   const keyRing = { current: 'k1', keys: new Map([['k1', randomBytes(32)]]) };
   const tokens = createTokenStore({ kube, keyRing, log: silentLog });
-  const parts = webhookParts({ kube, pool, tokens });
+  const parts = webhookParts({ kube, pool, tokens, ...(clock && { clock }) });
   const recording = recordingLog();
   /** The log's entries with this message. */
   const logged = (message: string) => recording.entries.filter(({ msg }) => msg === message);
@@ -61,7 +62,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const deploy = (headers: Record<string, string>, body: unknown = { image }, at = 'shop-prod/api') =>
     api.call('POST', `/api/v1/webhook/${at}`, { body, headers: { authorization: '', ...headers } });
   const count = async () => (await pool.query('SELECT 1 FROM deployments')).rowCount;
-  return { kube, pool, api, apiId, create, enable, deploy, count, logged };
+  return { kube, pool, api, apiId, create, project, enable, deploy, count, logged };
 }
 
 t.test('200: enabling shows URL and token; the token is stored encrypted, and deleted with the app', async (t) => {
@@ -278,10 +279,31 @@ t.test('a webhook disabled between authentication and acceptance accepts nothing
   t.equal(await count(), 0);
 });
 
+t.test(
+  '200: the webhook of an app that was just created is enabled and tested as soon as the app is recorded',
+  async (t) => {
+    const polled = Promise.withResolvers<void>();
+    const recorded = Promise.withResolvers<void>();
+    const sleep = () => (polled.resolve(), recorded.promise);
+    const { create, project, enable, api } = await service(t, { ...systemClock, sleep });
+    const id = await create('new');
+    const enabling = enable('new');
+    await polled.promise;
+    await project(id, 'new');
+    recorded.resolve();
+    t.match(await enabling, { status: 200, body: { enabled: true } });
+    const test = await api.call('POST', `${apps}/new/webhook/test`, { body: { image: 'registry.test/shop/new:v2' } });
+    t.match(test, { status: 200, body: { status: 202, reason: /would deploy registry.test\/shop\/new:v2/ } });
+  },
+);
+
 t.test('409: an app that its controller has not observed, and a foreign Secret', async (t) => {
-  const { kube, create, enable } = await service(t);
+  let now = 0;
+  const hurried: Clock = { ...systemClock, monotonic: () => now, sleep: (ms) => Promise.resolve(void (now += ms)) };
+  const { kube, create, enable } = await service(t, hurried);
   await create('new');
   t.match((await enable('new')).body, { code: 'not_ready' });
+  t.equal(now, 5_000, 'after a while');
   t.equal((await enable('none')).status, 404);
   kube.seed({ apiVersion: 'v1', kind: 'Secret', metadata: { name: webhookSecretName('web'), namespace: 'shop-prod' } });
   t.match((await enable('web')).body, { code: 'already_exists' });

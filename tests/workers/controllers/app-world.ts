@@ -84,7 +84,7 @@ export async function setUp(t: Teardown) {
       },
       projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
       projectGit: () => Promise.resolve(),
-      deployFirst: createControllerRecords(pool).apps.deployFirst,
+      deployFirst: (...args) => createControllerRecords(pool).apps.deployFirst(...args),
       async deployEdited(workloadId, image, dedupKey) {
         const edit = { workloadId, trigger: 'manual' as const, image, actor: 'kubectl', dedupKey };
         const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));
