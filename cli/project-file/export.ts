@@ -18,7 +18,7 @@ import { rulesByKind } from './rules.ts';
 type Sections = Partial<Record<ProjectFileKind, Record<string, Settings>>>;
 
 /** Kinds whose secrets and bindings the API lists. */
-const boundKinds: readonly ProjectFileKind[] = ['apps', 'functions'];
+const boundKinds: readonly ProjectFileKind[] = ['apps', 'functions', 'jobs'];
 
 /**
  * The project file of one environment, or of all. Settings with their default value are left out.

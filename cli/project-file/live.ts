@@ -55,7 +55,7 @@ const settingsOf: Settle = {
   }),
   plans: ({ requestsPerSecond, burst, quota }) => ({ requestsPerSecond, burst, ...(quota && { quota }) }),
   functions: (view) => ({ ...functionSettings(view), ...routedSettings(view) }),
-  jobs: ({ image, command, env, volumes, memory, cpu, schedule, timeoutSeconds, ...view }) => ({
+  jobs: ({ image, command, env, volumes, memory, cpu, schedule, timeoutSeconds, bindings = [], ...view }) => ({
     image,
     env,
     volumes,
@@ -64,7 +64,7 @@ const settingsOf: Settle = {
     suspended: view.suspended,
     retries: view.retries,
     historyLimit: view.historyLimit,
-    ...present({ command, memory, cpu, schedule, timeoutSeconds }),
+    ...present({ command, memory, cpu, schedule, timeoutSeconds, bindings: liveBindings(bindings) }),
   }),
   apps: (view) => ({
     ...(view.image !== '' && { image: view.image }),

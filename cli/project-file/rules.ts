@@ -78,6 +78,7 @@ export const rulesByKind: Readonly<Record<ProjectFileKind, SettingRules>> = {
     timeoutSeconds: {},
     historyLimit: { default: 5 },
     ...pods,
+    ...bound,
   },
 };
 

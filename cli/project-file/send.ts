@@ -41,7 +41,7 @@ async function createObject(scope: Scope, object: ObjectPlan, secrets: SecretVal
   const create = (more: object) =>
     scope.api.send('POST', scope.path(kind), { query: scope.query, body: { name, ...settings, ...more } });
   const values = Object.fromEntries(secrets);
-  if (kind === 'apps') {
+  if (kind === 'apps' || kind === 'jobs') {
     const list = Object.entries(bindings as Settings).map(([service, one]) => ({ service, ...(one as object) }));
     await create({
       ...(env !== undefined && { env }),

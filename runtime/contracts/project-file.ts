@@ -78,8 +78,7 @@ const fn = z
   })
   .partial();
 
-const { env, volumes: mounts } = workload;
-const job = z.strictObject({ ...jobCreate.omit({ name: true }).shape, env, volumes: mounts }).partial();
+const job = z.strictObject({ ...jobCreate.omit({ name: true }).shape, ...workload }).partial();
 
 const service = serviceCreate.omit({ name: true, credentials: true });
 const volume = volumeCreate.omit({ name: true });

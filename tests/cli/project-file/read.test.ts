@@ -59,6 +59,22 @@ apps:
   t.end();
 });
 
+t.test('a job has bindings and secrets as an app has, and no kind has values of secrets', (t) => {
+  const { objects } = parse(`
+project: shop
+jobs:
+  report: { image: r.example.com/report:1, bindings: [orders], secrets: [API_KEY] }
+`);
+  const [report] = loadObjects(objects, 'svc.yaml');
+  t.match(report, { settings: { bindings: { orders: {} } }, secrets: ['API_KEY'] });
+  for (const kind of ['apps', 'functions', 'jobs']) {
+    t.match(faults(`project: shop\n${kind}:\n  x: { image: r.example.com/x:1, secrets: { API_KEY: hush } }\n`), [
+      new RegExp(`${kind}\\.x\\.secrets must be`),
+    ]);
+  }
+  t.end();
+});
+
 t.test('every fault is refused with its line and column', (t) => {
   t.same(
     faults(`project: shop
