@@ -7,13 +7,13 @@ import { toggle } from '../flags.ts';
 import { columns } from '../output.ts';
 import { confirm } from '../prompt.ts';
 import { resolveScope, type Scope } from '../scope.ts';
-import { restartFlags, type Restartable } from './workload-restart.ts';
+import { changeFlags, type Restartable } from './workload-restart.ts';
 
 const defaultFile = '.env';
 
 interface Workload {
   scope: Scope;
-  collection: 'apps' | 'functions';
+  collection: `${Restartable['kind']}s`;
   name: string;
 }
 
@@ -63,7 +63,8 @@ export function pullCommand({ kind, example, article }: Restartable): Command {
 }
 
 /** `svc app env push`. */
-export function pushCommand({ kind, example, article, applyChange }: Restartable): Command {
+export function pushCommand({ kind, example, article, applyChange, restarts }: Restartable): Command {
+  const restart = restarts ? ' --restart' : '';
   return command({
     name: 'push',
     args: [kind, 'file?'],
@@ -72,20 +73,20 @@ export function pushCommand({ kind, example, article, applyChange }: Restartable
       prune: toggle('delete the variables that the file does not have'),
       secrets: toggle('also set the secrets that the file has values for'),
       ...yesFlag,
-      ...restartFlags,
+      ...changeFlags({ restarts }),
       ...scopeFlags,
     },
-    examples: [`svc ${kind} env push ${example}`, `svc ${kind} env push ${example} prod.env --prune --yes --restart`],
+    examples: [`svc ${kind} env push ${example}`, `svc ${kind} env push ${example} prod.env --prune --yes${restart}`],
     async run({ context, args, flags }) {
-      const wanted = readEnvFile(args.file ?? defaultFile);
+      const variables = readEnvFile(args.file ?? defaultFile);
       const scope = resolveScope(context, flags);
       const workload: Workload = { scope, collection: `${kind}s`, name: args[kind] ?? '' };
       const current = await variablesOf(workload);
-      const known = new Set(await secretNames(workload));
-      const entries = Object.entries(wanted);
-      const secrets = entries.filter(([name]) => known.has(name));
-      const set = entries.filter(([name, value]) => !known.has(name) && current[name] !== value);
-      const gone = flags.prune ? Object.keys(current).filter((name) => !(name in wanted)) : [];
+      const existingSecrets = new Set(await secretNames(workload));
+      const entries = Object.entries(variables);
+      const secrets = entries.filter(([name]) => existingSecrets.has(name));
+      const set = entries.filter(([name, value]) => !existingSecrets.has(name) && current[name] !== value);
+      const removals = flags.prune ? Object.keys(current).filter((name) => !Object.hasOwn(variables, name)) : [];
       if (secrets.length > 0 && !flags.secrets) {
         const names = secrets.map(([name]) => name).join(', ');
         context.say(`not changed, since they are secrets (--secrets changes them): ${names}`);
@@ -93,10 +94,10 @@ export function pushCommand({ kind, example, article, applyChange }: Restartable
       const changedSecrets = flags.secrets ? secrets : [];
       const lines = [
         ...set.map(([name, value]) =>
-          name in current ? ['~', name, `${current[name]} → ${value}`] : ['+', name, value],
+          Object.hasOwn(current, name) ? ['~', name, `${current[name]} → ${value}`] : ['+', name, value],
         ),
         ...changedSecrets.map(([name]) => ['~', name, '(secret)']),
-        ...gone.map((name) => ['-', name, current[name] ?? '']),
+        ...removals.map((name) => ['-', name, current[name] ?? '']),
       ];
       if (lines.length === 0) {
         context.say(`${workload.name} has these variables already`);
@@ -108,7 +109,7 @@ export function pushCommand({ kind, example, article, applyChange }: Restartable
         flags,
         `Change ${lines.length === 1 ? '1 variable' : `${lines.length} variables`} of ${workload.name}?`,
       );
-      const body = { ...Object.fromEntries(set), ...Object.fromEntries(gone.map((name) => [name, null])) };
+      const body = { ...Object.fromEntries(set), ...Object.fromEntries(removals.map((name) => [name, null])) };
       if (Object.keys(body).length > 0) {
         const path = scope.path(workload.collection, workload.name, 'env');
         await scope.api.call('PATCH', path, variablesView, { query: scope.query, body });

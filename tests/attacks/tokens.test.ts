@@ -99,7 +99,7 @@ async function world(t: Test) {
         ...createMemberRoutes({ pool }),
         ...createProjectRoutes({ kube, visibleProjects, members: {} as never }),
         ...createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt: () => Promise.resolve([]) }),
-        ...createDeploymentRoutes({ kube, pool, baseUrl }),
+        ...createDeploymentRoutes({ kube, pool }),
         ...createHistoryRoutes({ kube, pool, baseUrl, verifyToken: () => Promise.reject(new Error('no webhook')) }),
         ...createGitRoutes({ kube, pool, baseUrl }),
         endless,
