@@ -198,7 +198,7 @@ t.test('a pipeline deploys with an access token, until it is revoked', async (t)
   t.match(await platform.ok(['deployment', 'list', ...flags]), /token ci/);
   t.match(await run('app', 'logs', 'api'), { code: 1, stderr: /scope "logs:read".*\(scope_missing\)/ });
   t.match(await run('token', 'create', 'more', '--scope', 'read'), { code: 1, stderr: /\(forbidden\)/ });
-  t.match(await platform.ok(['token', 'show', 'ci', '--project', project]), /Last used: +(?!never)/);
+  t.match(await platform.ok(['token', 'show', 'ci', '--project', project]), /Last used: +[^n ]/);
   await platform.ok(['token', 'revoke', 'ci', '--project', project, '--yes']);
   t.match(await run('app', 'list'), { code: 4, stderr: /unknown, expired or revoked/ });
 });
