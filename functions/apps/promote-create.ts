@@ -124,9 +124,9 @@ async function existingVolumes(
   { namespace }: Environment,
 ): Promise<NonNullable<AppSpec['volumes']>> {
   const existing = await Promise.all(
-    volumes.map(async (volume) => ({ volume, found: await kube.get(kinds.Volume, volume.name, namespace) })),
+    volumes.map(async (volume) => ({ volume, object: await kube.get(kinds.Volume, volume.name, namespace) })),
   );
-  return existing.flatMap(({ volume, found }) =>
-    found && found.metadata.deletionTimestamp === undefined ? [volume] : [],
+  return existing.flatMap(({ volume, object }) =>
+    object && object.metadata.deletionTimestamp === undefined ? [volume] : [],
   );
 }

@@ -35,9 +35,9 @@ async function service(t: Test) {
   await addService('orders', 'postgres');
   const create = (body: object = {}) => api.call('POST', `${base}/jobs`, { body: { name: 'report', image, ...body } });
   const job = async () => {
-    const found = await kube.get<JobResource>(kinds.Job, 'report', 'shop-prod');
-    if (!found) throw new Error('there is no job');
-    return found;
+    const object = await kube.get<JobResource>(kinds.Job, 'report', 'shop-prod');
+    if (!object) throw new Error('there is no job');
+    return object;
   };
   /** Does what the queue does. */
   const report = async (status: Omit<BindingStatus, 'version'>) => {

@@ -51,9 +51,9 @@ export function jobWorld(spec: object = {}) {
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
   });
   const job = () => {
-    const [found] = kube.all<JobResource>(kinds.Job);
-    if (!found) throw new Error('there is no job');
-    return found;
+    const [object] = kube.all<JobResource>(kinds.Job);
+    if (!object) throw new Error('there is no job');
+    return object;
   };
   const reconcile = () =>
     controller.reconcile({
