@@ -265,6 +265,10 @@ t.test('a token for deploying deploys an image and changes nothing else; its nam
     }
   }
   t.equal((await patch({ image: 'r.test/api:2' }, await tokenWith(['read', 'logs:read']))).status, 403);
+  // A promotion that creates an app sets all its settings.
+  const promotion = { from: 'prod', to: 'dev', create: true, secrets: { A: 'b' } };
+  const created = await api.call('POST', `${shop}/apps/api/promote`, { headers: deploy.headers, body: promotion });
+  t.match(created, { status: 403, body: { code: 'scope_missing', details: { needs: 'write' } } });
   const { status, body } = await patch({ image: 'r.test/api:2' });
   t.equal(status, 202);
   const { headers } = deploy;

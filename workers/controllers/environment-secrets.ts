@@ -45,7 +45,7 @@ interface PodLike {
 }
 
 /** The environment Secret that a pod uses. Pure. */
-export function environmentSecretOf({ spec }: PodLike): string | undefined {
+function environmentSecretOf({ spec }: PodLike): string | undefined {
   const { containers } = spec as { containers: { envFrom?: { secretRef?: { name?: string } }[] }[] };
   return containers.flatMap(({ envFrom = [] }) => envFrom.flatMap(({ secretRef }) => secretRef?.name ?? []))[0];
 }
