@@ -40,6 +40,15 @@ export interface LocalPlatform {
   api: string;
   /** The process of `svc up`; undefined when it is not running. */
   process: number | undefined;
+  /** The platform's processes that crashed again and again and wait for their next start. */
+  waitingProcesses?: () => Promise<WaitingProcess[]>;
+}
+
+/** A process in its back-off. */
+export interface WaitingProcess {
+  name: string;
+  /** The kubelet's message, such as `back-off 300s restarting failed container=…`. */
+  message: string;
 }
 
 /** A project and environment by name; without an environment the API uses the project's only one. */

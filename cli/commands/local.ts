@@ -2,9 +2,12 @@ import { rm } from 'node:fs/promises';
 import { homeAt, homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo } from '../../infra/run-info.ts';
 import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { command } from '../command.ts';
 import { outputFlag, yesFlag } from '../common-flags.ts';
-import type { LocalPlatform } from '../context.ts';
+import type { LocalPlatform, WaitingProcess } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount, toggle } from '../flags.ts';
 import { fields } from '../output.ts';
@@ -73,9 +76,27 @@ export const downCommand = command({
 export function localPlatform(env: NodeJS.ProcessEnv): LocalPlatform | undefined {
   const folder = homeFolder(env);
   try {
-    const { target, api } = readRunInfo(folder);
-    return { target, api, process: findSupervisor(homeAt(folder))?.pid };
+    const { target, api, kubeconfig } = readRunInfo(folder);
+    const process = findSupervisor(homeAt(folder))?.pid;
+    return { target, api, process, waitingProcesses: () => waitingProcesses(kubeconfig) };
   } catch {
     return undefined;
+  }
+}
+
+/** Reads the platform's pods from the embedded API server, which answers when the platform's own API does not. */
+async function waitingProcesses(kubeconfig: string): Promise<WaitingProcess[]> {
+  const { createKubeClient } = await import('../../runtime/kube/client.ts');
+  const { loadKubeConfig } = await import('../../runtime/kube/kubeconfig.ts');
+  const kube = createKubeClient(loadKubeConfig(kubeconfig));
+  try {
+    const { items } = await kube.list<Pod>(kinds.Pod, { namespace: systemNamespace });
+    return items.flatMap(({ status }) =>
+      (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
+        state?.waiting?.reason === 'CrashLoopBackOff' ? [{ name, message: state.waiting.message ?? '' }] : [],
+      ),
+    );
+  } finally {
+    await kube.close();
   }
 }

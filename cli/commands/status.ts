@@ -24,7 +24,14 @@ export const statusCommand = command({
         hint: 'start it: svc up',
       });
     }
-    const response = await client.probe('/health/controllers');
+    // Without it, the embedded API server itself does not answer, and the next request says so.
+    const waiting = (await embedded?.waitingProcesses?.().catch(() => undefined)) ?? [];
+    const waits = waiting.map(({ name, message }) => `${name}: ${backOffText(message)}`).join('; ');
+    const hint = waits === '' ? undefined : `${waits}; svc down && svc up starts it now`;
+    const response = await client.probe('/health/controllers').catch((error: unknown) => {
+      if (!(error instanceof Failure) || hint === undefined) throw error;
+      throw new Failure(error.message, { code: error.code, hint, exitCode: error.exitCode, cause: error });
+    });
     const health = controllerHealth.safeParse(response.body);
     if (!health.success) {
       throw new Failure(`${api} is not a management API: it answered ${response.status}.`, {
@@ -40,8 +47,9 @@ export const statusCommand = command({
       ...(platform?.components ?? [])
         .filter(({ name }) => name !== 'controllers')
         .map(({ name, status }): [string, string] => [name, status]),
+      ...waiting.map(({ name }): [string, string] => [name, 'back-off']),
     ];
-    const unhealthy = states.filter(([, state]) => state === 'unhealthy').map(([name]) => name);
+    const unhealthy = states.filter(([, state]) => state === 'unhealthy' || state === 'back-off').map(([name]) => name);
     context.print(
       {
         data: {
@@ -49,6 +57,7 @@ export const statusCommand = command({
           ...(embedded && { process: embedded.process }),
           healthy: unhealthy.length === 0,
           controllers: health.data,
+          ...(waiting.length > 0 && { waiting }),
           ...(platform && { platform }),
         },
         table: [
@@ -68,10 +77,16 @@ export const statusCommand = command({
     ];
     throw new Failure(`Not healthy: ${unhealthy.join(', ')}.`, {
       code: 'unhealthy',
-      hint: healthy ? undefined : reasons.join('; '),
+      hint: hint ?? (healthy ? undefined : reasons.join('; ')),
     });
   },
 });
+
+/** The kubelet's `back-off 5m0s restarting failed container=x pod=y_z` in words. */
+function backOffText(message: string): string {
+  const [, pause] = /^back-off (\S+) /.exec(message) ?? [];
+  return pause === undefined ? 'crashed and waits for its next start' : `crashed and starts again after ${pause}`;
+}
 
 function settingsOf(platform: PlatformStatus | undefined): [string, string | undefined][] {
   return [

@@ -1,4 +1,4 @@
-import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
+import { cursorDescription, environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
 import {
   deadLetterChoice,
   deadLettersChanged,
@@ -27,7 +27,10 @@ import { expediteEvents } from '../../runtime/records/function-events.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import type { FunctionDependencies } from './dependencies.ts';
 
-const query = environmentQuery.extend({ ...pageQuery.shape, cursor: eventNumber.optional() });
+const query = environmentQuery.extend({
+  ...pageQuery.shape,
+  cursor: eventNumber.optional().describe(cursorDescription),
+});
 
 /** `/events` and `/dead-letters` of a function: events that its source returned and that are not done. */
 export function eventRoutes(

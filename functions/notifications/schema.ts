@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { page, pageQuery } from '../../runtime/contracts/api/common.ts';
+import { idPageQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
 import {
   deliveryAccepted,
   deliveryDetail,
@@ -37,7 +37,7 @@ export const testNotificationSchema = { params: notification, replies: { 202: de
 export const listDeliveriesSchema = {
   params: notification,
   /** The cursor is the id of the previous page's last delivery. */
-  query: z.object({ limit: pageQuery.shape.limit, cursor: z.uuid().optional() }),
+  query: idPageQuery,
   replies: { 200: page(deliveryView) },
 } as const;
 export const getDeliverySchema = { params: delivery, replies: { 200: deliveryDetail } } as const;

@@ -522,6 +522,20 @@ t.test('a platform on a cluster has no local process, and svc down does not stop
   const stopped = { ...local, target: 'local' } as const;
   t.match(await run(['status'], { ...anonymous, local: stopped }), { code: 1, stderr: /is not running.*not_running/s });
   t.match((await run(['status'], { ...anonymous, local: { ...stopped, process: 7 } })).stdout, /Process: +7/);
+  const message = 'back-off 300s restarting failed container=svc-workers pod=svc-workers-x_svc-system';
+  const waitingProcesses = () => Promise.resolve([{ name: 'svc-workers', message }]);
+  const waiting = { ...stopped, process: 7, waitingProcesses };
+  t.match(await run(['status'], { ...anonymous, local: waiting }), {
+    code: 1,
+    stdout: /svc-workers +back-off\n/,
+    stderr:
+      /Not healthy: svc-workers\. \(unhealthy\)\nhint: svc-workers: crashed and starts again after 300s; svc down && svc up/,
+  });
+  const dead = { ...waiting, api: 'http://127.0.0.1:1' };
+  t.match(await run(['status', '--api', dead.api], { ...anonymous, local: dead }), {
+    code: 1,
+    stderr: /unreachable[^]*hint: svc-workers: crashed and starts again after 300s/,
+  });
 
   const folder = t.testdir({ 'run.json': JSON.stringify({ target: 'cluster', api }) });
   t.match(localPlatform({ SVC_HOME: folder }), local);

@@ -16,7 +16,7 @@ export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().optional() });
 }
 
-const cursorDescription = 'The `nextCursor` of the previous page (default: the first page).';
+export const cursorDescription = 'The `nextCursor` of the previous page (default: the first page).';
 
 /** Query parameters of a list (docs/reference/api.md#lists). */
 export const pageQuery = z.object({

@@ -1,10 +1,16 @@
 import { z } from 'zod';
 import { periods } from '../../domain/period.ts';
-import { environmentQuery, pageQuery, timestamp } from './common.ts';
+import { environmentQuery, idPageQuery, timestamp } from './common.ts';
 import { change } from './gate.ts';
 
-/** Text without control characters: lists and headers cannot show them, and PostgreSQL cannot store NUL. */
-const plainText = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters');
+/**
+ * Text without control characters: lists and headers cannot show them, and PostgreSQL cannot store NUL. Said in words in the
+ * OpenAPI document, because not every validator knows `\p`.
+ */
+const plainText = z
+  .string()
+  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must not contain control characters')
+  .describe('Without control characters (`invalid_request`).');
 
 /** Shown to people in lists, and sent to apps in a header. */
 export const displayName = plainText.trim().min(1).max(100);
@@ -55,4 +61,4 @@ export const planChanged = planView.extend({ change: change.optional() });
 export const planDeleted = z.object({ id: z.uuid(), name: z.string(), change });
 
 /** Query of the lists of plans and keys, newest first; `cursor` is the `nextCursor` of the previous page. */
-export const keyPageQuery = environmentQuery.extend({ ...pageQuery.shape, cursor: z.uuid().optional() });
+export const keyPageQuery = environmentQuery.extend(idPageQuery.shape);
