@@ -114,7 +114,7 @@ t.test('config set prints every error of the platform, and refuses impossible va
   const apiFailure = { code: 'invalid_value', message: 'The settings are not valid: profile: …', details: { issues } };
   const { run, seen } = await world(t, { [`PATCH ${path}`]: { status: 422, body: apiFailure } });
   t.match(await run(['platform', 'config', 'set', '--trusted-proxy', 'x']), {
-    code: 1,
+    code: 2,
     stderr: /not valid: profile.*\nhint: also trustedProxies\.0: "x" is not an address/,
   });
   const before = seen.length;

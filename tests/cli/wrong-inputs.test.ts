@@ -7,9 +7,7 @@ import { world, type Reply, type Routes } from './world.ts';
  */
 
 const usage: readonly (readonly [line: string, message: string, hint?: string])[] = [
-  ['svc bogus', 'Unknown command "svc bogus".', 'see svc --help'],
-  ['svc logs', 'Unknown command "svc logs".', 'did you mean svc app logs, svc function logs or svc job logs?'],
-  ['svc deploy', 'Unknown command "svc deploy".', 'did you mean svc app deploy?'],
+  ['svc quux', 'Unknown command "svc quux".', 'see svc --help'],
   ['svc --project shop app list', 'Options go after the command: svc <command> --project'],
   ['svc app bogus', 'Unknown command "svc app bogus".', 'did you mean svc app logs?'],
   ['svc app creat api', 'Unknown command "svc app creat".', 'did you mean svc app create?'],
