@@ -1,7 +1,11 @@
 import { lookup as systemLookup } from 'node:dns';
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import type { LookupFunction } from 'node:net';
+
+// An import statement would evaluate all exports of node:http. One of them loads undici, which takes longer than all
+// modules of svc.
+const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http');
+const { Agent: HttpsAgent, request: httpsRequest } = process.getBuiltinModule('node:https');
 
 const connectTimeoutMs = 10_000;
 /** Wait before the next address of a host is tried. Node's 250 ms is too short for a busy or distant machine. */

@@ -1,12 +1,9 @@
 import type { Group } from './command.ts';
-import { complete } from './completion.ts';
-import { createContext, type ProgramOptions } from './context.ts';
+import type { ProgramOptions } from './context.ts';
 import { fieldsOf } from './data-fields.ts';
 import { exitCodes, renderFailure, type ExitCode } from './failure.ts';
-import { createFormatter, type FormatOptions } from './formatter.ts';
 import { commandHelp, groupHelp } from './help.ts';
 import { parseCommandLine, type Parsed } from './parse.ts';
-import { watch } from './watch.ts';
 
 /** Runs one command line to its end; resolves with the exit code and never rejects. */
 export async function runProgram(root: Group, argv: readonly string[], options: ProgramOptions): Promise<ExitCode> {
@@ -17,11 +14,16 @@ export async function runProgram(root: Group, argv: readonly string[], options: 
       return exitCodes.ok;
     }
     if (argv[0] === '__complete') {
+      const { completionText } = await import('./run.ts');
       stdout.write(await completionText(root, argv.slice(1), options));
       return exitCodes.ok;
     }
     const parsed = await parseCommandLine(root, argv);
-    if (parsed.action === 'run') return await run(parsed, options);
+    if (parsed.action === 'run') {
+      // Help and version need none of what a command needs.
+      const { run } = await import('./run.ts');
+      return await run(parsed, options);
+    }
     stdout.write(`${textOf(parsed)}\n`);
     return exitCodes.ok;
   } catch (error) {
@@ -35,50 +37,4 @@ export async function runProgram(root: Group, argv: readonly string[], options: 
 function textOf(parsed: Exclude<Parsed, { action: 'run' }>): string {
   if (parsed.action === 'fields') return fieldsOf(parsed.data).join('\n');
   return parsed.command ? commandHelp(parsed.path, parsed.command) : groupHelp(parsed.path, parsed.group);
-}
-
-/**
- * What `svc __complete <words>` prints for the scripts of `svc completion`: a line for each word that can stand at the
- * cursor, with its description after a tab, or `:files`. The last of the words is the one at the cursor.
- */
-async function completionText(root: Group, words: readonly string[], options: ProgramOptions): Promise<string> {
-  // The script for PowerShell writes an empty word as "".
-  const typed = words.map((word) => (word === '""' ? '' : word));
-  const context = createContext(options, await createFormatter({}), contextIn(words));
-  try {
-    const completion = await complete(root, typed, context);
-    if (completion === 'files') return ':files\n';
-    return completion.map(({ word, description }) => `${word}${description ? `\t${description}` : ''}\n`).join('');
-  } finally {
-    context.close();
-  }
-}
-
-/** The value of `--context` on an incomplete command line. */
-function contextIn(words: readonly string[]): string | undefined {
-  const index = words.findIndex((word) => word === '--context' || word.startsWith('--context='));
-  const word = words[index];
-  if (word === undefined || index >= words.length - 1) return undefined;
-  return word === '--context' ? words[index + 1] : word.slice('--context='.length);
-}
-
-/** The options that {@link command} adds to those of a command. */
-type AddedFlags = FormatOptions & { context?: string; watch?: boolean };
-
-async function run({ command, args, flags }: Parsed & { action: 'run' }, options: ProgramOptions): Promise<ExitCode> {
-  const { context: contextName, watch: repeat = false, ...formatOptions } = flags as AddedFlags;
-  const formatter = await createFormatter(formatOptions);
-  const selects = formatOptions.json !== undefined || formatOptions.jq !== undefined;
-  const input = { args, flags: selects ? { ...flags, output: 'json' } : flags };
-  const context = createContext(options, formatter, contextName);
-  try {
-    if (repeat) {
-      await watch(context, formatOptions, (repeated) => command.run({ ...input, context: repeated }));
-      return exitCodes.interrupted;
-    }
-    await command.run({ ...input, context });
-    return exitCodes.ok;
-  } finally {
-    context.close();
-  }
 }

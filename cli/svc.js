@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Runs the command line with a version of Node that runs TypeScript: the current one, or the one in node_modules. Compiled
-// modules are cached, since compiling takes most of the time of a short command.
+// modules are cached, since compiling takes most of the time of a short command. Node runs no TypeScript in packages, so
+// the npm package has the program as JavaScript.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import module from 'node:module';
@@ -14,12 +15,14 @@ if (Number(process.versions.node.split('.')[0]) >= requiredMajor) {
   const { XDG_CACHE_HOME, HOME } = process.env;
   const cache = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
   if (cache) module.enableCompileCache(join(cache, 'svc/modules'));
-  await import('./main.ts');
+  const program = new URL('../dist/cli/main.js', import.meta.url);
+  const isPackage = import.meta.dirname.includes('node_modules');
+  await import(isPackage ? program : './main.ts');
 } else {
   const node = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
   if (!existsSync(node)) {
     process.stderr.write(
-      `error: svc requires Node ${requiredMajor} or later; this is ${process.version}. Run npm install first.\n`,
+      `error: svc requires Node ${requiredMajor} or later; this is ${process.version}. In the repository, npm install brings one.\n`,
     );
     process.exit(1);
   }

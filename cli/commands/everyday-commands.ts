@@ -1,6 +1,7 @@
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { environmentLogFlags } from '../log-flags.ts';
+import { loginFlags, logoutFlags, statusFlags, whoamiFlags } from '../session-flags.ts';
 
 // The modules of these commands are loaded on use, since the root group is loaded by every command.
 
@@ -19,4 +20,40 @@ export const environmentLogsCommand = command({
   flags: environmentLogFlags,
   examples: ['svc logs', 'svc logs -f --environment prod', 'svc logs --app api --function hello --since 15m'],
   run: async ({ context, flags }) => (await import('./environment-logs.ts')).printEnvironmentLogs(context, flags),
+});
+
+export const loginCommand = command({
+  name: 'login',
+  description: 'Sign in to a platform.',
+  flags: loginFlags,
+  examples: [
+    'svc login --api https://console.apps.example.com',
+    'svc login --api https://console.apps.example.com --email admin@svc.local --password-stdin < admin-password',
+  ],
+  run: async ({ context, flags }) => (await import('./session.ts')).login(context, flags),
+});
+
+export const logoutCommand = command({
+  name: 'logout',
+  description: 'Sign out and end the session. The context keeps its address and project.',
+  flags: logoutFlags,
+  examples: ['svc logout'],
+  run: async ({ context, flags }) => (await import('./session.ts')).logout(context, flags),
+});
+
+export const whoamiCommand = command({
+  name: 'whoami',
+  description: 'Show the current user or access token, and the platform.',
+  flags: whoamiFlags,
+  examples: ['svc whoami', 'svc whoami -o json'],
+  run: async ({ context, flags }) => (await import('./session.ts')).whoami(context, flags),
+});
+
+export const statusCommand = command({
+  name: 'status',
+  description: 'Show the health of the platform. Exits with 1 if a component is unhealthy.',
+  flags: statusFlags,
+  watch: true,
+  examples: ['svc status', 'svc status -o json'],
+  run: async ({ context, flags }) => (await import('./status.ts')).status(context, flags),
 });

@@ -1,8 +1,4 @@
-import {
-  buildTimeoutRange,
-  defaultProfile,
-  platformProfiles,
-} from '../../runtime/contracts/resources/platform-config.ts';
+import { buildTimeoutRange, defaultProfile, platformProfiles } from '../../runtime/domain/platform-profile.ts';
 import { amount, choice, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { outputFlag } from '../common-flags.ts';
 

@@ -26,6 +26,13 @@ export const upCommand = command({
   },
   examples: ['svc up', 'svc up --port 9000'],
   async run({ context, flags }) {
+    // The npm package has the command line only.
+    if (import.meta.filename.endsWith('.js')) {
+      throw new Failure('The npm package of svc has the command line, but not the platform.', {
+        code: 'not_installed',
+        hint: 'in a clone of the repository, run: npm link, then svc up',
+      });
+    }
     const { upLocal } = await import('../../infra/local/up.ts');
     const { port, failpoints } = flags;
     const folder = homeFolder(context.env);

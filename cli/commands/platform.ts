@@ -1,6 +1,6 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
-import { buildTimeoutRange, platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
 import { describeCertificates, parseCertificates } from '../../runtime/domain/certificates.ts';
+import { buildTimeoutRange, platformProfiles } from '../../runtime/domain/platform-profile.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
@@ -9,7 +9,7 @@ import { choice, duration, orDefault, text, texts, negated, type FlagValues } fr
 import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
-import { statusCommand } from './status.ts';
+import { statusCommand } from './everyday-commands.ts';
 
 const path = '/platform/config';
 

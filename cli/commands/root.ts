@@ -1,11 +1,16 @@
 import type { Group } from '../command.ts';
 import { completionCommand } from './completion.ts';
-import { environmentLogsCommand, openCommand } from './everyday-commands.ts';
+import {
+  environmentLogsCommand,
+  loginCommand,
+  logoutCommand,
+  openCommand,
+  statusCommand,
+  whoamiCommand,
+} from './everyday-commands.ts';
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
 import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
-import { loginCommand, logoutCommand, whoamiCommand } from './session.ts';
-import { statusCommand } from './status.ts';
 
 /** All commands of `svc`. Groups are loaded on use, since loading takes most of the time of a short command. */
 export const rootGroup: Group = {

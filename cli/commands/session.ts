@@ -1,57 +1,42 @@
 import type { z } from 'zod';
 import { sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
-import { command } from '../command.ts';
-import { apiFlags } from '../common-flags.ts';
 import { contextName, withChanges } from '../configuration.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { text, toggle } from '../flags.ts';
+import type { FlagValues } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
 import { fields, type Field } from '../output.ts';
 import { checkContextName } from './context.ts';
+import type { loginFlags, logoutFlags, whoamiFlags } from '../session-flags.ts';
 import { ask, askHidden, readStdin, withoutLineEnd } from '../prompt.ts';
 
 const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
 
-export const loginCommand = command({
-  name: 'login',
-  description: 'Sign in to a platform.',
-  flags: {
-    api: apiFlags.api,
-    email: text('<address>', 'email address (default: prompt)'),
-    passwordStdin: toggle('read the password from standard input'),
-    passwordFile: text('<file>', 'read the password from a file'),
-    context: text('<context>', 'name for this login (default: the current one, or the host of the platform)'),
-  },
-  examples: [
-    'svc login --api https://console.apps.example.com',
-    'svc login --api https://console.apps.example.com --email admin@svc.local --password-stdin < admin-password',
-  ],
-  async run({ context, flags }) {
-    const api = context.address(flags);
-    const { protocol, hostname } = new URL(api);
-    if (protocol === 'http:' && !loopback.test(hostname)) {
-      context.say(`warning: ${api} is not encrypted; the password is sent in plain text`);
-    }
-    const email = flags.email ?? (await ask(context, `Email address at ${api}`, 'use --email'));
-    const password = await passwordOf(context, flags);
-    const target = targetOf(context, flags.context, api);
-    const saved = context.configuration.contexts[target];
-    const device = saved?.api === api ? saved.device : undefined;
-    const { token, ...session } = await context
-      .api(flags, { anonymous: true })
-      .call('POST', '/session', sessionCreated, { body: { email, password, ...(device !== undefined && { device }) } });
-    const changes = { api, token, email: session.email, device: session.device };
-    context.configure((configuration) => ({
-      // The default project belongs to the platform that the context had before.
-      ...withChanges(configuration, target, saved?.api === api ? changes : { ...noProject, ...changes }),
-      current: target,
-    }));
-    const several = Object.keys(context.configuration.contexts).length > 1;
-    context.say(`signed in to ${api} as ${session.email}${several ? ` (context ${target})` : ''}`);
-    if (session.passwordChangeRequired) context.say('change your password now: svc user password');
-  },
-});
+/** Runs `svc login`. */
+export async function login(context: Context, flags: FlagValues<typeof loginFlags>): Promise<void> {
+  const api = context.address(flags);
+  const { protocol, hostname } = new URL(api);
+  if (protocol === 'http:' && !loopback.test(hostname)) {
+    context.say(`warning: ${api} is not encrypted; the password is sent in plain text`);
+  }
+  const email = flags.email ?? (await ask(context, `Email address at ${api}`, 'use --email'));
+  const password = await passwordOf(context, flags);
+  const target = targetOf(context, flags.context, api);
+  const saved = context.configuration.contexts[target];
+  const device = saved?.api === api ? saved.device : undefined;
+  const { token, ...session } = await context
+    .api(flags, { anonymous: true })
+    .call('POST', '/session', sessionCreated, { body: { email, password, ...(device !== undefined && { device }) } });
+  const changes = { api, token, email: session.email, device: session.device };
+  context.configure((configuration) => ({
+    // The default project belongs to the platform that the context had before.
+    ...withChanges(configuration, target, saved?.api === api ? changes : { ...noProject, ...changes }),
+    current: target,
+  }));
+  const several = Object.keys(context.configuration.contexts).length > 1;
+  context.say(`signed in to ${api} as ${session.email}${several ? ` (context ${target})` : ''}`);
+  if (session.passwordChangeRequired) context.say('change your password now: svc user password');
+}
 
 const noProject = { project: undefined, environment: undefined };
 
@@ -78,27 +63,22 @@ async function passwordOf(
   return withoutLineEnd(readInputFile(flags.passwordFile).toString('utf8'));
 }
 
-export const logoutCommand = command({
-  name: 'logout',
-  description: 'Sign out and end the session. The context keeps its address and project.',
-  flags: { api: apiFlags.api, context: apiFlags.context },
-  examples: ['svc logout'],
-  async run({ context, flags }) {
-    if (!context.signedIn(flags)) {
-      context.say('not signed in');
-      return;
-    }
-    try {
-      await context.api(flags).send('DELETE', '/session');
-    } catch (error) {
-      // The session may have ended already.
-      if (!(error instanceof Failure) || error.code !== 'unauthenticated') throw error;
-    } finally {
-      context.remember(flags, { token: undefined, email: undefined });
-    }
-    context.say(`signed out of ${context.address(flags)}`);
-  },
-});
+/** Runs `svc logout`. */
+export async function logout(context: Context, flags: FlagValues<typeof logoutFlags>): Promise<void> {
+  if (!context.signedIn(flags)) {
+    context.say('not signed in');
+    return;
+  }
+  try {
+    await context.api(flags).send('DELETE', '/session');
+  } catch (error) {
+    // The session may have ended already.
+    if (!(error instanceof Failure) || error.code !== 'unauthenticated') throw error;
+  } finally {
+    context.remember(flags, { token: undefined, email: undefined });
+  }
+  context.say(`signed out of ${context.address(flags)}`);
+}
 
 function tokenFields(
   api: string,
@@ -116,40 +96,35 @@ function tokenFields(
   ];
 }
 
-export const whoamiCommand = command({
-  name: 'whoami',
-  description: 'Show the current user or access token, and the platform.',
-  flags: apiFlags,
-  examples: ['svc whoami', 'svc whoami -o json'],
-  async run({ context, flags }) {
-    const session = await context.api(flags).call('GET', '/session', sessionView);
-    const { project, environment, context: name } = context.login(flags);
-    const api = context.address(flags);
-    // The saved project is that of the person who signed in, not of a token.
-    context.print(
-      {
-        data: {
-          ...(name !== undefined && { context: name }),
-          api,
-          ...session,
-          ...(!session.token && project !== undefined && { project }),
-          ...(!session.token && environment && { environment }),
-        },
-        table: fields(
-          session.token
-            ? tokenFields(api, session.email, session.token)
-            : [
-                ['Context', name],
-                ['API', api],
-                ['Signed in as', session.email],
-                ['Role', session.role],
-                ['Project', project],
-                ['Environment', environment],
-              ],
-        ),
-        names: [session.token?.name ?? session.email],
+/** Runs `svc whoami`. */
+export async function whoami(context: Context, flags: FlagValues<typeof whoamiFlags>): Promise<void> {
+  const session = await context.api(flags).call('GET', '/session', sessionView);
+  const { project, environment, context: name } = context.login(flags);
+  const api = context.address(flags);
+  // The saved project is that of the person who signed in, not of a token.
+  context.print(
+    {
+      data: {
+        ...(name !== undefined && { context: name }),
+        api,
+        ...session,
+        ...(!session.token && project !== undefined && { project }),
+        ...(!session.token && environment && { environment }),
       },
-      flags.output,
-    );
-  },
-});
+      table: fields(
+        session.token
+          ? tokenFields(api, session.email, session.token)
+          : [
+              ['Context', name],
+              ['API', api],
+              ['Signed in as', session.email],
+              ['Role', session.role],
+              ['Project', project],
+              ['Environment', environment],
+            ],
+      ),
+      names: [session.token?.name ?? session.email],
+    },
+    flags.output,
+  );
+}

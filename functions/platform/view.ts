@@ -3,13 +3,13 @@ import {
   acceptedCondition,
   defaultBuildsAtOnce,
   defaultBuildTimeoutSeconds,
-  defaultProfile,
   defaultProjectsPerUser,
   type BuildSettings,
   type PlatformConfig,
   type PlatformConfigSpec,
 } from '../../runtime/contracts/resources/platform-config.ts';
 import { effectiveLimits, limitCeilings } from '../../runtime/contracts/resources/project.ts';
+import { defaultProfile } from '../../runtime/domain/platform-profile.ts';
 import { findCondition } from '../../runtime/kube/conditions.ts';
 
 /** The active settings as the API shows them, and whether the last change was accepted. */

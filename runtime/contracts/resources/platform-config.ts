@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { certificatesMaxBytes } from '../../domain/certificates.ts';
+import { buildTimeoutRange, platformProfiles } from '../../domain/platform-profile.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import type { FunctionSource } from './function.ts';
@@ -10,14 +11,6 @@ export const platformConfigName = 'platform';
 
 /** Scheme, host and optional port; no user, path, query or trailing slash. */
 export const ingressAddressPattern = /^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?$/;
-
-/** The size of the installation, which decides the resources for monitoring. */
-export const platformProfiles = ['nano', 'small', 'medium', 'large', 'xlarge'] as const;
-
-export type PlatformProfile = (typeof platformProfiles)[number];
-
-/** The default profile. */
-export const defaultProfile: PlatformProfile = 'small';
 
 /** A network in CIDR notation or an address; `checkPlatformConfig` validates it. */
 const network = z.string().max(50);
@@ -35,9 +28,6 @@ export const defaultBuildsAtOnce = 2;
 
 /** Default time limit of a build, in seconds. */
 export const defaultBuildTimeoutSeconds = 25 * 60;
-
-/** Range of the time limit of builds, in seconds: pods need time to start, and other builds wait. */
-export const buildTimeoutRange = { min: 10, max: 86_400 };
 
 /** How images of git sources are built. */
 const buildSettings = z.object({

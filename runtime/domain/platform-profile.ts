@@ -1,0 +1,10 @@
+/** The size of the installation, which decides the resources for monitoring. */
+export const platformProfiles = ['nano', 'small', 'medium', 'large', 'xlarge'] as const;
+
+type PlatformProfile = (typeof platformProfiles)[number];
+
+/** The default profile. */
+export const defaultProfile: PlatformProfile = 'small';
+
+/** Range of the time limit of builds, in seconds: pods need time to start, and other builds wait. */
+export const buildTimeoutRange = { min: 10, max: 86_400 };
