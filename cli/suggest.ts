@@ -3,10 +3,12 @@ export function suggestion(typed: string, words: readonly string[]): string | un
   const completions = words.filter((word) => word.startsWith(typed));
   if (completions.length === 1) return completions[0];
   const maxDistance = typed.replace(/^-+/, '').length <= 3 ? 1 : 2;
+  // Of equally close words, one that the user may have begun to type comes first.
+  const rank = (word: string) => (word.startsWith(typed) ? 0 : 1);
   return words
     .map((word) => ({ word, distance: editDistance(typed, word) }))
     .filter(({ distance }) => distance <= maxDistance)
-    .sort((a, b) => a.distance - b.distance)[0]?.word;
+    .sort((a, b) => a.distance - b.distance || rank(a.word) - rank(b.word))[0]?.word;
 }
 
 /** The number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */

@@ -65,6 +65,8 @@ const show = command({
   args: ['project?'],
   description: 'Show a project and its environments (default: the project in use).',
   flags: apiFlags,
+  data: projectView,
+  watch: true,
   examples: ['svc project show', 'svc project show shop -o json'],
   async run({ context, args, flags }) {
     const project = args.project ?? context.scope({ project: undefined, environment: undefined }).project;
