@@ -144,6 +144,19 @@ t.test('no spelling of a path or a host passes the gate', async (t) => {
   );
 });
 
+t.test('a page whose name resolves to the ingress reaches neither the API nor what is behind it', async (t) => {
+  // DNS rebinding: to the browser, the page and the ingress are one site. Its requests carry the page's name.
+  const names = ['rebinding.example', 'localhost', '127.0.0.1'].map((each) => `${each}:${ingress.port}`);
+  const places = ['/', '/api/v1/session', '/api/v1/openapi.json', '/health', '/metrics', '/authorize', '/report'];
+  const attempts = places.flatMap((path) => names.map((each) => ({ path, each })));
+  await Promise.all(
+    attempts.map(async ({ path, each }) => {
+      const head = `GET ${path} HTTP/1.1\r\nHost: ${each}\r\nOrigin: http://${each}\r\nSec-Fetch-Site: same-origin\r\n`;
+      t.match(await sendRaw(ingress, `${head}${end}`), /^HTTP\/1\.1 404 /, `${path} of ${each}`);
+    }),
+  );
+});
+
 t.test('a request in the body of another is not answered as a request of its own', async (t) => {
   const inner = `GET /inner HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n${end}`;
   const framings = {
