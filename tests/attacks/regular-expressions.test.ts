@@ -7,6 +7,7 @@ import { customResourceDefinitions } from '../../infra/crds/custom-resources.ts'
 import { storeEventsPath } from '../../runtime/contracts/event-exchange.ts';
 import { gitPatterns } from '../../runtime/domain/git-source.ts';
 import { publicKeyPattern } from '../../runtime/domain/ssh-keys.ts';
+import { figureLine } from '../bench/figure.ts';
 import { isSuperLinear } from '../support/growth.ts';
 import { attacksOn, attackText, type Attack } from '../support/pattern-attacks.ts';
 
@@ -120,6 +121,7 @@ t.test('the time of every expression for input from outside is linear', (t) => {
     }
   }
   t.ok(checkedExpressions.size > 200, `${checkedExpressions.size} expressions`);
+  t.comment(figureLine({ name: 'expressions.attacked', value: checkedExpressions.size, unit: 'expressions' }));
   t.same(
     Object.keys(composed).filter((file) => !files.includes(file)),
     [],

@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
+import { figureLine } from '../bench/figure.ts';
 import { requestThroughIngress } from '../../infra/demo/ingress.ts';
 import { allKnow } from '../support/checkers.ts';
 import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
 import { forged, forgeries } from '../support/header-spellings.ts';
-import { sendRaw } from '../support/raw-request.ts';
+import { sendRaw, sentRaw } from '../support/raw-request.ts';
 import { targetOf } from '../support/target/target.ts';
 
 /** Attacks on the gate through the real ingress. Each test's name says the required result. */
@@ -14,6 +15,7 @@ const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
 const ingress = new URL(platform.info.ingress);
 
+t.teardown(() => t.comment(figureLine({ name: 'gate-attacks.raw', value: sentRaw.requests, unit: 'requests' })));
 const { flags } = await testProject(t, platform);
 for (const app of ['api', 'other']) {
   await platform.ok(['app', 'create', app, '--image', image, ...flags]);

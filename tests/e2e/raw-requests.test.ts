@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
+import { figureLine } from '../bench/figure.ts';
 import { allKnow } from '../support/checkers.ts';
 import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
-import { sendRaw } from '../support/raw-request.ts';
+import { sendRaw, sentRaw } from '../support/raw-request.ts';
 
 /**
  * Requests that no client library sends, to a gated app and to a function behind the interceptor: none reaches the app
@@ -13,6 +14,7 @@ import { sendRaw } from '../support/raw-request.ts';
  */
 const platform = await runningPlatform();
 const ingress = new URL(platform.info.ingress);
+t.teardown(() => t.comment(figureLine({ name: 'raw-requests.raw', value: sentRaw.requests, unit: 'requests' })));
 const { flags } = await testProject(t, platform);
 await platform.ok(['app', 'create', 'api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
 await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);

@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
+/** What was sent by this process. */
+export const sentRaw = { requests: 0 };
+
 /**
  * Sends bytes to the ingress on a connection of their own, and reads until it closes the connection or `quietMs` pass
  * without a byte: what is no request may wait for more. @returns everything that was answered
  */
 export async function sendRaw(ingress: URL, bytes: string | Buffer, quietMs = 2_000): Promise<string> {
+  sentRaw.requests += 1;
   const socket = connect(Number(ingress.port), ingress.hostname);
   await once(socket, 'connect');
   let answer = '';
