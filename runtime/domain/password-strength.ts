@@ -16,7 +16,10 @@ network server service system database windows linux ubuntu debian google facebo
 nokia iphone android github gitlab docker kubernetes cluster console platform kipper svc company business office work
 home house family friend freedom forever money dollar lucky happy trustno matrix killer hunter ranger soldier whatever
 nothing something jesus christ mustang ferrari porsche mercedes toyota harley guitar music metallica nirvana abc abcd
-abcdef qwerty qwertz azerty asdf zxcv qazwsx wsxedc
+abcdef qwerty qwertz azerty asdf zxcv qazwsx wsxedc zaq xsw unknown nobody mother father sister
+brother family michelle nicole amanda melissa stephanie samantha elizabeth patrick william james robert john david chris
+christian alexander anthony joseph benjamin jonathan parola contrasena senha motdepasse wachtwoord haslo heslo this that
+with from your
 `
   .trim()
   .split(/\s+/)
@@ -34,6 +37,10 @@ const rows = [
   'yxcvbnm',
   'azertyuiop',
   '1q2w3e4r5t6y7u8i9o0p',
+  'q1w2e3r4t5y6u7i8o9p0',
+  '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p',
+  'zaq12wsxcde34rfvbgt56yhnmju78ik',
+  'zaq1xsw2cde3vfr4bgt5nhy6mju7',
   'qazwsxedcrfvtgbyhnujmikolp',
 ].flatMap((row) => [row, Array.from(row).toReversed().join('')]);
 
@@ -54,6 +61,7 @@ export function guessableLength(password: string, knownTexts: readonly string[] 
   for (let at = 0; at < text.length; count++) {
     at += Math.max(
       1,
+      sameAt(text, at),
       repetitionAt(text, at),
       runAt(text, at),
       wordAt(text, at, words),
@@ -79,6 +87,13 @@ function runAt(text: string, at: number): number {
     if (length >= 3) longest = Math.max(longest, length);
   }
   return longest;
+}
+
+/** The length of a run of one character, three times or more. */
+function sameAt(text: string, at: number): number {
+  let length = 1;
+  while (at + length < text.length && text[at + length] === text[at]) length++;
+  return length >= 3 ? length : 0;
 }
 
 /** The length of what repeats the characters before it: the second `abc` of `abcabc`, and `aa` after an `a`. */

@@ -22,8 +22,10 @@ t.test('a text that is guessed first counts as one character', (t) => {
     ['dcb', 1],
     ['op', 2],
     ['q-e', 3],
-    // Repetitions: one for the first, one for all others.
-    ['kkk', 2],
+    // Repetitions: one for the first, one for all others, and one for a run of one character.
+    ['kk', 2],
+    ['kkk', 1],
+    ['κkkkk', 2],
     ['κλμκλμ', 4],
     ['κλκλ', 3],
     ['κλμ', 3],

@@ -32,6 +32,13 @@ t.test('a password of texts that are guessed first is refused', async (t) => {
     'dana.scully@example.com',
     'DanaScully2026',
     'k9#mmmmmmmmmmmmm',
+    '111222333444',
+    'zaq12wsxcde3',
+    '1qaz2wsx3edc',
+    'q1w2e3r4t5y6',
+    'michelle1234',
+    'unknown123456',
+    'thisisapassword',
   ];
   for (const password of guessed) {
     const check = () => checkPassword(password, { email, field: 'newPassword' });
