@@ -6,6 +6,7 @@ type Collection =
   | 'api-keys'
   | 'applied-configurations'
   | 'apps'
+  | 'builds'
   | 'deployments'
   | 'environments'
   | 'functions'
@@ -16,6 +17,7 @@ type Collection =
   | 'projects'
   | 'services'
   | 'tokens'
+  | 'sources'
   | 'users'
   | 'volumes';
 

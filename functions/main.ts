@@ -58,6 +58,8 @@ import { createLoginLimit } from './sessions/login-limit.ts';
 import { createPasswords, type Passwords } from './sessions/password.ts';
 import { createTokenUses } from './sessions/token-uses.ts';
 import { createTokenRoutes } from './tokens/handler.ts';
+import { createSourceRoutes } from './sources/handler.ts';
+import { createSourceServer } from './sources/serve.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
@@ -212,6 +214,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     }),
     ...createDeploymentRoutes({ kube, pool }),
     ...createGitRoutes({ kube, pool, baseUrl }),
+    ...createSourceRoutes({ kube, pool, baseUrl }),
     ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
     ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
     ...createPlanRoutes(gateRecords),
@@ -242,7 +245,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   ];
 }
 
-/** Starts the server from which function pods get their events. */
+/** Starts the server for pods: functions get their events from it, and builds the files that were uploaded for them. */
 async function startEventDelivery(
   lifecycle: Lifecycle,
   { kube, pool, registry, bodies }: Pick<RouteDependencies, 'kube' | 'pool' | 'registry'> & { bodies: BodyMemory },
@@ -257,9 +260,21 @@ async function startEventDelivery(
   });
   eventsListener.start();
   lifecycle.add({ name: 'listener for events', stop: () => eventsListener.stop() });
+  const deliver = createEventDelivery({
+    pool,
+    kube,
+    clock,
+    waits,
+    log,
+    bodies,
+    metrics: createDeliveryMetrics(registry),
+  });
+  const serveSource = createSourceServer({ pool, log });
   const events = createHttpServer({
     port: config.events.port,
-    listener: createEventDelivery({ pool, kube, clock, waits, log, bodies, metrics: createDeliveryMetrics(registry) }),
+    listener: async (request, response) => {
+      if (!(await serveSource(request, response))) await deliver(request, response);
+    },
   });
   await events.start();
   lifecycle.add({ name: 'server of events', stop: () => events.stop() });

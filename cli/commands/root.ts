@@ -1,5 +1,6 @@
 import type { Group } from '../command.ts';
 import { completionCommand } from './completion.ts';
+import { deployFolderCommand } from './deploy.ts';
 import {
   environmentLogsCommand,
   loginCommand,
@@ -20,7 +21,6 @@ export const rootGroup: Group = {
     build: 'svc image build',
     config: 'svc platform config',
     database: 'svc service',
-    deploy: 'svc app deploy',
     deployments: 'svc deployment list',
     env: 'svc app env',
     invoke: 'svc function invoke',
@@ -47,6 +47,7 @@ export const rootGroup: Group = {
     openCommand,
     environmentLogsCommand,
     completionCommand,
+    deployFolderCommand,
   ],
   groups: [
     {

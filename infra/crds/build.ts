@@ -9,7 +9,7 @@ import { schemaAt } from './structural-schema.ts';
 /** `kubectl get sbuild` */
 export const buildDefinition = customResource({
   kind: kinds.Build,
-  description: 'Builds an image of an app from a git source.',
+  description: 'Builds an image of an app from a git source or an uploaded folder.',
   shortNames: ['sbuild'],
   spec: buildSpec,
   status: buildStatus,
@@ -24,6 +24,12 @@ export const buildDefinition = customResource({
     schemaAt(schema, 'spec.app').maxLength = workloadNameMax;
     schemaAt(schema, 'spec.namespace').maxLength = dnsLabelMax;
     refineGitSource(schemaAt(schema, 'spec.source'));
+    schemaAt(schema, 'spec.source')['x-kubernetes-validations'] = [
+      {
+        rule: 'has(self.url) != (has(self.upload) && self.upload)',
+        message: 'a source needs either a url or an upload',
+      },
+    ];
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       { rule: 'self == oldSelf', message: 'a build cannot be changed; create another one' },
     ];

@@ -2,8 +2,10 @@ import type { V1Container, V1EnvVar, V1Secret, V1Volume, V1VolumeMount } from '@
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { defaultBuildTimeoutSeconds, type BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
 import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
-import { appLabel, buildNamespace, idLabel, roleLabel } from '../../runtime/domain/labels.ts';
+import { sourcePath } from '../../runtime/domain/source-stream.ts';
+import { appLabel, buildNamespace, idLabel, roleLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import type { BatchJob } from './batch.ts';
+import { eventsService } from './platform/network.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { registryVariables, type PackageRegistries, type PackageSources } from './package-registries.ts';
 
@@ -117,6 +119,7 @@ function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
     BUILD_WORKSPACE: workspace,
     BUILD_CREDENTIALS: credentialsFolder,
     BUILD_URL: source.url,
+    BUILD_SOURCE_URL: source.upload === true ? sourceUrl(build) : undefined,
     BUILD_BRANCH: source.branch,
     BUILD_COMMIT: source.commit,
     BUILD_PATH: source.path,
@@ -129,6 +132,11 @@ function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
     BUILD_BASE_PYTHON: settings.baseImages.python,
     BUILD_RESULT: '/dev/termination-log',
   }).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+}
+
+/** Where the uploaded files of the build's deployment are. */
+function sourceUrl({ spec: { deploymentId = '' } }: Build): string {
+  return `http://${eventsService}.${systemNamespace}.svc${sourcePath(deploymentId)}`;
 }
 
 function secretVolume(name: string, secretName: string): Json<V1Volume> {

@@ -169,6 +169,8 @@ export function buildPolicy({
       egress: [
         dns,
         { to: [...internet(apiServers), ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers))] },
+        // Uploaded files, for which only the first step has a token.
+        { to: [platform('console-api')], ports: [{ protocol: 'TCP', port: eventsPort }] },
         ...registryRule(registryAddress),
       ],
     },

@@ -98,16 +98,20 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
     ['path', path],
     ['dockerfile', dockerfile],
   ] as const) {
-    if (value === undefined || (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)))
-      continue;
-    const example = field === 'path' ? 'services/api, or none for the root' : 'docker/Dockerfile';
-    throw refusal(field, `"${excerpt(value)}" is not a path in the repository; use one like ${example}.`);
+    if (value !== undefined) checkBuildPath(field, value);
   }
   const { hostKeys = [] } = source;
   if (hostKeys.length > hostKeysMax || !hostKeys.every(isPublicKey)) {
     throw refusal('hostKeys', 'A host key is not an ssh public key; use the form "<type> <base64>".');
   }
   return source;
+}
+
+/** Checks a path in a source. @throws Problem `invalid_value` that names the field */
+export function checkBuildPath(field: 'path' | 'dockerfile', value: string): void {
+  if (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)) return;
+  const example = field === 'path' ? 'services/api, or none for the root' : 'docker/Dockerfile';
+  throw refusal(field, `"${excerpt(value)}" is not a path in the source; use one like ${example}.`);
 }
 
 /** The server of a repository URL that passed {@link checkGitSource}. Pure. */

@@ -205,7 +205,8 @@ export async function startBuild(database: Database, id: Id): Promise<boolean> {
 export interface BuiltImage {
   image: string;
   digest: string;
-  commit: string;
+  /** Undefined for an uploaded folder. */
+  commit?: string | undefined;
   /** The message of the commit, from git. */
   commitMessage?: string | undefined;
   commitAuthor?: string | undefined;
@@ -219,10 +220,10 @@ export interface BuiltImage {
 export async function deployBuilt(client: ClientBase, id: Id, built: BuiltImage): Promise<boolean> {
   const { image, digest, commit, commitMessage, commitAuthor } = built;
   const { rowCount } = await client.query(
-    `UPDATE deployments SET image = $2, digest = $3, commit = $4, built_at = clock_timestamp(),
+    `UPDATE deployments SET image = $2, digest = $3, commit = COALESCE($4, commit), built_at = clock_timestamp(),
        commit_message = COALESCE(commit_message, NULLIF($5, '')), commit_author = COALESCE(commit_author, NULLIF($6, ''))
      WHERE id = $1 AND state = 'building' AND built_at IS NULL`,
-    [id, image, digest, commit, commitMessage ?? null, commitAuthor ?? null],
+    [id, image, digest, commit ?? null, commitMessage ?? null, commitAuthor ?? null],
   );
   if (rowCount === 1) await insertWork(client, 'rollouts', id);
   return rowCount === 1;

@@ -65,6 +65,7 @@ export function everyController(options: { start?: Date } = {}): {
     deleteEnvironment: doNothing,
     deleteProject: doNothing,
   };
+  const noSources = { issueSourceToken: () => Promise.resolve(undefined) };
   dependent = [
     manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
     manager.add(functionController({ ...shared, platformConfig, records, probeGate })),
@@ -72,7 +73,7 @@ export function everyController(options: { start?: Date } = {}): {
     manager.add(jobController({ ...shared, platformConfig, records })),
   ];
   manager.add(volumeController(shared));
-  manager.add(buildController({ ...shared, platformConfig: () => undefined }));
+  manager.add(buildController({ ...shared, platformConfig: () => undefined, records: noSources }));
   manager.add(serviceController({ ...shared, platformConfig, records }));
   manager.add(podOomController(shared));
   return { clock, kube, manager };

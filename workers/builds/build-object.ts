@@ -18,10 +18,12 @@ export function buildName(deploymentId: Id): string {
   return `build-${deploymentId}`;
 }
 
-/** The Build of a deployment. Pure. @param source with the accepted host keys of its server */
-export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource, timeoutSeconds: number): Build {
+/** Where a build's files come from: a repository, with the accepted host keys of its server, or an uploaded folder. */
+export type BuildSource = GitSource | { upload: true; dockerfile: string | null };
+
+/** The Build of a deployment. Pure. */
+export function buildOf(record: BuildRecord, app: Stored<App>, source: BuildSource, timeoutSeconds: number): Build {
   const labels = app.metadata.labels ?? {};
-  const { url, branch, path, dockerfile, hostKeys } = source;
   return {
     apiVersion: 'platform.svc/v1',
     kind: 'Build',
@@ -42,14 +44,20 @@ export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource
       deploymentId: record.id,
       revision: record.revision,
       timeoutSeconds,
-      source: {
-        url,
-        branch,
-        ...(record.commit !== null && { commit: record.commit }),
-        ...(path !== undefined && { path }),
-        ...(dockerfile !== undefined && { dockerfile }),
-        ...(hostKeys !== undefined && { hostKeys }),
-      },
+      source: specOf(record, source),
     },
+  };
+}
+
+function specOf({ commit }: BuildRecord, source: BuildSource): Build['spec']['source'] {
+  if ('upload' in source) return { upload: true, ...(source.dockerfile !== null && { dockerfile: source.dockerfile }) };
+  const { url, branch, path, dockerfile, hostKeys } = source;
+  return {
+    url,
+    branch,
+    ...(commit !== null && { commit }),
+    ...(path !== undefined && { path }),
+    ...(dockerfile !== undefined && { dockerfile }),
+    ...(hostKeys !== undefined && { hostKeys }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -18,8 +19,9 @@ import { buildGraceMs } from '../../runtime/queues/catalogue.ts';
 import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build-slots.ts';
 import { failDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
+import { findDeploymentSource } from '../../runtime/records/sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
-import { buildName, buildOf } from './build-object.ts';
+import { buildName, buildOf, type BuildSource } from './build-object.ts';
 import { findBuild, type BuildRecord } from './store.ts';
 
 export interface BuildDependencies {
@@ -98,27 +100,42 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
       : 'unknown';
   };
 
-  const start = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
-    const app = await kube.get<App>(kinds.App, record.name, record.namespace);
-    if (!app || !isLiving(app, record.workloadId)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
-    const { git } = app.spec;
-    if (!git)
-      return fail(attempt, record, 'The git source was removed before the build started. Deploy an image instead.');
+  /** Where the files come from; a fault fails the deployment. */
+  const sourceOf = async (
+    record: BuildRecord,
+    { spec: { git } }: Stored<App>,
+  ): Promise<BuildSource | { fault: string } | { again: Date }> => {
+    const uploaded = await findDeploymentSource(pool, record.id);
+    if (uploaded) return { upload: true, ...uploaded };
+    if (!git) return { fault: 'The git source was removed before the build started. Deploy an image instead.' };
     if (record.commit !== null && !isCommit(record.commit)) {
-      return fail(attempt, record, 'The commit is invalid: it must have 7 to 40 hexadecimal digits.');
+      return { fault: 'The commit is invalid: it must have 7 to 40 hexadecimal digits.' };
     }
     const hostKeys = await hostKeysOf(record, git);
     if (hostKeys === 'unknown') return { again: new Date(record.now.getTime() + checkMs) };
-    if (hostKeys && 'fault' in hostKeys) return fail(attempt, record, hostKeys.fault);
+    if (hostKeys && 'fault' in hostKeys) return hostKeys;
+    try {
+      return checkGitSource({ ...git, ...hostKeys });
+    } catch (error) {
+      if (error instanceof Problem) return { fault: error.message };
+      throw error;
+    }
+  };
+
+  const start = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
+    const app = await kube.get<App>(kinds.App, record.name, record.namespace);
+    if (!app || !isLiving(app, record.workloadId)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
+    const source = await sourceOf(record, app);
+    if ('fault' in source) return fail(attempt, record, source.fault);
+    if ('again' in source) return source;
     const { builds } = await readPlatformConfig(kube);
     const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = builds ?? {};
     const slot = await acquireBuildSlot(pool, record.id, atOnce);
     if (slot === 'ended') return { again: record.now };
     if (slot === 'full') return { again: new Date(record.now.getTime() + waitMs) };
     try {
-      await kube.create<Build>(buildOf(record, app, checkGitSource({ ...git, ...hostKeys }), timeoutSeconds));
+      await kube.create<Build>(buildOf(record, app, source, timeoutSeconds));
     } catch (error) {
-      if (error instanceof Problem) return fail(attempt, record, error.message);
       // An interrupted step has created it.
       if (!isKubeError(error, 409)) throw error;
     }
@@ -135,7 +152,11 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     const { phase, message, image, digest, commit, commitMessage, commitAuthor } = build.status ?? {};
     if (phase === 'failed') return fail(attempt, record, message ?? 'The build failed. See its log.');
     if (phase === 'succeeded') {
-      if (image === undefined || digest === undefined || commit === undefined) {
+      if (
+        image === undefined ||
+        digest === undefined ||
+        (commit === undefined && build.spec.source.url !== undefined)
+      ) {
         return fail(attempt, record, 'The build finished without an image. Deploy again.');
       }
       await saveLog(record);

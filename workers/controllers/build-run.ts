@@ -13,6 +13,7 @@ import {
 import { durationText } from '../../runtime/domain/duration.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { readGitSecret } from '../../runtime/git/credentials.ts';
 import { applyObject, deleteChild, ensureChild, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -27,6 +28,12 @@ const lineMax = 200;
 /** A line that buildah prints after every failed step, twice. */
 const noise = /^subprocess exited with status \d+$/;
 
+/** What the Build controller reads from and writes to PostgreSQL. */
+export interface BuildRecords {
+  /** A new token for the deployment's uploaded files; undefined when it is no longer to be built. */
+  issueSourceToken(deploymentId: Id): Promise<string | undefined>;
+}
+
 /** The termination messages of the steps that fetch and push, written by `infra/images/builder/main.ts`. */
 const image = z.object({ image: z.string().max(600), digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) });
 const source = z.object({
@@ -34,6 +41,8 @@ const source = z.object({
   commitMessage: z.string().max(300),
   commitAuthor: z.string().max(200),
 });
+/** An uploaded folder has no commit of its own. */
+const upload = z.object({ files: z.int() }).transform(() => ({}));
 
 /**
  * Creates the batch Job of a build after its network policy and the credentials of its first step. An existing Job is
@@ -41,7 +50,7 @@ const source = z.object({
  * @throws Problem `unavailable` while the installation has no builder, ForeignObjectError
  */
 export async function beginBuild(
-  kube: KubeClient,
+  { kube, records }: { kube: KubeClient; records: BuildRecords },
   build: Stored<Build>,
   config:
     Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks' | 'packageRegistries' | 'caCertificates'> | undefined,
@@ -62,11 +71,23 @@ export async function beginBuild(
       registryAddress: config.builds.pushAddress,
     }),
   );
-  const { app, namespace, source } = build.spec;
-  const resource = await kube.get<App>(kinds.App, app, namespace);
-  const credentials = resource && (await readGitSecret(kube, resource, source.url));
+  const credentials = await credentialsOf({ kube, records }, build);
   if (credentials) await ensureChild(kube, build, buildCredentials(build, credentials));
   await ensureChild(kube, build, buildJob(build, config.builds, config));
+}
+
+/** What the first step needs to fetch the source: the app's git credentials, or a token for the uploaded files. */
+async function credentialsOf(
+  { kube, records }: { kube: KubeClient; records: BuildRecords },
+  { spec: { app, namespace, deploymentId, source } }: Stored<Build>,
+): Promise<Record<string, string> | undefined> {
+  if (source.url !== undefined) {
+    const resource = await kube.get<App>(kinds.App, app, namespace);
+    return resource && readGitSecret(kube, resource, source.url);
+  }
+  // An interrupted reconcile has issued a token that no pod has; the new one replaces it.
+  const token = deploymentId === undefined ? undefined : await records.issueSourceToken(deploymentId);
+  return token === undefined ? undefined : { sourceToken: Buffer.from(token).toString('base64') };
 }
 
 /** Deletes the credentials after the step that needs them has ended. */
@@ -86,7 +107,7 @@ export async function dropCredentials(
 export function resultOf(pods: readonly Stored<Pod>[]): Partial<BuildStatus> | undefined {
   for (const pod of pods) {
     const pushed = reportOf(pod, buildSteps.push, image);
-    const fetched = reportOf(pod, buildSteps.clone, source);
+    const fetched = reportOf(pod, buildSteps.clone, z.union([source, upload]));
     if (pushed && fetched) return { ...pushed, ...fetched };
   }
   return undefined;

@@ -19,7 +19,7 @@ import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { runProgress } from './batch-run.ts';
-import { beginBuild, dropCredentials, failureOf, resultOf, timeOutOf } from './build-run.ts';
+import { beginBuild, dropCredentials, failureOf, resultOf, timeOutOf, type BuildRecords } from './build-run.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity } from './workload.ts';
 
@@ -31,6 +31,7 @@ type BuildProgress = { phase: keyof typeof reasons } & Omit<BuildStatus, 'phase'
 
 export interface BuildControllerOptions {
   kube: KubeClient;
+  records: BuildRecords;
   /** The active settings; undefined before there are any. */
   platformConfig: () => Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks'> | undefined;
   events: Pick<EventRecorder, 'record'>;
@@ -51,7 +52,7 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
     const build = own
       ? await ensureMarks(kube, object, workloadFinalizer, managedLabels())
       : (await ensureIdentity(kube, object)).workload;
-    if (own && !endOfBuild(build)) await beginBuild(kube, build, platformConfig());
+    if (own && !endOfBuild(build)) await beginBuild(options, build, platformConfig());
     const progress = endOfBuild(build) ?? (await observe(build));
     const { generation } = build.metadata;
     const states = [childrenAdoptedState(generation), succeededState(progress, generation)];

@@ -119,7 +119,7 @@ function addControllers(
   const apps = manager.add(appController({ ...common, records: records.apps, probeGate }));
   const jobs = manager.add(jobController({ ...common, records: records.jobs }));
   manager.add(volumeController(common));
-  const builds = manager.add(buildController(common));
+  const builds = manager.add(buildController({ ...common, records: records.builds }));
   const services = manager.add(serviceController({ ...common, records: records.services }));
   manager.add(podOomController(common));
   dependent.push(projects, apps, functions, jobs, builds, services);

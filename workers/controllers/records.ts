@@ -9,8 +9,10 @@ import { findEventSource, projectEventSource } from '../../runtime/records/funct
 import { projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
 import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
+import { forgetProjectSources, issueSourceToken } from '../../runtime/records/sources.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
 import type { AppControllerOptions } from './app.ts';
+import type { BuildRecords } from './build-run.ts';
 import type { ProjectRecords } from './environment.ts';
 import type { FunctionControllerOptions } from './function.ts';
 import type { JobControllerOptions } from './job.ts';
@@ -19,6 +21,7 @@ import type { ServiceControllerOptions } from './service.ts';
 /** What the controllers write to PostgreSQL. */
 export interface ControllerRecords {
   apps: AppControllerOptions['records'];
+  builds: BuildRecords;
   functions: FunctionControllerOptions['records'];
   jobs: JobControllerOptions['records'];
   projects: ProjectRecords;
@@ -60,6 +63,7 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
         return !hasEnded(state);
       },
     },
+    builds: { issueSourceToken: (deploymentId) => issueSourceToken(pool, deploymentId) },
     functions: {
       ...jobs,
       async projectEvents(id, settings) {
@@ -74,6 +78,7 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
       async deleteProject(id) {
         await deleteProjectNotifications(pool, id);
         await deleteProjectMembers(pool, id);
+        await forgetProjectSources(pool, id);
       },
     },
     services: { forgetDatabases: (id) => deleteServiceDatabaseRecords(pool, id) },

@@ -3,6 +3,7 @@ import type { Attempt, Processor } from '../../runtime/bus/runner.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { periodStart, utcDay } from '../../runtime/domain/period.ts';
 import { catalogue } from '../../runtime/queues/catalogue.ts';
+import { purgeChunks } from '../../runtime/records/source-chunks.ts';
 import {
   closeSilentReplicas,
   findUnfolded,
@@ -39,6 +40,10 @@ const notificationMs = 30 * dayMs;
 const deadLetterMs = 30 * dayMs;
 /** Retention of expired access tokens, so that their owners see why a pipeline is refused. */
 const tokenMs = 30 * dayMs;
+/** Retention of uploaded content since the last upload or build that needed it, and of the list of a deployment's files. */
+const sourceMs = 7 * dayMs;
+/** Chunks have up to a mebibyte each, so fewer are deleted at once than other rows. */
+const chunkBatch = 200;
 /** Retention of done work rows, which only show recent history. */
 const workMs = 7 * dayMs;
 /** The part of an attempt's time-out that is used; the rest of the work is left to the next attempt, which follows at once. */
@@ -56,8 +61,8 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const ago = (ms: number) => new Date(now.getTime() - ms);
     let complete = true;
 
-    /** Repeats a step of `batch` rows until none are left or the time is up. @returns the number of rows */
-    const drain = async (step: () => Promise<number>): Promise<number> => {
+    /** Repeats a step of `size` rows until none are left or the time is up. @returns the number of rows */
+    const drain = async (step: () => Promise<number>, size = batch): Promise<number> => {
       let rows = 0;
       for (;;) {
         if (!inTime()) {
@@ -66,7 +71,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
         }
         const done = await step();
         rows += done;
-        if (done < batch) return rows;
+        if (done < size) return rows;
       }
     };
 
@@ -89,6 +94,8 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const webhookDeliveries = await drain(() => purgeAged(pool, 'webhook_deliveries', ago(deliveryMs), batch));
     const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
+    const sources = await drain(() => purgeAged(pool, 'deployment_sources', ago(sourceMs), batch));
+    const chunks = await drain(() => purgeChunks(pool, ago(sourceMs), chunkBatch), chunkBatch);
     const sessions = await purgeSessions(pool, now);
     const accessTokens = await purgeTokens(pool, ago(tokenMs));
     const replicas = await purgeReplicas(pool, ago(usageDays * dayMs));
@@ -100,6 +107,8 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
       webhookDeliveries,
       notifications,
       deadLetters,
+      sources,
+      chunks,
       sessions,
       accessTokens,
       replicas,

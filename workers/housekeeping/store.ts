@@ -96,6 +96,8 @@ const agedTables = {
   build_logs: { key: 'deployment_id', at: 'updated_at' },
   /** Age since the failure. */
   crash_logs: { key: 'deployment_id', at: 'updated_at' },
+  /** Age since the deployment was accepted. */
+  deployment_sources: { key: 'deployment_id', at: 'created_at' },
   /** Age since the end of the delivery; the attempts are deleted with it. */
   notification_deliveries: { key: 'id', at: 'ended_at' },
 } as const;

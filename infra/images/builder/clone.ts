@@ -26,7 +26,7 @@ const searchDepth = 1_000;
  * @throws BuildFailure
  */
 export async function clone(
-  { workspace, url, branch, commit, hostKeys }: BuildSettings,
+  { workspace, url, branch, commit, hostKeys }: Omit<BuildSettings, 'url'> & { url: string },
   { credentialsFolder, env }: { credentialsFolder: string; env: Readonly<Record<string, string | undefined>> },
 ): Promise<Commit> {
   const folder = mkdtempSync(join(tmpdir(), 'git-'));
@@ -56,7 +56,7 @@ export async function clone(
 
 async function fetchCommit(
   runGit: (args: readonly string[], timeoutMs?: number) => ReturnType<Git>,
-  { url, branch, commit }: Pick<BuildSettings, 'url' | 'branch' | 'commit'>,
+  { url, branch, commit }: Pick<BuildSettings, 'branch' | 'commit'> & { url: string },
 ): Promise<string> {
   const fetch = (depth: number, reference: string) =>
     runGit(

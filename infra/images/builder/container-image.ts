@@ -13,10 +13,12 @@ import { join } from 'node:path';
 import { certificateVariables, mountCertificates } from './certificates.ts';
 import { createBuildahOutput } from './buildah-output.ts';
 import { BuildFailure } from './failure.ts';
-import { entrypointOf, planOf, type Plan } from './plan.ts';
+import type { Plan } from '../../../runtime/domain/folder-plan.ts';
+import { entrypointOf, planOf } from './plan.ts';
 import { credentialsFile } from './registry-credentials.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
+import { addStaticServer } from './static-site.ts';
 
 /** The image between its build and its push, an OCI layout in one tar file. */
 const archiveIn = (workspace: string) => join(workspace, 'image.tar');
@@ -110,6 +112,7 @@ function dockerfileIn(context: string, name: string | undefined): string | undef
 
 function generated({ workspace, baseImages }: BuildSettings, context: string): string {
   const plan = planOf(context);
+  if (plan.language === 'static') addStaticServer(context);
   const file = join(workspace, 'Dockerfile');
   const text = generatedDockerfile(plan, baseImages, (name) => existsSync(join(context, name)));
   process.stdout.write(`no Dockerfile found; building with this one:\n${text}\n`);
@@ -139,11 +142,12 @@ export function buildArguments(file: string, variables: Readonly<Record<string, 
 export function generatedDockerfile(
   { language, start }: Plan,
   baseImages: BuildSettings['baseImages'],
-  has: (file: string) => boolean,
+  has: Has,
 ): string {
-  const base = baseImages[language];
-  if (base === '') throw new BuildFailure(`the platform has no base image for ${language}: add a Dockerfile`);
-  const steps = language === 'node' ? nodeSteps(has) : pythonSteps(has);
+  // Static sites have a server in JavaScript, and a command of a Procfile runs where most programs are.
+  const base = language === 'go' ? '' : baseImages[language === 'python' ? 'python' : 'node'];
+  if (base === '') throw new BuildFailure(`the platform has no base image for ${names[language]}: add a Dockerfile`);
+  const steps = stepsFor[language](has);
   return [
     `FROM ${base}`,
     'USER root',
@@ -162,7 +166,19 @@ function declared(...names: string[]): string[] {
   return names.map((name) => `ARG ${name}`);
 }
 
-function nodeSteps(has: (file: string) => boolean): string[] {
+type Has = (file: string) => boolean;
+
+const names = { node: 'Node', python: 'Python', go: 'Go', static: 'static sites', other: 'a Procfile alone' } as const;
+
+const stepsFor: Readonly<Record<Plan['language'], (has: Has) => string[]>> = {
+  node: nodeSteps,
+  python: pythonSteps,
+  go: () => [],
+  static: () => ['COPY . .'],
+  other: () => ['COPY . .'],
+};
+
+function nodeSteps(has: Has): string[] {
   const locked = has('package-lock.json');
   return [
     ...declared('npm_config_registry', ...certificateVariables),
@@ -174,13 +190,14 @@ function nodeSteps(has: (file: string) => boolean): string[] {
   ];
 }
 
-function pythonSteps(has: (file: string) => boolean): string[] {
+function pythonSteps(has: Has): string[] {
   return [
     'ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin',
     'RUN python3 -m venv /opt/venv',
     ...declared('PIP_INDEX_URL', 'PIP_TRUSTED_HOST', ...certificateVariables),
     ...(has('requirements.txt') ? ['COPY requirements.txt ./', 'RUN pip install -r requirements.txt'] : []),
     'COPY . .',
+    ...(!has('requirements.txt') && has('pyproject.toml') ? ['RUN pip install .'] : []),
   ];
 }
 

@@ -1,39 +1,72 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { BuildFailure } from './failure.ts';
+import { goProgram, ownFolder, type Plan } from '../../../runtime/domain/folder-plan.ts';
 import { entrypointOf, planOf } from './plan.ts';
 import { basicCredentials, credentialsFile } from './registry-credentials.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
+import { addStaticServer } from './static-site.ts';
 
 /** A folder image for the embedded cluster: the files with their dependencies, and the start command. It cannot run a Dockerfile. */
 export async function makeFolderImage(context: string): Promise<void> {
-  const plan = planOf(context);
   const has = (file: string) => existsSync(join(context, file));
+  const { language } = planOrExplain(context, has('Dockerfile'));
   if (has('Dockerfile')) process.stdout.write('ignoring the Dockerfile: the embedded cluster has no containers\n');
-  if (plan.language === 'node') {
-    if (dependsOnSomething(context)) {
-      const install = has('package-lock.json') ? 'ci' : 'install';
-      await run('npm', [install, '--include=dev', '--no-audit', '--no-fund'], { cwd: context });
-    }
-    await run('npm', ['run', 'build', '--if-present'], { cwd: context });
-  } else if (has('requirements.txt')) {
-    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir'];
-    await run('python3', [...pip, '--target', '.packages', '-r', 'requirements.txt'], {
-      cwd: context,
-      name: 'pip install',
-    });
+  if (language === 'node') await installNode(context);
+  else if (language === 'python') await installPython(context);
+  else if (language === 'go') await buildGo(context);
+  else if (language === 'static') addStaticServer(context);
+}
+
+/** The plan of a folder. @throws BuildFailure that says what a folder needs that has only a Dockerfile */
+function planOrExplain(context: string, hasDockerfile: boolean): Plan {
+  try {
+    return planOf(context);
+  } catch (error) {
+    if (!hasDockerfile || !(error instanceof BuildFailure)) throw error;
+    throw new BuildFailure(
+      'this platform runs apps as processes of the machine and cannot run a Dockerfile: add a Procfile with a line "web: <command>" or a package.json with a script "start", or deploy to a platform on a cluster',
+    );
+  }
+}
+
+async function installNode(context: string): Promise<void> {
+  if (dependsOnSomething(context)) {
+    const install = existsSync(join(context, 'package-lock.json')) ? 'ci' : 'install';
+    await run('npm', [install, '--include=dev', '--no-audit', '--no-fund'], { cwd: context });
+  }
+  await run('npm', ['run', 'build', '--if-present'], { cwd: context });
+}
+
+async function installPython(context: string): Promise<void> {
+  const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir', '--target', '.packages'];
+  const requirements = existsSync(join(context, 'requirements.txt'));
+  if (!requirements && !existsSync(join(context, 'pyproject.toml'))) return;
+  const what = requirements ? ['-r', 'requirements.txt'] : ['.'];
+  await run('python3', [...pip, ...what], { cwd: context, name: 'pip install' });
+}
+
+async function buildGo(context: string): Promise<void> {
+  mkdirSync(join(context, ownFolder), { recursive: true });
+  try {
+    await run('go', ['build', '-o', goProgram, '.'], { cwd: context });
+  } catch (error) {
+    if (!(error instanceof BuildFailure) || !error.message.includes('ENOENT')) throw error;
+    throw new BuildFailure(
+      'this machine has no Go toolchain: install go, or build the program yourself and start it with a Procfile ("web: ./server")',
+    );
   }
 }
 
 /** Uploads the folder to the image store over HTTP. @returns the image's digest */
 export async function pushFolderImage({ image, target }: BuildSettings, context: string): Promise<string> {
   const { language, start } = planOf(context);
-  const env =
-    language === 'node' ? { NODE_ENV: 'production' } : { PYTHONUNBUFFERED: '1', PYTHONPATH: '/app/.packages' };
+  const env: Record<string, string> =
+    language === 'python' ? { PYTHONUNBUFFERED: '1', PYTHONPATH: '/app/.packages' } : { NODE_ENV: 'production' };
   return send(context, { image, target, configuration: { entrypoint: entrypointOf(start), env } });
 }
 

@@ -3,6 +3,7 @@ import { writeCertificates } from './certificates.ts';
 import { buildImage, pushImage } from './build.ts';
 import { clone } from './clone.ts';
 import { BuildFailure } from './failure.ts';
+import { fetchUpload } from './fetch-upload.ts';
 import { readSettings } from './settings.ts';
 
 /**
@@ -19,7 +20,11 @@ const report = (result: object) => writeFileSync(settings.resultFile, JSON.strin
 try {
   const [step] = process.argv.slice(2);
   if (step === 'clone') {
-    report(await clone(settings, { credentialsFolder: process.env['BUILD_CREDENTIALS'] ?? '', env: process.env }));
+    const credentialsFolder = process.env['BUILD_CREDENTIALS'] ?? '';
+    const { url, sourceUrl } = settings;
+    if (sourceUrl !== undefined) report(await fetchUpload({ ...settings, sourceUrl }, credentialsFolder));
+    else if (url !== undefined) report(await clone({ ...settings, url }, { credentialsFolder, env: process.env }));
+    else throw new BuildFailure('neither BUILD_URL nor BUILD_SOURCE_URL is set');
   } else if (step === 'build') await buildImage(settings, maker, certificates?.folder);
   else report(await pushImage(settings, maker));
 } catch (error) {

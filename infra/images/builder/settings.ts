@@ -4,7 +4,10 @@ import { BuildFailure } from './failure.ts';
 export interface BuildSettings {
   /** The folder for the source and for temporary files. */
   workspace: string;
-  url: string;
+  /** The git repository; undefined for an upload. */
+  url: string | undefined;
+  /** Where the uploaded files are; undefined for a repository. */
+  sourceUrl: string | undefined;
   branch: string | undefined;
   commit: string | undefined;
   path: string;
@@ -39,7 +42,8 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   };
   return {
     workspace: required('BUILD_WORKSPACE'),
-    url: required('BUILD_URL'),
+    url: optional('BUILD_URL'),
+    sourceUrl: optional('BUILD_SOURCE_URL'),
     branch: optional('BUILD_BRANCH'),
     commit: optional('BUILD_COMMIT'),
     path: optional('BUILD_PATH') ?? '.',

@@ -24,11 +24,13 @@ const settings = {
   security: securityChange,
 };
 
-/** `POST /api/v1/projects/{p}/apps`: with an image, or with the git source that images are built from. */
+/** `POST /api/v1/projects/{p}/apps`: with an image, the git source that images are built from, or for an upload. */
 export const appCreate = z.strictObject({
   name: z.string(),
   image: z.string().optional(),
   git: gitSourceSet.optional(),
+  /** Creates an app that is first deployed when a folder is uploaded (`POST …/source/builds`). */
+  upload: z.literal(true).optional(),
   hostname: z.string().optional(),
   /** Services to bind it to; its first deployment waits for them. */
   bindings: z.array(newBinding).max(20).optional(),

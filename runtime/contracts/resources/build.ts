@@ -14,8 +14,10 @@ export const buildSpec = z.object({
   /** Time limit from its start, in seconds; default `defaultBuildTimeoutSeconds`. */
   timeoutSeconds: z.int().min(1).optional(),
   source: z.object({
-    /** A git repository over https, http or ssh, without credentials: many can read this object. */
-    url: z.string(),
+    /** A git repository over https, http or ssh, without credentials: many can read this object. Absent for an upload. */
+    url: z.string().optional(),
+    /** Whether the source is the folder that was uploaded for the deployment. */
+    upload: z.boolean().optional(),
     /** The commit, as 7 to 64 hexadecimal digits; default: the branch's newest. */
     commit: z.string().optional(),
     /** Default: the repository's default branch. */
@@ -39,7 +41,7 @@ export interface BuildStatus {
   message?: string;
   startedAt?: string;
   endedAt?: string;
-  /** For `succeeded`: the image as nodes pull it, its digest, and its commit. */
+  /** For `succeeded`: the image as nodes pull it, its digest, and its commit, which an uploaded folder has none of. */
   image?: string;
   digest?: string;
   commit?: string;
@@ -49,7 +51,7 @@ export interface BuildStatus {
   conditions?: Condition[];
 }
 
-/** A build of an app's image from a git source. */
+/** A build of an app's image from a git source or an uploaded folder. */
 export interface Build extends KubeObject {
   apiVersion: 'platform.svc/v1';
   kind: 'Build';

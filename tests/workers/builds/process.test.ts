@@ -6,7 +6,7 @@ import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
-import type { Id } from '../../../runtime/domain/ids.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { buildNamespace } from '../../../runtime/domain/labels.ts';
 import { createCompletionWatch } from '../../../runtime/kube/completion-watch.ts';
 import { createInformer } from '../../../runtime/kube/informer.ts';
@@ -19,6 +19,7 @@ import {
   projectGitSource,
   recordPollFailure,
 } from '../../../runtime/records/git-sources.ts';
+import { insertDeploymentSource } from '../../../runtime/records/sources.ts';
 import { markWorkloadDeleted } from '../../../runtime/records/workloads.ts';
 import { isBuildCompletion } from '../../../workers/builds/completion.ts';
 import { createBuildProcessor } from '../../../workers/builds/process.ts';
@@ -106,6 +107,26 @@ t.test('a deployment without an image is built first, then rolled out', async (t
   t.same([...new Set(kept)], [id], 'its log was stored first');
   t.equal(await step(id), 'done', 'a repeated step does nothing');
   t.same((await work(id)).filter(({ kind }) => kind === 'rollouts').length, 1);
+});
+
+t.test('an uploaded folder is built without a git source, and keeps the commit that its user named', async (t) => {
+  const { app, pool, kube, step, accept, builds, report } = await world(t);
+  await kube.mergePatch<App>(ref, { spec: { git: null } });
+  const dirty = `${commit}-dirty`;
+  const id = await accept({ commit: dirty });
+  const files = [{ path: 'package.json', kind: 'file', chunks: [], size: 0 }] as const;
+  await transaction(pool, (client) =>
+    insertDeploymentSource(client, id, {
+      projectId: newId(),
+      files: files.map((file) => ({ ...file, chunks: [] })),
+      dockerfile: 'docker/Dockerfile',
+    }),
+  );
+  await step(id);
+  t.same(builds()[0]?.spec.source, { upload: true, dockerfile: 'docker/Dockerfile' });
+  await report({ phase: 'succeeded', image: 'r/shop-prod/api:1', digest });
+  t.equal(await step(id), 'done');
+  t.match(await app.history(), [{ state: 'building', image: 'r/shop-prod/api:1', commit: dirty }]);
 });
 
 t.test('a build that fails or is deleted fails the deployment with the reason', async (t) => {

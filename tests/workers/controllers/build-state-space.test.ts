@@ -44,7 +44,15 @@ const story: Scenario<undefined> = {
     kube.seed(environmentNamespaceObject('shop', 'prod'));
     return undefined;
   },
-  controllers: ({ kube, clock, events }) => [buildController({ kube, clock, events, platformConfig: () => undefined })],
+  controllers: ({ kube, clock, events }) => [
+    buildController({
+      kube,
+      clock,
+      events,
+      platformConfig: () => undefined,
+      records: { issueSourceToken: () => Promise.resolve(undefined) },
+    }),
+  ],
   steps: [
     create('one', 1),
     begin('one'),

@@ -30,6 +30,7 @@ function createWorld() {
   const events: string[] = [];
   const controller = buildController({
     kube,
+    records: { issueSourceToken: () => Promise.resolve(undefined) },
     platformConfig: () => undefined,
     clock: fakeClock(),
     events: { record: (_, { reason, message }) => Promise.resolve(void events.push(`${reason}: ${message}`)) },
@@ -224,6 +225,7 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
   let settings: { builds?: typeof builds } | undefined;
   const controller = buildController({
     kube,
+    records: { issueSourceToken: (id) => Promise.resolve(`source-token-of-${id}`) },
     platformConfig: () => settings,
     clock: fakeClock(),
     events: { record: () => Promise.resolve() },
@@ -288,6 +290,29 @@ t.test('in the build namespace the Job is created, with credentials for its firs
   await world.end([ended(commit), forged, ended(image)], { succeeded: 1, conditions });
   t.match(build()?.status, { phase: 'succeeded', ...image, ...commit });
   t.same(copies(), [], 'the copy of the credentials is deleted');
+});
+
+t.test('the build of an uploaded folder gets a token for its files, and not the app’s git credentials', async (t) => {
+  const world = createOwnWorld({ source: { upload: true } });
+  const { kube, at, build, reconcile } = world;
+  world.configure();
+  await reconcile();
+  const copies = () => kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.namespace === at.namespace);
+  const sourceToken = Buffer.from(`source-token-of-${fixedId(7)}`).toString('base64');
+  t.same(
+    copies().map(({ data }) => data),
+    [{ sourceToken }],
+  );
+  const job = JSON.stringify(world.job());
+  t.match(job, `"BUILD_SOURCE_URL","value":"http://svc-events.svc-system.svc/sources/${fixedId(7)}"`);
+  t.notMatch(job, 'BUILD_URL');
+  t.notMatch(job, 'source-token');
+  const image = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}` };
+  const ended = (message: object) => ({ exitCode: 0, message: JSON.stringify(message) });
+  const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+  await world.end([ended({ files: 3 }), ended({}), ended(image)], { succeeded: 1, conditions });
+  t.match(build()?.status, { phase: 'succeeded', ...image, commit: undefined });
+  t.same(copies(), [], 'the token is deleted');
 });
 
 t.test('a build gets no credentials for a server that the app no longer uses', async (t) => {

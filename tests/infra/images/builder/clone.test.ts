@@ -13,6 +13,7 @@ import type { BuildSettings } from '../../../../infra/images/builder/settings.ts
 import { selfSignedCertificate } from '../../../../infra/local/apiserver/certificate.ts';
 import { createImageUploadServer } from '../../../../infra/local/image-upload.ts';
 import { createImageStore } from '../../../../infra/local/node/images.ts';
+import type { Language } from '../../../../runtime/domain/folder-plan.ts';
 import { createGit } from '../../../../runtime/git/git.ts';
 import { GitError } from '../../../../runtime/git/failure.ts';
 import { gitServer } from '../../../support/git-server.ts';
@@ -22,12 +23,15 @@ import { silentLog } from '../../../support/log.ts';
 const skip = { skip: noSshServer };
 const token = 'glpat-SECRETsecret1234';
 
-function settings(t: Test, url: string, more: Partial<BuildSettings> = {}): BuildSettings {
+type GitBuild = BuildSettings & { url: string };
+
+function settings(t: Test, url: string, more: Partial<GitBuild> = {}): GitBuild {
   const workspace = mkdtempSync(join(tmpdir(), 'svc-build-'));
   t.teardown(() => rmSync(workspace, { recursive: true, force: true }));
   return {
     workspace,
     url,
+    sourceUrl: undefined,
     branch: 'main',
     commit: undefined,
     path: '.',
@@ -47,7 +51,7 @@ t.test('one commit is fetched with the credentials, and no credentials or git da
   const first = server.push({ 'a.txt': 'one' }, { message: 'First\n\nwith more' });
   const second = server.push({ 'a.txt': 'two' });
   const credentialsFolder = t.testdir({ token: `${token}\n` });
-  const settingsWith = (more: Partial<BuildSettings>) => settings(t, server.url(), more);
+  const settingsWith = (more: Partial<GitBuild>) => settings(t, server.url(), more);
   for (const [commit, text] of [
     [undefined, 'two'],
     [second, 'two'],
@@ -148,7 +152,11 @@ t.test('files determine how a program is built and started', (t) => {
   >[]) {
     t.throws(() => plan(files), { name: 'BuildFailure' });
   }
-  const text = (language: 'node' | 'python', files: string[]) =>
+  t.same(plan({ 'pyproject.toml': '', 'app.py': '' }), { language: 'python', start: 'python3 app.py' });
+  t.same(plan({ 'go.mod': '' }), { language: 'go', start: './.svc/app' });
+  t.same(plan({ Procfile: 'web: ./server' }), { language: 'other', start: './server' });
+  t.same(plan({ 'index.html': '' }), { language: 'static', start: 'node .svc/static-server.mjs' });
+  const text = (language: Language, files: string[]) =>
     generatedDockerfile({ language, start: 'node x.js' }, { node: 'r/n:1', python: '' }, (file) =>
       files.includes(file),
     );
@@ -157,7 +165,9 @@ t.test('files determine how a program is built and started', (t) => {
     /FROM r\/n:1\n(.*\n)*RUN npm ci .*\n(.*\n)*USER 10001:10001\nENTRYPOINT/,
   );
   t.match(text('node', []), /ARG npm_config_registry\n(.*\n)*RUN npm install/);
-  t.throws(() => text('python', []), { message: /no base image for python/ });
+  t.match(text('static', []), /FROM r\/n:1\n(.*\n)*COPY . .\n/);
+  t.throws(() => text('go', []), { message: /no base image for Go: add a Dockerfile/ });
+  t.throws(() => text('python', []), { message: /no base image for Python: add a Dockerfile/ });
   t.end();
 });
 
@@ -180,7 +190,7 @@ t.test('a folder image is stored under the name of a built image, and under no o
     t.testdir({ '.dockerconfigjson': JSON.stringify({ auths: { [`127.0.0.1:${port}`]: { auth } } }) });
   process.env['REGISTRY_AUTH_FILE'] = join(authFile(uploads), '.dockerconfigjson');
   t.teardown(() => delete process.env['REGISTRY_AUTH_FILE']);
-  const make = async (more: Partial<BuildSettings> = {}) => {
+  const make = async (more: Partial<GitBuild> = {}) => {
     const buildSettings = settings(t, server.url(), { target, ...more });
     await clone(buildSettings, { credentialsFolder: '/nowhere', env: process.env });
     const result = async () => {

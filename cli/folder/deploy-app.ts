@@ -1,0 +1,163 @@
+import { deploymentAccepted, type AppView, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { appKind } from '../commands/app-kind.ts';
+import type { DeployFlags } from './deploy-flags.ts';
+import { followDeployment } from '../commands/deployment.ts';
+import { openInBrowser } from '../browser.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { newEnvironmentBody } from '../new-environment.ts';
+import { fields } from '../output.ts';
+import { createProgress } from '../progress.ts';
+import type { Scope } from '../scope.ts';
+import { waitFor, type WaitFlags } from '../wait.ts';
+import { checkoutOf } from './checkout.ts';
+import { filesIn } from './files.ts';
+import { followBuild } from './follow-build.ts';
+import type { FolderApp, ProjectFile } from './project-file.ts';
+import { readFolder, uploadMissing, type ReadFolder } from './upload.ts';
+
+interface FolderDeployment {
+  name: string;
+  /** The folder to upload. */
+  folder: string;
+  settings: FolderApp;
+  /** Where the settings are kept. */
+  file: ProjectFile;
+}
+
+/** Uploads a folder, deploys it as an app, which is created if it is missing, and prints its URL. @throws Failure */
+export async function deployApp(
+  context: Context,
+  flags: DeployFlags,
+  scope: Scope,
+  { name, folder, settings, file }: FolderDeployment,
+): Promise<void> {
+  const [read, checkout] = await Promise.all([readFolder(filesIn(folder)), checkoutOf(folder)]);
+  await upload(context, scope, read);
+  await prepareApp(context, flags, scope, name, settings);
+  const { dockerfile } = settings;
+  const body = { files: read.files, ...(dockerfile !== undefined && { dockerfile }), ...checkout };
+  const accepted = await acceptBuild(context, flags, scope, { name, read, body });
+  const { project, query } = scope;
+  if (file.save({ project, environment: query.environment, section: 'apps', name, settings })) {
+    context.say('svc.yaml keeps these settings; the next svc deploy updates the app');
+  }
+  if (!flags.wait) {
+    const table = `revision ${accepted.revision} of ${name} is accepted`;
+    context.print({ data: accepted, table, names: [accepted.id] }, flags.output);
+    return;
+  }
+  await followBuild(context, flags, scope, { app: name, id: accepted.id });
+  const deployment = await followDeployment(context, flags, scope, { app: name, id: accepted.id });
+  const { url } = await appKind.read(scope, name);
+  context.print(
+    {
+      data: { ...deployment, url },
+      table: fields([
+        ['App', name],
+        ['Revision', deployment.revision],
+        ['URL', url],
+      ]),
+      names: [url ?? name],
+    },
+    flags.output,
+  );
+  if (flags.open && url !== undefined) await openInBrowser(context, url);
+}
+
+async function upload(context: Context, scope: Scope, read: ReadFolder): Promise<void> {
+  const progress = createProgress(context);
+  const started = context.clock.monotonic();
+  try {
+    const sent = await uploadMissing(scope, read, {
+      sleep: (ms) => context.clock.sleep(ms),
+      progress: (done, total) => {
+        // A line for each request would fill the log of a CI system.
+        if (context.stderr.isTTY !== true) return;
+        progress.show(
+          `uploading ${sizeText(done)} of ${sizeText(total)}`,
+          (context.clock.monotonic() - started) / 1000,
+        );
+      },
+    });
+    progress.clear();
+    const count = read.files.length;
+    context.say(`uploaded ${sizeText(sent)} of ${sizeText(read.bytes)} in ${count} ${count === 1 ? 'file' : 'files'}`);
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Creates the app, or changes its port and bindings if they are other ones. */
+async function prepareApp(
+  context: Context,
+  flags: DeployFlags,
+  scope: Scope,
+  name: string,
+  { port }: FolderApp,
+): Promise<void> {
+  const app = await readApp(scope, name);
+  if (!app) {
+    const body = {
+      name,
+      upload: true,
+      ...(port !== undefined && { port }),
+      ...(await newEnvironmentBody(context, flags)),
+    };
+    await appKind.create(scope, body);
+    return;
+  }
+  const { env, envFile, secret, bind } = flags;
+  if (env.length > 0 || envFile !== undefined || secret.length > 0) {
+    const hint = `change them, then deploy: svc app env set ${name} NAME=value, svc app secret set ${name} NAME`;
+    throw usageFailure(`The app "${name}" exists; --env, --env-file and --secret are for new apps.`, hint);
+  }
+  const bound = new Set(app.bindings?.map(({ service }) => service));
+  const unbound = bind.find((typed) => !bound.has(typed.split('=', 1)[0] ?? ''));
+  if (unbound !== undefined) {
+    throw usageFailure(
+      `The app "${name}" exists and is not bound to ${unbound}.`,
+      `bind it first: svc app bind ${name} ${unbound}`,
+    );
+  }
+  if (port !== undefined && port !== app.port) await appKind.update(scope, name, { port });
+}
+
+async function readApp(scope: Scope, name: string): Promise<AppView | undefined> {
+  try {
+    return await appKind.read(scope, name);
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** Deploys the folder. A new app is ready for it after a moment; chunks that were deleted meanwhile are sent again. */
+async function acceptBuild(
+  context: Context,
+  flags: WaitFlags,
+  scope: Scope,
+  { name, read, body }: { name: string; read: ReadFolder; body: object },
+): Promise<DeploymentAccepted> {
+  return waitFor(
+    context,
+    flags,
+    async () => {
+      try {
+        const path = scope.path('apps', name, 'source/builds');
+        return { done: await scope.api.call('POST', path, deploymentAccepted, { query: scope.query, body }) };
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        if (error.code === 'source_incomplete') await upload(context, scope, read);
+        else if (error.code !== 'not_ready') throw error;
+        return { progress: `${name}: being set up` };
+      }
+    },
+    `svc app show ${name} ${scope.flags}`,
+  );
+}
+
+function sizeText(bytes: number): string {
+  if (bytes < 1024 * 1024) return `${Math.ceil(bytes / 1024)} KiB`;
+  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}

@@ -1,0 +1,68 @@
+/** What a folder without a Dockerfile contains: `other` has a Procfile only. */
+export type Language = 'node' | 'python' | 'go' | 'static' | 'other';
+
+/** How to build a folder without a Dockerfile. */
+export interface Plan {
+  language: Language;
+  /** The shell command that starts the program. */
+  start: string;
+}
+
+/** The files of a folder, by name. */
+export interface FolderFiles {
+  has(name: string): boolean;
+  read(name: string): string;
+}
+
+/** The folder for what the platform adds: the server of a static site, or the program of a Go module. */
+export const ownFolder = '.svc';
+export const staticServer = `${ownFolder}/static-server.mjs`;
+export const goProgram = `${ownFolder}/app`;
+
+/**
+ * Derives the plan from a folder's files: `package.json` means Node; `requirements.txt`, `pyproject.toml`, `main.py` or `app.py`
+ * Python; `go.mod` Go; a Procfile alone any program; `index.html` a static site. The start command is the line `web:` of the
+ * Procfile, or what is usual for the language: the script `start`, the Python file, the Go program. Pure.
+ * @returns a fault when these files are missing or incomplete
+ */
+export function planOf(files: FolderFiles): Plan | { fault: string } {
+  const procfile = procfileCommand(files);
+  if (files.has('package.json')) {
+    const start = procfile === undefined ? packageCommand(files.read('package.json')) : { command: procfile };
+    return 'fault' in start ? start : { language: 'node', start: start.command };
+  }
+  const file = ['main.py', 'app.py'].find((name) => files.has(name));
+  if (file !== undefined || files.has('requirements.txt') || files.has('pyproject.toml')) {
+    const start = procfile ?? (file && `python3 ${file}`);
+    if (start !== undefined) return { language: 'python', start };
+    return { fault: 'the start command is unknown: add a Procfile with a line "web: <command>"' };
+  }
+  if (files.has('go.mod')) return { language: 'go', start: procfile ?? `./${goProgram}` };
+  if (procfile !== undefined) return { language: 'other', start: procfile };
+  if (files.has('index.html')) return { language: 'static', start: `node ${staticServer}` };
+  return {
+    fault:
+      'the folder has no Dockerfile, package.json, requirements.txt, pyproject.toml, go.mod, Procfile or index.html; choose another folder (svc deploy <folder>, svc app git set --path)',
+  };
+}
+
+/** https://devcenter.heroku.com/articles/procfile */
+function procfileCommand(files: FolderFiles): string | undefined {
+  if (!files.has('Procfile')) return undefined;
+  return /^web:(.*)$/m.exec(files.read('Procfile'))?.[1]?.trim() || undefined;
+}
+
+/** The script `start` of a package.json. */
+function packageCommand(text: string): { command: string } | { fault: string } {
+  try {
+    const { scripts } = JSON.parse(text) as { scripts?: Record<string, string> };
+    const start = scripts?.['start'];
+    if (start === undefined) {
+      return { fault: 'package.json has no script "start": add one, or a Procfile with a line "web: <command>"' };
+    }
+    // Started directly, the program receives signals, which npm would not pass on.
+    return { command: /^node\s[^;&|]*$/.test(start) ? start : 'npm start --silent' };
+  } catch (error) {
+    return { fault: `package.json is invalid: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
