@@ -66,13 +66,17 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
       view: appView,
       viewer: (environment) => (app, options) => appToView(app, environment, options),
       create: {
-        summary: 'Creates an app from an image or a git source, and deploys it; or for a folder that is uploaded later.',
+        summary:
+          'Creates an app from an image or a git source, and deploys it; or for a folder that is uploaded later.',
         body: appCreate,
         bodyLimit: largeBodyLimit,
         async prepare({ body, environment, actor }) {
           const { name, image, git, upload, env, secrets, bindings, ...settings } = body;
           if ([image, git, upload].filter((source) => source !== undefined).length !== 1) {
-            throw new Problem('invalid_request', 'Set an image, a git source to build images from, or upload: only one.');
+            throw new Problem(
+              'invalid_request',
+              'Set an image, a git source to build images from, or upload: only one.',
+            );
           }
           if (git) checkGitSource(git);
           const config = await readPlatformConfig(kube);

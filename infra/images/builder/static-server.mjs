@@ -40,9 +40,12 @@ function index(folder, path, files = new Map()) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (entry.name.startsWith('.') && entry.name !== '.well-known') continue;
     const file = join(folder, entry.name);
-    if (entry.isDirectory()) index(file, `${path}${entry.name}/`, files);
-    else if (entry.isFile()) {
-      const { size, mtime } = statSync(file);
+    // The embedded cluster links to what is in the image's folder; deeper, a link to a folder could be a circle.
+    const status = statSync(file, { throwIfNoEntry: false });
+    const isFolder = entry.isDirectory() || (path === '/' && status?.isDirectory());
+    if (isFolder) index(file, `${path}${entry.name}/`, files);
+    else if (status?.isFile()) {
+      const { size, mtime } = status;
       const found = { file, size, etag: `"${size.toString(36)}-${mtime.getTime().toString(36)}"` };
       files.set(`${path}${entry.name}`, found);
       if (entry.name === 'index.html') files.set(path, found);
