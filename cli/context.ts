@@ -82,6 +82,8 @@ export interface Context extends ProgramOptions {
   signedIn(flags: ApiFlags): boolean;
   /** @throws Failure when no project is set */
   scope(flags: ApiFlags & { project: string | undefined; environment: string | undefined }): ScopeNames;
+  /** The project of commands without `--project`, if one is set. */
+  defaultProject(flags: ApiFlags): string | undefined;
   formatter: Formatter;
   /** Prints data on stdout. */
   print(output: Output, format: OutputFormat | undefined): void;
@@ -162,6 +164,7 @@ export function createContext(options: ProgramOptions, formatter: Formatter, typ
       connections ??= createConnections();
       return createClient({ api, token, connections, clock, userAgent: `svc/${version}` });
     },
+    defaultProject: (flags) => env['SVC_PROJECT'] || loginAt(address(flags)).project,
     scope(flags) {
       const saved = loginAt(address(flags));
       const project = flags.project ?? (env['SVC_PROJECT'] || saved.project);

@@ -13,7 +13,7 @@ import { waitFor, type WaitFlags } from '../wait.ts';
 import { checkoutOf } from './checkout.ts';
 import { filesIn } from './files.ts';
 import { followBuild } from './follow-build.ts';
-import type { FolderApp, ProjectFile } from './project-file.ts';
+import type { FolderApp, FolderProject } from './project-file.ts';
 import { readFolder, uploadMissing, type ReadFolder } from './upload.ts';
 
 interface FolderDeployment {
@@ -22,7 +22,7 @@ interface FolderDeployment {
   folder: string;
   settings: FolderApp;
   /** Where the settings are kept. */
-  file: ProjectFile;
+  file: FolderProject;
 }
 
 /** Uploads a folder, deploys it as an app, which is created if it is missing, and prints its URL. @throws Failure */

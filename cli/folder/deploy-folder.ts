@@ -8,14 +8,14 @@ import type { DeployFlags } from './deploy-flags.ts';
 import { deployFunction } from './deploy-function.ts';
 import { checkFolder } from './files.ts';
 import { kindOf } from './kinds.ts';
-import { readProjectFile, type FolderApp, type FolderFunction, type ProjectFile } from './project-file.ts';
+import { readFolderProject, type FolderApp, type FolderFunction, type FolderProject } from './project-file.ts';
 import { chooseName, chooseProject } from './target.ts';
 
 /** Deploys what a folder is, as its svc.yaml says; what that does not say is found out and kept there. @throws Failure */
 export async function deployFolder(context: Context, typed: string, flags: DeployFlags): Promise<void> {
   const folder = resolve(typed);
   checkFolder(folder, typed);
-  const file = readProjectFile(folder);
+  const file = readFolderProject(folder);
   const entry = entryOf(file, flags.name);
   const listed = flags.name ?? entry?.name;
   const subject = entry?.function
@@ -25,7 +25,7 @@ export async function deployFolder(context: Context, typed: string, flags: Deplo
   const scope = resolveScope(context, { ...flags, project, environment: flags.environment ?? file.environment });
   const name = listed ?? (await chooseName(context, folder));
   if ('function' in subject) {
-    context.say(`${name}: function (${subject.function.code})`);
+    context.say(`${name}: function (${subject.function.codeFile})`);
     await deployFunction(context, flags, scope, { name, folder, settings: subject.function, file });
   } else {
     context.say(`${name}: ${subject.phrase}`);
@@ -40,7 +40,7 @@ interface Entry {
 }
 
 /** The app or function of the file that is meant; undefined for none. @throws Failure (usage) when it has several */
-function entryOf({ apps, functions }: ProjectFile, name: string | undefined): Entry | undefined {
+function entryOf({ apps, functions }: FolderProject, name: string | undefined): Entry | undefined {
   const entries: Entry[] = [
     ...[...apps].map(([key, app]) => ({ name: key, app })),
     ...[...functions].map(([key, code]) => ({ name: key, function: code })),
@@ -61,13 +61,13 @@ function appOf(
   const source = inside(folder, build);
   const [port, dockerfile] = [flags.port ?? entry?.port, flags.dockerfile ?? entry?.dockerfile];
   const kind = kindOf(source, dockerfile);
-  if ('functionFile' in kind) return { function: { code: kind.functionFile } };
+  if ('functionFile' in kind) return { function: { codeFile: kind.functionFile } };
   const app = { build, ...(port !== undefined && { port }), ...(dockerfile !== undefined && { dockerfile }) };
   return { phrase: kind.app, folder: source, app };
 }
 
 function checkedFunction(folder: string, settings: FolderFunction): FolderFunction {
-  inside(folder, settings.code);
+  inside(folder, settings.codeFile);
   return settings;
 }
 

@@ -10,14 +10,14 @@ import { runtimeOf } from '../input-file.ts';
 import { fields } from '../output.ts';
 import type { Scope } from '../scope.ts';
 import type { DeployFlags } from './deploy-flags.ts';
-import type { FolderFunction, ProjectFile } from './project-file.ts';
+import type { FolderFunction, FolderProject } from './project-file.ts';
 
 interface FolderFunctionDeployment {
   name: string;
   /** The folder with svc.yaml. */
   folder: string;
   settings: FolderFunction;
-  file: ProjectFile;
+  file: FolderProject;
 }
 
 /** Creates or updates the function whose source file a folder has, and prints its URL. @throws Failure */
@@ -28,8 +28,8 @@ export async function deployFunction(
   { name, folder, settings, file }: FolderFunctionDeployment,
 ): Promise<void> {
   checkFlags(flags);
-  const { code, runtime = runtimeOf(code), dependencies } = settings;
-  const body = { runtime, code: readCode(join(folder, code)), ...(dependencies && { dependencies }) };
+  const { codeFile, runtime = runtimeOf(codeFile), dependencies } = settings;
+  const body = { runtime, code: readCode(join(folder, codeFile)), ...(dependencies && { dependencies }) };
   const exists = await has(scope, name);
   const changed = exists
     ? await functionKind.update(scope, name, body)
@@ -57,7 +57,7 @@ export async function deployFunction(
 
 /** @throws Failure (usage) for a flag that functions do not have here */
 function checkFlags({ port, dockerfile, env, envFile, secret, bind }: DeployFlags): void {
-  const given = Object.entries({
+  const stray = Object.entries({
     '--port': port,
     '--dockerfile': dockerfile,
     '--env': env[0],
@@ -65,8 +65,8 @@ function checkFlags({ port, dockerfile, env, envFile, secret, bind }: DeployFlag
     '--secret': secret[0],
     '--bind': bind[0],
   }).find(([, value]) => value !== undefined);
-  if (!given) return;
-  throw usageFailure(`${given[0]} is for apps, and the folder is a function.`, 'use svc function env, secret or bind');
+  if (!stray) return;
+  throw usageFailure(`${stray[0]} is for apps, and the folder is a function.`, 'use svc function env, secret or bind');
 }
 
 async function has(scope: Scope, name: string): Promise<boolean> {

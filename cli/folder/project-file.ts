@@ -1,51 +1,35 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isMap, LineCounter, parseDocument, type Document } from 'yaml';
-import { z } from 'zod';
-import { functionRuntimes } from '../../runtime/contracts/resources/function.ts';
-import { Failure } from '../failure.ts';
+import { parseDocument } from 'yaml';
+import type { FunctionRuntime } from '../../runtime/contracts/resources/function.ts';
+import { parseProjectFile } from '../project-file/read.ts';
 
-/** The file that says what a folder is on the platform. */
+/** The project file of a folder (docs/reference/project-file.md). */
 export const projectFileName = 'svc.yaml';
 
 /** An app that is built from a folder. */
-const folderApp = z.looseObject({
+export interface FolderApp {
   /** The folder to upload, relative to the file. */
-  build: z.string(),
-  port: z.int().min(1).max(65_535).optional(),
-  dockerfile: z.string().optional(),
-});
+  build: string;
+  port?: number | undefined;
+  dockerfile?: string | undefined;
+}
 
 /** A function of one source file. */
-const folderFunction = z.looseObject({
-  /** The file, relative to svc.yaml. */
-  code: z.string(),
-  runtime: z.enum(functionRuntimes).optional(),
-  /** Packages, each as `name@version`. */
-  dependencies: z.array(z.string()).optional(),
-});
+export interface FolderFunction {
+  /** The file, relative to the project file. */
+  codeFile: string;
+  runtime?: FunctionRuntime | undefined;
+  dependencies?: readonly string[] | undefined;
+}
 
-/** What `svc deploy` reads; it leaves the rest of the file alone. */
-const projectFile = z.looseObject({
-  version: z.literal(1).optional(),
-  project: z.string().optional(),
-  environment: z.string().optional(),
-  // An app or function with another source is none of `svc deploy`.
-  apps: z.record(z.string(), z.union([folderApp, z.looseObject({ build: z.undefined().optional() })])).optional(),
-  functions: z
-    .record(z.string(), z.union([folderFunction, z.looseObject({ code: z.undefined().optional() })]))
-    .optional(),
-});
-
-export type FolderApp = z.infer<typeof folderApp>;
-export type FolderFunction = z.infer<typeof folderFunction>;
-
-/** The `svc.yaml` of a folder. */
-export interface ProjectFile {
+/** What `svc deploy` needs of a folder's project file. */
+export interface FolderProject {
   project: string | undefined;
+  /** The environment, if the file has one only. */
   environment: string | undefined;
-  apps: Map<string, FolderApp>;
-  functions: Map<string, FolderFunction>;
+  apps: ReadonlyMap<string, FolderApp>;
+  functions: ReadonlyMap<string, FolderFunction>;
   /** Adds what is missing, and keeps everything else, comments included. @returns whether anything was missing */
   save(changes: Deployed): boolean;
 }
@@ -55,56 +39,39 @@ type Deployed = { project: string; environment: string | undefined; name: string
   { section: 'apps'; settings: FolderApp } | { section: 'functions'; settings: FolderFunction }
 );
 
-/** Reads the file of a folder, which may be missing. @throws Failure `invalid_file` with the line */
-export function readProjectFile(folder: string): ProjectFile {
+/** Reads the project file of a folder, which may be missing. @throws Failure `invalid_file` with line and column */
+export function readFolderProject(folder: string): FolderProject {
   const file = join(folder, projectFileName);
-  const document = existsSync(file) ? parse(readFileSync(file, 'utf8')) : undefined;
-  const content = document ? check(document) : {};
-  const withField = <T>(entries: Record<string, unknown> | undefined, field: string) =>
-    new Map(
-      Object.entries(entries ?? {}).filter(
-        (entry): entry is [string, T] => (entry[1] as Record<string, unknown>)[field] !== undefined,
-      ),
-    );
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const content = text === '' ? undefined : parseProjectFile(text, file);
+  const environments = [...(content?.environments.keys() ?? [])];
+  const { apps = {}, functions = {} } = content?.objects ?? {};
   return {
-    project: content.project,
-    environment: content.environment,
-    apps: withField<FolderApp>(content.apps, 'build'),
-    functions: withField<FolderFunction>(content.functions, 'code'),
+    project: content?.project,
+    environment: environments.length === 1 ? environments[0] : undefined,
+    apps: new Map(
+      Object.entries(apps).flatMap(([name, { build, port, dockerfile }]) =>
+        build === undefined ? [] : [[name, { build, port, dockerfile }] as const],
+      ),
+    ),
+    functions: new Map(
+      Object.entries(functions).flatMap(([name, { codeFile, runtime, dependencies }]) =>
+        codeFile === undefined ? [] : [[name, { codeFile, runtime, dependencies }] as const],
+      ),
+    ),
     save({ project, environment, section, name, settings }) {
-      const target: Document = document ?? parse('version: 1\n');
-      let changed = document === undefined;
+      const document = parseDocument(text);
+      let changed = false;
       const add = (path: readonly string[], value: unknown) => {
-        if (value === undefined || target.hasIn(path)) return;
-        target.setIn(path, value);
+        if (value === undefined || document.hasIn(path)) return;
+        document.setIn(path, value);
         changed = true;
       };
       add(['project'], project);
-      add(['environment'], environment);
+      if (environment !== undefined && environments.length === 0) add(['environments', environment], {});
       for (const [field, value] of Object.entries(settings)) add([section, name, field], value);
-      if (changed) writeFileSync(file, target.toString());
+      if (changed) writeFileSync(file, document.toString());
       return changed;
     },
   };
-}
-
-function parse(text: string): Document {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines });
-  const [error] = document.errors;
-  if (error) throw invalid(error.message.split('\n', 1)[0] ?? '');
-  if (document.contents !== null && !isMap(document.contents))
-    throw invalid('it must be a mapping, such as "project: shop"');
-  return document;
-}
-
-function check(document: Document): z.infer<typeof projectFile> {
-  const parsed = projectFile.safeParse(document.toJS() ?? {});
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is not valid'}`);
-}
-
-function invalid(reason: string): Failure {
-  return new Failure(`${projectFileName} is not valid: ${reason}`, { code: 'invalid_file' });
 }

@@ -24,7 +24,7 @@ export async function chooseProject(
   flags: ProjectFlags,
   fromFile: string | undefined,
 ): Promise<string> {
-  const named = flags.project ?? fromFile ?? (context.env['SVC_PROJECT'] || context.configuration.project);
+  const named = flags.project ?? fromFile ?? context.defaultProject(flags);
   if (named !== undefined) return named;
   const { api } = resolvePlatform(context, flags);
   const projects = await api.list('/projects', projectView);

@@ -81,10 +81,10 @@ export async function uploadMissing(
   const digests = [...chunks.keys()];
   for (let start = 0; start < digests.length; start += digestsMax) {
     const body = { digests: digests.slice(start, start + digestsMax) };
-    const found = await retried(sleep, () =>
+    const answer = await retried(sleep, () =>
       scope.api.call('POST', scope.path('sources', 'missing'), chunksMissing, { body }),
     );
-    for (const digest of found.missing) {
+    for (const digest of answer.missing) {
       const chunk = chunks.get(digest);
       if (chunk) missing.push(chunk);
     }

@@ -43,7 +43,7 @@ export function loadObjects(objects: ProjectFileObjects, path: string): FileObje
 }
 
 function loadObject(kind: ProjectFileKind, name: string, settings: Settings, path: string): FileObject {
-  const { secrets = [], build: _, codeFile, bindings, security, ...rest } = settings;
+  const { secrets = [], build: _, dockerfile: __, codeFile, bindings, security, ...rest } = settings;
   const source = typeof codeFile === 'string' ? readCode(path, name, codeFile) : undefined;
   return {
     kind,

@@ -57,11 +57,13 @@ const workload = {
 
 const app = z
   .strictObject({
-    ...appCreate.omit({ name: true }).shape,
+    ...appCreate.omit({ name: true, upload: true }).shape,
     port: appCreate.shape.port.unwrap(),
     replicas: appCreate.shape.replicas.unwrap(),
     /** The folder from which `svc deploy` builds the image. */
     build: z.string(),
+    /** Its Dockerfile, relative to that folder. */
+    dockerfile: z.string(),
     git: gitSourceSet.omit({ credentials: true, knownHosts: true }),
     gate: z.boolean(),
     ...workload,

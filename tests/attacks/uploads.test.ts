@@ -191,25 +191,22 @@ t.test('the files of a build are for its own token only', async (t) => {
   await send(['public'], 'blog');
   const accept = async (project: string, content: string) =>
     ((await build('web', { files: [fileOf('a.txt', content)] }, project)).body as { id: string }).id;
-  const [theirs, ours] = [await accept('shop', secret), await accept('blog', 'public')];
-  const token = await issueSourceToken(pool, ours);
+  const [foreign, own] = [await accept('shop', secret), await accept('blog', 'public')];
+  const token = await issueSourceToken(pool, own);
   const get = (id: string, authorization?: string) =>
     fetch(sourceUrl(id), { headers: authorization ? { authorization } : {} });
   for (const [id, authorization] of [
-    [theirs, `Bearer ${token}`],
-    [theirs, undefined],
-    [theirs, 'Bearer '],
-    [theirs, `Basic ${token}`],
-    [theirs, `Bearer ${'A'.repeat(43)}`],
+    [foreign, `Bearer ${token}`],
+    [foreign, undefined],
+    [foreign, 'Bearer '],
+    [foreign, `Basic ${token}`],
+    [foreign, `Bearer ${'A'.repeat(43)}`],
     ['00000000-0000-0000-0000-000000000000', `Bearer ${token}`],
   ] as const) {
     const answer = await get(id, authorization);
     t.equal(answer.status, 401, `${id} ${authorization?.slice(0, 12)}`);
     t.notMatch(await answer.text(), secret);
   }
-  t.equal(
-    (await fetch(sourceUrl(ours), { method: 'POST', headers: { authorization: `Bearer ${token}` } })).status,
-    405,
-  );
-  t.match(await (await get(ours, `Bearer ${token}`)).text(), /"a.txt".*\npublic\n$/);
+  t.equal((await fetch(sourceUrl(own), { method: 'POST', headers: { authorization: `Bearer ${token}` } })).status, 405);
+  t.match(await (await get(own, `Bearer ${token}`)).text(), /"a.txt".*\npublic\n$/);
 });

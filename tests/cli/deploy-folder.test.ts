@@ -82,7 +82,7 @@ t.test('a folder becomes an app at one command, and the next one updates it with
   });
   t.equal(
     readFileSync(join(folder, 'svc.yaml'), 'utf8'),
-    'version: 1\nproject: shop\napps:\n  web-app:\n    build: .\n    port: 3000\n',
+    'project: shop\napps:\n  web-app:\n    build: .\n    port: 3000\n',
   );
   t.equal(sent('/sources/chunks').length, 1);
 
@@ -109,9 +109,9 @@ t.test('the questions are for project and name, and come on a terminal only', as
   };
   routes['POST /api/v1/projects'] = { status: 201, body: project };
   routes[`GET ${base}`] = { body: project };
-  const asked = await run(['deploy', folder], { env: { SVC_PROJECT: '' }, typed: ['shop\n', 'web-app\n'] });
-  t.equal(asked.code, 0, asked.stderr);
-  t.match(asked.stderr, /project shop is created/);
+  const prompted = await run(['deploy', folder], { env: { SVC_PROJECT: '' }, typed: ['shop\n', 'web-app\n'] });
+  t.equal(prompted.code, 0, prompted.stderr);
+  t.match(prompted.stderr, /project shop is created/);
   t.match(sent('/apps')[0]?.body, { name: 'web-app' });
 });
 
@@ -122,13 +122,13 @@ t.test('what is not deployed says why, before anything is sent', async (t) => {
   t.match(await deploy({ 'package.json': '{}' }), { code: 1, stderr: /no script "start"/ });
   t.match(await deploy(node, '--dockerfile', 'x'), { code: 1, stderr: /no file x/ });
   t.match(await run(['deploy', '/nowhere/at/all']), { code: 2, stderr: /does not exist/ });
-  t.match(await deploy({ ...node, 'svc.yaml': 'apps: [' }), { code: 1, stderr: /svc.yaml is not valid: .*line 1/ });
-  t.match(await deploy({ ...node, 'svc.yaml': 'project: 1' }), { code: 1, stderr: /svc.yaml is not valid: project/ });
+  t.match(await deploy({ ...node, 'svc.yaml': 'apps: [' }), { code: 2, stderr: /svc.yaml:1:\d+/ });
+  t.match(await deploy({ ...node, 'svc.yaml': 'project: 1' }), { code: 2, stderr: /svc.yaml:1:1: project/ });
   for (const build of ['../..', '/etc', 'nowhere']) {
-    const answer = await deploy({ ...node, 'svc.yaml': `apps: {web: {build: ${build}}}` });
+    const answer = await deploy({ ...node, 'svc.yaml': `project: shop\napps: {web: {build: ${build}}}` });
     t.match(answer, { code: 2, stderr: /does not exist inside/ }, 'the file of a stranger names no private folder');
   }
-  const several = 'apps: {one: {build: .}, two: {build: .}}';
+  const several = 'project: shop\napps: {one: {build: .}, two: {build: .}}';
   t.match(await deploy({ ...node, 'svc.yaml': several }), {
     code: 2,
     stderr: /one, two.*\nhint: choose one with --name/,
@@ -186,7 +186,7 @@ t.test('a function folder creates and then updates its function', async (t) => {
     seen.findLast(({ method }) => method === 'POST'),
     { path: `${base}/functions`, body: { name: 'hello', runtime: 'node', code: /handler/ } },
   );
-  writeFileSync(join(folder, 'svc.yaml'), '# mine\nproject: shop\nfunctions:\n  hello:\n    code: handler.mjs\n');
+  writeFileSync(join(folder, 'svc.yaml'), '# mine\nproject: shop\nfunctions:\n  hello:\n    codeFile: handler.mjs\n');
   routes[`GET ${base}/functions/hello`] = { body: { code: 'not_found' }, status: 404 };
   t.match(await run(['deploy', folder, '--port', '1', '--no-wait']), { code: 2, stderr: /--port is for apps/ });
 });

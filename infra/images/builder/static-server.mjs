@@ -46,10 +46,10 @@ function index(folder, path, files = new Map()) {
     if (isFolder) index(file, `${path}${entry.name}/`, files);
     else if (status?.isFile()) {
       const { size, mtime } = status;
-      const found = { file, size, etag: `"${size.toString(36)}-${mtime.getTime().toString(36)}"` };
-      files.set(`${path}${entry.name}`, found);
-      if (entry.name === 'index.html') files.set(path, found);
-      else if (entry.name.endsWith('.html')) files.set(`${path}${entry.name.slice(0, -5)}`, found);
+      const page = { file, size, etag: `"${size.toString(36)}-${mtime.getTime().toString(36)}"` };
+      files.set(`${path}${entry.name}`, page);
+      if (entry.name === 'index.html') files.set(path, page);
+      else if (entry.name.endsWith('.html')) files.set(`${path}${entry.name.slice(0, -5)}`, page);
     }
   }
   return files;
@@ -73,13 +73,13 @@ const server = createServer((request, response) => {
     return;
   }
   const path = pathOf(url);
-  const found = files.get(path);
-  if (!found && files.has(`${path}/`)) {
+  const page = files.get(path);
+  if (!page && files.has(`${path}/`)) {
     // Relative links in the folder's index need the slash. Encoded again, the path cannot contain a line end.
     response.writeHead(308, { Location: `${encodeURI(path).replace(/^\/+/, '/')}/` }).end();
     return;
   }
-  const sent = found ?? files.get('/404.html');
+  const sent = page ?? files.get('/404.html');
   if (!sent) {
     response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Not found\n');
     return;
@@ -89,11 +89,11 @@ const server = createServer((request, response) => {
     'Cache-Control': 'no-cache',
     ETag: sent.etag,
   };
-  if (found && request.headers['if-none-match'] === sent.etag) {
+  if (page && request.headers['if-none-match'] === sent.etag) {
     response.writeHead(304, headers).end();
     return;
   }
-  response.writeHead(found ? 200 : 404, { ...headers, 'Content-Length': sent.size });
+  response.writeHead(page ? 200 : 404, { ...headers, 'Content-Length': sent.size });
   if (method === 'HEAD') response.end();
   else
     createReadStream(sent.file)
