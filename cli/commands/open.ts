@@ -48,7 +48,7 @@ async function urlOf(scope: Scope, kind: keyof typeof kinds, name: string): Prom
 }
 
 /** @returns whether a browser was started */
-async function openBrowser({ env }: Context, url: string): Promise<boolean> {
+export async function openBrowser({ env }: Context, url: string): Promise<boolean> {
   const isMac = process.platform === 'darwin';
   if (!isMac && !env['DISPLAY'] && !env['WAYLAND_DISPLAY']) return false;
   const browser = spawn(isMac ? 'open' : 'xdg-open', [url], { stdio: 'ignore', detached: true, env });

@@ -1,8 +1,8 @@
 import { deploymentAccepted, type AppView, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { appKind } from '../commands/app-kind.ts';
+import { openBrowser } from '../commands/open.ts';
 import type { DeployFlags } from './deploy-flags.ts';
 import { followDeployment } from '../commands/deployment.ts';
-import { openInBrowser } from '../browser.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { newEnvironmentBody } from '../new-environment.ts';
@@ -62,7 +62,8 @@ export async function deployApp(
     },
     flags.output,
   );
-  if (flags.open && url !== undefined) await openInBrowser(context, url);
+  if (flags.open && url !== undefined && !(await openBrowser(context, url)))
+    context.say(`no browser here; open ${url}`);
 }
 
 async function upload(context: Context, scope: Scope, read: ReadFolder): Promise<void> {

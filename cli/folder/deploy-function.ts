@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeMaxBytes } from '../../runtime/contracts/resources/function.ts';
-import { openInBrowser } from '../browser.ts';
 import { functionKind } from '../commands/function-kind.ts';
 import { waitForUpdate } from '../commands/function-wait.ts';
+import { openBrowser } from '../commands/open.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { runtimeOf } from '../input-file.ts';
@@ -52,7 +52,8 @@ export async function deployFunction(
     },
     flags.output,
   );
-  if (flags.open && url !== undefined) await openInBrowser(context, url);
+  if (flags.open && url !== undefined && !(await openBrowser(context, url)))
+    context.say(`no browser here; open ${url}`);
 }
 
 /** @throws Failure (usage) for a flag that functions do not have here */

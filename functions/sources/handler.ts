@@ -29,6 +29,9 @@ export interface SourceDependencies {
 
 const tag = 'sources';
 
+/** Chunks belong to the whole project: a token of one environment may store them, and only builds there. */
+const projectChunks = { project: 'deployer', scope: 'deploy', environment: 'handler' } as const;
+
 /** Largest bodies in bytes: chunks of 3 MiB in base64, and the files of the largest folder. */
 const chunksBodyLimit = 4 * 1024 * 1024;
 const filesBodyLimit = 4 * 1024 * 1024;
@@ -40,7 +43,7 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
     route({
       method: 'POST',
       path: '/projects/:project/sources/missing',
-      access: { project: 'deployer' },
+      access: projectChunks,
       tag,
       summary: 'Returns which chunks of files the project does not store, so that only those are uploaded.',
       body: chunksWanted,
@@ -54,7 +57,7 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
     route({
       method: 'POST',
       path: '/projects/:project/sources/chunks',
-      access: { project: 'deployer' },
+      access: projectChunks,
       tag,
       summary: 'Stores chunks of files for later builds of the project. Sending a chunk again changes nothing.',
       body: chunksSent,
@@ -75,7 +78,7 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
     apps.route({
       method: 'POST',
       path: '/source/builds',
-      access: { project: 'deployer' },
+      access: { project: 'deployer', scope: 'deploy' },
       tag,
       summary: 'Builds and deploys an uploaded folder, whose chunks the project stores.',
       audit: 'source.build',

@@ -40,8 +40,8 @@ export async function sourceWorld(t: Test) {
   const baseUrl = 'http://console.test';
   let role = 'deployer';
   const authorize: AuthorizeProject = (_session, project, needed) => {
-    if (ranks.indexOf(role) < ranks.indexOf(needed)) {
-      return Promise.reject(new Problem('forbidden', `This needs the role ${needed}.`));
+    if (ranks.indexOf(role) < ranks.indexOf(needed.project)) {
+      return Promise.reject(new Problem('forbidden', `This needs the role ${needed.project}.`));
     }
     return Promise.resolve({ projectId: projectIds[project as keyof typeof projectIds], role: 'deployer' });
   };
