@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 /** Each part prints figures named `first-day.<name>`. */
 const parts: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   'command-start': () => import('./first-day/command-start.ts'),
+  folder: () => import('./first-day/folder.ts'),
   'followed-lines': () => import('./first-day/followed-lines.ts'),
   'project-file': () => import('./first-day/project-file.ts'),
 };
