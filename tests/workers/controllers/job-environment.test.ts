@@ -121,7 +121,7 @@ t.test('runs wait for a binding, and start with its credentials', async (t) => {
   await t.test('it is unbound; its users are removed with it', async (t) => {
     await world.kube.mergePatch(ref, { spec: { bindings: null, env: null } });
     await world.reconcile();
-    t.match(world.bound.at(-1), [id, []]);
+    t.same(world.bound.at(-1), [id, []]);
     t.notOk(world.job().status?.bindings);
     await world.clock.advance(61_000);
     await world.reconcile();
@@ -131,7 +131,7 @@ t.test('runs wait for a binding, and start with its credentials', async (t) => {
     t.match(world.bound.at(-1), [id, [{ service: 'stock' }]]);
     await world.kube.delete(ref);
     await world.reconcile();
-    t.match(world.bound.at(-1), [id, []]);
+    t.same(world.bound.at(-1), [id, []]);
     t.same([world.deleted, world.kube.all(kinds.Job)], [[id], []]);
   });
 });
