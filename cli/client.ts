@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { page, problemBody } from '../runtime/contracts/api/common.ts';
 import { accessTokenPrefix } from '../runtime/domain/access-token.ts';
@@ -6,7 +7,7 @@ import type { Clock } from '../runtime/domain/clock.ts';
 import { connectionFault, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';
 
-export type Query = Readonly<Record<string, string | number | undefined>>;
+export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 interface CallOptions {
   query?: Query | undefined;
@@ -28,6 +29,8 @@ export interface ApiClient {
   list<Item extends z.ZodType>(path: string, item: Item, query?: Query): Promise<z.output<Item>[]>;
   /** Streams the lines of a response. @throws Failure `unreachable` when the connection breaks, or is silent for 45 s */
   lines(path: string, query?: Query): AsyncIterable<string>;
+  /** Opens a WebSocket, which is paused. @throws Failure */
+  open(path: string, protocol: string, query?: Query): Promise<WebSocket>;
   /** Requests a path outside `/api/v1`, and returns any status. */
   probe(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -65,10 +68,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
   const identity = { 'user-agent': userAgent, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
 
   const sendOnce = async (method: Method, path: string, { query, body }: CallOptions) => {
-    const url = new URL(`${api}${path}`);
-    for (const [name, value] of Object.entries(query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    }
+    const url = addressOf(`${api}${path}`, query);
     const response = await connections.send(url, {
       method,
       headers: {
@@ -92,13 +92,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
       } catch (error) {
         const fault = connectionFault(error);
         if (fault === undefined) throw error;
-        if (pause === undefined) {
-          throw new Failure(`${api} is unreachable: ${fault}.`, {
-            code: 'unreachable',
-            hint: 'check the address (--api, SVC_API) and that the platform is running',
-            cause: error,
-          });
-        }
+        if (pause === undefined) throw unreachable(api, fault, error);
       }
       await clock.sleep(pause);
     }
@@ -113,9 +107,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
   };
 
   async function* lines(path: string, query: Query = {}): AsyncGenerator<string> {
-    const url = new URL(`${api}/api/v1${path}`);
-    for (const [name, value] of Object.entries(query))
-      if (value !== undefined) url.searchParams.set(name, String(value));
+    const url = addressOf(`${api}/api/v1${path}`, query);
     try {
       const response = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
       const { statusCode: status = 0 } = response;
@@ -159,11 +151,41 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
       return items;
     },
     lines: (path, query) => lines(path, query),
+    async open(path, protocol, query) {
+      // Loaded when needed: most commands open no WebSocket.
+      const { openWebSocket, RefusedSocket } = await import('./web-socket.ts');
+      try {
+        return await openWebSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity);
+      } catch (error) {
+        if (error instanceof RefusedSocket)
+          throw apiFailure({ api, token }, error.status, parseJson(error.content), undefined);
+        const fault = connectionFault(error);
+        throw fault === undefined ? error : unreachable(api, fault, error);
+      }
+    },
     async probe(path) {
       const { status, content } = await attempt('GET', path, {});
       return { status, body: parseJson(content) };
     },
   };
+}
+
+function addressOf(address: string, query: Query = {}): URL {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of typeof value === 'object' ? value : [value]) {
+      if (one !== undefined) url.searchParams.append(name, String(one));
+    }
+  }
+  return url;
+}
+
+function unreachable(api: string, fault: string, cause: unknown): Failure {
+  return new Failure(`${api} is unreachable: ${fault}.`, {
+    code: 'unreachable',
+    hint: 'check the address (--api, SVC_API) and that the platform is running',
+    cause,
+  });
 }
 
 function parseJson(content: string): unknown {

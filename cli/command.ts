@@ -20,6 +20,9 @@ export interface Command {
   name: string;
   /** The arguments, in the notation of {@link ArgValues}. */
   args: readonly string[];
+  /** The name of the words after `--`, which are passed on unchanged, in `words`; absent: the command takes none. */
+  words?: string;
+  wordsAreOptional?: boolean;
   description: string;
   flags: FlagSet;
   /** The schema of the object that the command prints, or of each object of its list: the fields of `--json`. */
@@ -30,7 +33,13 @@ export interface Command {
   hidden?: boolean;
   /** Options of other tools, such as `--env`, each with the command that does the same here. */
   suggestions?: Readonly<Record<string, string>>;
-  run(input: { context: Context; args: Record<string, unknown>; flags: Record<string, unknown> }): Promise<void>;
+  /** @returns the exit code; default 0 */
+  run(input: {
+    context: Context;
+    args: Record<string, unknown>;
+    words: readonly string[];
+    flags: Record<string, unknown>;
+  }): Promise<number | void>;
 }
 
 /** The content of a group. */
@@ -64,6 +73,8 @@ export async function loadGroup(group: Group | LazyGroup): Promise<Group> {
 export function command<const Names extends readonly string[], Flags extends FlagSet>(definition: {
   name: string;
   args?: Names;
+  words?: string;
+  wordsAreOptional?: boolean;
   description: string;
   flags: Flags;
   /** The schema of the object that the command prints, or of each object of its list: the fields of `--json`. */
@@ -73,7 +84,12 @@ export function command<const Names extends readonly string[], Flags extends Fla
   examples: readonly string[];
   hidden?: boolean;
   suggestions?: Readonly<Record<string, string>>;
-  run(input: { context: Context; args: ArgValues<Names>; flags: FlagValues<Flags> }): Promise<void>;
+  run(input: {
+    context: Context;
+    args: ArgValues<Names>;
+    words: readonly string[];
+    flags: FlagValues<Flags>;
+  }): Promise<number | void>;
 }): Command {
   const { watch, ...rest } = definition;
   const { data } = rest;

@@ -20,8 +20,8 @@ import type { OutputFormat, Output } from './output.ts';
 /** The process around a command; tests pass their own. */
 export interface ProgramOptions {
   env: Environment;
-  stdin: Readable & { isTTY?: boolean };
-  stdout: Writable & { isTTY?: boolean };
+  stdin: Readable & { isTTY?: boolean; setRawMode?: (raw: boolean) => void };
+  stdout: Writable & { isTTY?: boolean; columns?: number; rows?: number };
   stderr: Writable & { isTTY?: boolean };
   clock: Clock;
   /** The version of the command line. */

@@ -1,6 +1,9 @@
 /** Exit codes: those of gh, 3 after a time-out of a wait, and 130 after Ctrl-C as in shells (docs/decisions/0052). */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, timeout: 3, notSignedIn: 4, interrupted: 130 } as const;
 
+/** The exit code of `exec` when the session breaks off, as with ssh: other codes are those of the command. */
+export const sessionLost = 255;
+
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** What the exit codes mean, for the documentation. */

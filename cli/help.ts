@@ -1,7 +1,7 @@
 import type { Command, Group } from './command.ts';
 import { flagName, type Flag } from './flags.ts';
 import { columns } from './output.ts';
-import { bracketed } from './parse.ts';
+import { bracketed, wordsOf } from './parse.ts';
 
 /** The help of a group: its commands and groups. */
 export function groupHelp(path: readonly string[], group: Group): string {
@@ -35,7 +35,7 @@ export function commandHelp(path: readonly string[], command: Command): string {
 /** The form of a command line, such as `svc app show <app> [options]`. */
 export function usageOf(path: readonly string[], command: Command): string {
   const options = Object.keys(command.flags).length === 0 ? [] : ['[options]'];
-  return [path.join(' '), ...command.args.map(bracketed), ...options].join(' ');
+  return [path.join(' '), ...command.args.map(bracketed), ...options, ...wordsOf(command)].join(' ');
 }
 
 const helpRow = ['-h, --help', 'show this help'] as const;

@@ -20,6 +20,8 @@ export type Parsed =
       path: readonly string[];
       command: Command;
       args: Record<string, unknown>;
+      /** What stands after `--`. */
+      words: readonly string[];
       flags: Record<string, unknown>;
     };
 
@@ -77,10 +79,31 @@ export async function parseCommandLine(root: Group, argv: readonly string[]): Pr
   const command = commandNamed(group, word);
   if (!command) throw unknownWord(path, group, word);
   const commandPath = [...path, command.name];
-  if (words.includes('--help') || words.includes('-h')) return { action: 'help', path: commandPath, group, command };
-  const literal = guarded(command, words);
+  const [own, passed] = splitWords(command, words);
+  if (own.includes('--help') || own.includes('-h')) return { action: 'help', path: commandPath, group, command };
+  const literal = guarded(command, own);
   if (command.data && literal.includes(`--json=${guard}`)) return { action: 'fields', data: command.data };
-  return { action: 'run', path: commandPath, command, ...read(path, command, literal) };
+  const parsed = read(path, command, literal);
+  checkWords(commandPath, command, passed);
+  return { action: 'run', path: commandPath, command, words: passed, ...parsed };
+}
+
+/** The words before `--`, and those after it if the command passes them on. */
+function splitWords(command: Command, words: readonly string[]): [readonly string[], readonly string[]] {
+  const end = words.indexOf('--');
+  return command.words === undefined || end < 0 ? [words, []] : [words.slice(0, end), words.slice(end + 1)];
+}
+
+function checkWords(path: readonly string[], command: Command, passed: readonly string[]): void {
+  if (command.words === undefined || command.wordsAreOptional || passed.length > 0) return;
+  const usage = [path.join(' '), ...command.args.map(bracketed), ...wordsOf(command)].join(' ');
+  throw usageFailure(`The ${command.words} is missing.`, `usage: ${usage}`);
+}
+
+/** The form of the words that a command passes on, such as `-- <command>...`; empty if it passes none on. */
+export function wordsOf({ words, wordsAreOptional }: Command): string[] {
+  if (words === undefined) return [];
+  return [wordsAreOptional ? `[-- <${words}>...]` : `-- <${words}>...`];
 }
 
 /** The command with a name or an alias. */
@@ -148,7 +171,7 @@ function checkArguments(path: readonly string[], command: Command, values: reado
 /** The words in a form that cac parses literally: each flag by its key, with its value in the same word. */
 function guarded(command: Command, words: readonly string[]): string[] {
   const result: string[] = [];
-  const queue = [...words];
+  const queue = words.flatMap((word) => switchesOf(command, word));
   for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
     const option = readOption(command, word);
     if (!option) {
@@ -173,6 +196,15 @@ function guarded(command: Command, words: readonly string[]): string[] {
     result.push(`--${key}=${guard}${value}`);
   }
   return result;
+}
+
+/** `-it` as `-i` and `-t`, if both are switches of the command. */
+function switchesOf({ flags }: Command, word: string): string[] {
+  const switches = Object.values(flags).filter(({ placeholder }) => placeholder === undefined);
+  const letters = /^-([a-z]{2,})$/i.exec(word)?.[1] ?? '';
+  const names = letters.split('');
+  const all = names.length > 0 && names.every((letter) => switches.some(({ short }) => short === letter));
+  return all ? names.map((letter) => `-${letter}`) : [word];
 }
 
 /** Whether a word after an option can be its value. */

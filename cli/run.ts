@@ -1,7 +1,7 @@
 import type { Group } from './command.ts';
 import { complete } from './completion.ts';
 import { createContext, type ProgramOptions } from './context.ts';
-import { exitCodes, type ExitCode } from './failure.ts';
+import { exitCodes } from './failure.ts';
 import { createFormatter, type FormatOptions } from './formatter.ts';
 import type { Parsed } from './parse.ts';
 import { watch } from './watch.ts';
@@ -36,21 +36,22 @@ type AddedFlags = FormatOptions & { context?: string; watch?: boolean };
 
 /** Runs the command of a command line. @throws Failure */
 export async function run(
-  { command, args, flags }: Parsed & { action: 'run' },
+  { command, args, words, flags }: Parsed & { action: 'run' },
   options: ProgramOptions,
-): Promise<ExitCode> {
+): Promise<number> {
   const { context: contextName, watch: repeat = false, ...formatOptions } = flags as AddedFlags;
   const formatter = await createFormatter(formatOptions);
   const selects = formatOptions.json !== undefined || formatOptions.jq !== undefined;
-  const input = { args, flags: selects ? { ...flags, output: 'json' } : flags };
+  const input = { args, words, flags: selects ? { ...flags, output: 'json' } : flags };
   const context = createContext(options, formatter, contextName);
   try {
     if (repeat) {
-      await watch(context, formatOptions, (repeated) => command.run({ ...input, context: repeated }));
+      await watch(context, formatOptions, async (repeated) => {
+        await command.run({ ...input, context: repeated });
+      });
       return exitCodes.interrupted;
     }
-    await command.run({ ...input, context });
-    return exitCodes.ok;
+    return (await command.run({ ...input, context })) ?? exitCodes.ok;
   } finally {
     context.close();
   }

@@ -18,6 +18,7 @@ import { createBodyMemory, type BodyMemory } from '../runtime/http/body-memory.t
 import { responseHeaders } from '../runtime/http/response-headers.ts';
 import type { Route } from '../runtime/http/route.ts';
 import { createHttpServer } from '../runtime/http/server.ts';
+import { createWebSockets } from '../runtime/http/web-sockets.ts';
 import { runProcess, type Lifecycle } from '../runtime/process/lifecycle.ts';
 import { resolveTxt } from '../runtime/process/dns.ts';
 import { createLogger } from '../runtime/process/log.ts';
@@ -26,7 +27,7 @@ import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
 import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
 import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
-import type { KubeClient } from '../runtime/kube/kube-client.ts';
+import type { KubeClient, KubeExec } from '../runtime/kube/kube-client.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
 import { eventsChannel } from '../runtime/records/function-events.ts';
 import { countFounder, deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
@@ -34,6 +35,7 @@ import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppliedConfigurationRoutes } from './applied-configurations/handler.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
+import { createExecRoutes } from './exec/handler.ts';
 import { createEventDelivery } from './event-delivery/handler.ts';
 import { createDeliveryMetrics } from './event-delivery/metrics.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
@@ -47,6 +49,7 @@ import { createMemberRoutes } from './members/handler.ts';
 import { createNotificationRoutes } from './notifications/handler.ts';
 import { createPlanRoutes } from './plans/handler.ts';
 import { createPlatformRoutes } from './platform/handler.ts';
+import { createPortForwardRoutes } from './port-forward/handler.ts';
 import { createProjectRoutes } from './projects/handler.ts';
 import { createAuthenticate } from './sessions/authenticate.ts';
 import { ensureFirstAdmin } from './sessions/first-admin.ts';
@@ -121,6 +124,7 @@ await runProcess({
     lifecycle.add({ name: 'uses of access tokens', stop: () => tokenUses.drain() });
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
     const bodies = createBodyMemory();
+    const sockets = createWebSockets();
     const app = createHttpApp({
       routes: consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
       rootRoutes: createHealthRoutes({ pool }),
@@ -130,6 +134,7 @@ await runProcess({
       registry,
       trustedProxies,
       bodies,
+      sockets,
       baseUrl,
       version,
     });
@@ -148,6 +153,7 @@ await runProcess({
     const server = createHttpServer({
       port: config.http.port,
       listener: app.callback(),
+      sockets,
       headers: responseHeaders(baseUrl),
       lingerMs,
     });
@@ -159,7 +165,7 @@ await runProcess({
 });
 
 interface RouteDependencies {
-  kube: KubeClient;
+  kube: KubeClient & KubeExec;
   pool: Pool;
   registry: Registry;
   passwords: Passwords;
@@ -234,6 +240,8 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createVolumeRoutes({ kube }),
     ...createAppliedConfigurationRoutes(gateRecords),
     ...createServiceRoutes({ kube }),
+    ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
+    ...createPortForwardRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createPlatformRoutes({
       version,
       kube,

@@ -21,6 +21,7 @@ import { waitUntilRunning, waitUntilServing } from './app-wait.ts';
 import { webhookGroup } from './app-webhook.ts';
 import { historyCommand, printDeployment } from './deployment.ts';
 import { envGroup } from './workload-env.ts';
+import { execCommand } from './workload-exec.ts';
 import { bindingCommands } from './workload-bind.ts';
 import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
@@ -138,6 +139,7 @@ export const appCommands: Commands = {
     rollbackCommand,
     promoteCommand,
     logsCommand,
+    execCommand('app'),
   ],
   groups: [
     envGroup(restartableApp),

@@ -31,6 +31,7 @@ import {
 } from './function-trigger.ts';
 import { waitForUpdate } from './function-wait.ts';
 import { envGroup } from './workload-env.ts';
+import { execCommand } from './workload-exec.ts';
 import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
 import { securityBody, securityFlags } from './security-policy.ts';
@@ -165,6 +166,7 @@ export const functionCommands: Commands = {
     scheduleCommand,
     eventsCommand,
     deleteCommand,
+    execCommand('function'),
   ],
   groups: [
     envGroup(restartableFunction),

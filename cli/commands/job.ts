@@ -28,6 +28,7 @@ import { configurableJob } from './job-environment.ts';
 import { logsCommand, runCommand, runsCommand } from './job-run.ts';
 import { bindingCommands } from './workload-bind.ts';
 import { envGroup } from './workload-env.ts';
+import { execCommand } from './workload-exec.ts';
 import { secretGroup } from './workload-secret.ts';
 
 const jobKind = defineKind<JobView>({
@@ -173,6 +174,7 @@ export const jobCommands: Commands = {
     ...bindingCommands(configurableJob),
     runsCommand,
     logsCommand,
+    execCommand('job'),
     jobKind.delete,
   ],
   groups: [envGroup(configurableJob), secretGroup(configurableJob)],

@@ -11,6 +11,7 @@ import {
 } from './everyday-commands.ts';
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
+import { portForwardCommand } from './port-forward.ts';
 import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
 
 /** All commands of `svc`. Groups are loaded on use, since loading takes most of the time of a short command. */
@@ -23,6 +24,7 @@ export const rootGroup: Group = {
     database: 'svc service',
     deployments: 'svc deployment list',
     env: 'svc app env',
+    exec: 'svc app exec, svc function exec or svc job exec',
     invoke: 'svc function invoke',
     promote: 'svc app promote',
     restart: 'svc app restart',
@@ -48,6 +50,7 @@ export const rootGroup: Group = {
     environmentLogsCommand,
     completionCommand,
     deployFolderCommand,
+    portForwardCommand,
   ],
   groups: [
     {

@@ -55,9 +55,9 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
       if (!node) throw new Error('the node has not started yet');
       return node.logs({ uid, container }, options, signal);
     },
-    exec: async ({ metadata: { uid = '' } }, { container, command }, streams, signal) => {
+    exec: async ({ metadata: { uid = '' } }, { container, ...run }, streams, signal) => {
       if (!node) throw new Error('the node has not started yet');
-      return node.exec({ uid, container }, command, streams, signal);
+      return node.exec({ uid, container }, run, streams, signal);
     },
   });
   await server.start();

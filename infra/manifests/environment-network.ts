@@ -78,7 +78,7 @@ export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
         {
           from: [
             own,
-            platform('svc-controllers', 'svc-interceptor', 'svc-workers'),
+            platform('console-api', 'svc-controllers', 'svc-interceptor', 'svc-workers'),
             { namespaceSelector: ingressOf(network) },
           ],
         },

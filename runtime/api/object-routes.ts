@@ -42,7 +42,9 @@ export interface ObjectRequest<T extends EnvironmentObject> {
 type EnvironmentQuery = z.ZodType<z.output<typeof environmentQuery>>;
 
 interface ObjectRoute<T extends EnvironmentObject, Path extends string, Query extends z.ZodType, Body extends z.ZodType>
-  extends Pick<Route, 'method' | 'summary' | 'replies'>, Partial<Pick<Route, 'tag' | 'audit' | 'bodyLimit'>> {
+  extends
+    Pick<Route, 'method' | 'summary' | 'replies'>,
+    Partial<Pick<Route, 'tag' | 'audit' | 'bodyLimit' | 'webSocket'>> {
   /** Below the object's path, such as `/runs`; empty for the object itself. */
   path: Path;
   access: ProjectAccess;

@@ -45,6 +45,7 @@ export const problemStatus = {
   invalid_dependency: 422,
   invalid_source: 422,
   usage_expired: 422,
+  upgrade_required: 426,
   too_many_requests: 429,
   headers_too_large: 431,
   internal: 500,

@@ -27,6 +27,7 @@ import {
   type Session,
 } from './route.ts';
 import { closeWithAccess } from './stream-access.ts';
+import { createWebSockets, type WebSockets } from './web-sockets.ts';
 
 /** The prefix of every path of the management API (docs/reference/api.md#paths). */
 const apiPrefix = '/api/v1';
@@ -50,6 +51,8 @@ export interface HttpAppOptions {
   bodies?: BodyMemory;
   /** Maximum numbers of requests in progress; see {@link createRequestPlaces}. */
   limits?: Partial<RequestLimits>;
+  /** The WebSockets of the server that calls the application; default: none can be opened. */
+  sockets?: WebSockets;
   /** For tests: fails when a response does not match the route's declared replies and refusals. */
   checkReplies?: boolean;
 }
@@ -67,6 +70,7 @@ type Context = Koa.ParameterizedContext<State>;
 interface Host extends HttpAppOptions {
   bodies: BodyMemory;
   places: RequestPlaces;
+  sockets: WebSockets;
 }
 
 /** How long a client may take to receive a response that is not a stream, in ms; its memory is in use until then. */
@@ -77,8 +81,8 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   const { routes, rootRoutes = [] } = options;
   const app = new Koa<State>();
   const router = new Router<State>();
-  const { bodies = createBodyMemory(), limits } = options;
-  const host: Host = { ...options, bodies, places: createRequestPlaces({ bodies, limits }) };
+  const { bodies = createBodyMemory(), limits, sockets = createWebSockets() } = options;
+  const host: Host = { ...options, bodies, sockets, places: createRequestPlaces({ bodies, limits }) };
   // One copy for all requests: clients that do not read their responses cannot multiply it.
   const document = Buffer.from(JSON.stringify(openApiDocument({ ...options, prefix: apiPrefix })));
 
@@ -112,6 +116,8 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   for (const route of routes) mount(route, `${apiPrefix}${route.path}`);
   for (const route of rootRoutes) mount(route, route.path);
 
+  // `observe` renders all other errors.
+  app.on('error', (error: unknown) => options.log.debug({ err: error }, 'connection failed'));
   app.use(observe(options));
   app.use(router.routes());
   app.use((context) => {
@@ -151,7 +157,7 @@ function observe({ log, registry, baseUrl }: HttpAppOptions): Koa.Middleware<Sta
     } catch (error) {
       render(context, error);
     }
-    if (!(context.body instanceof Readable)) limitReceiving(context);
+    if (context.respond !== false && !(context.body instanceof Readable)) limitReceiving(context);
     const seconds = (performance.now() - started) / 1000;
     requests.inc({ method: context.method, route: state.pattern, status: context.status });
     duration.observe({ method: context.method, route: state.pattern }, seconds);
@@ -206,6 +212,11 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
   const query = limitToEnvironment(route, context.query, grant);
   if (session) place?.signIn(session.userId);
   const name = session?.userId ?? client;
+  if (route.webSocket !== undefined) {
+    await serveSocket(route, route.webSocket, context, host, { session, grant, clientAddress: address, query });
+    place?.leave();
+    return;
+  }
   const body = bodies.place({ name, isKnown: session !== undefined });
   try {
     const rawBody = takesBody ? await readBody(req, body, route.bodyLimit) : Buffer.alloc(0);
@@ -220,11 +231,39 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
   }
 }
 
+/** Serves a request for a WebSocket, which does not count as a request in progress once it is open. */
+async function serveSocket(
+  route: Route,
+  protocol: string,
+  context: Context,
+  host: Host,
+  caller: Pick<RouteRequest<unknown, object, unknown>, 'session' | 'grant' | 'clientAddress' | 'query'>,
+): Promise<void> {
+  const { req, res } = context;
+  const { sockets } = host;
+  sockets.check(req, protocol);
+  const leave = sockets.enter(caller.session?.userId ?? caller.clientAddress);
+  // Also when the handshake fails, which closes the connection.
+  sockets.connectionOf(req)?.once('close', leave);
+  try {
+    const reply = await handle(route, context, host, { ...caller, rawBody: Buffer.alloc(0) });
+    const { useSocket } = typeof reply === 'function' ? await reply() : reply;
+    if (!useSocket) throw new Error(`${route.path} returned no use of its WebSocket`);
+    context.status = 101;
+    context.respond = false;
+    const socket = sockets.accept(req, res, () => admit(route, context, host));
+    if (socket) useSocket(socket);
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
 /** Parses a request, calls the handler and writes the audit entry. After it has returned, nothing holds the body. */
 async function handle(
   route: Route,
   context: Context,
-  { checkReplies = false }: HttpAppOptions,
+  { checkReplies = false, sockets }: Host,
   caller: Pick<RouteRequest<unknown, object, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody' | 'query'>,
 ): Promise<RouteReply | LateReply> {
   const { state, req, res } = context;
@@ -233,7 +272,7 @@ async function handle(
     if (!res.writableFinished) disconnected.abort(new Error('the client disconnected'));
   };
   if (res.closed) end();
-  else res.once('close', end);
+  else (sockets.connectionOf(req) ?? res).once('close', end);
   const [params, query] = [refuseNul({ ...context['params'] }, 'params'), refuseNul({ ...caller.query }, 'query')];
   const request: RouteRequest<unknown, unknown, unknown> = {
     ...caller,
@@ -277,14 +316,15 @@ function audit(
 
 /** Decides who may call a route, before its body is read. */
 async function admit(
-  { access, method }: Route,
+  { access, method, webSocket }: Route,
   context: Context,
   { authenticate, authorize }: HttpAppOptions,
 ): Promise<{ session?: Session; grant?: ProjectGrant }> {
   const { headers } = context.req;
   if (access === 'public' || access === 'webhook') return {};
   if (typeof access === 'object' && access.orWebhook && headers['x-svc-token'] !== undefined) return {};
-  const session = await authenticate({ method, headers });
+  // A WebSocket begins with a GET, but what it carries can change something.
+  const session = await authenticate({ method: webSocket === undefined ? method : 'POST', headers });
   if (access === 'principal') return { session };
   if (session.token && typeof access !== 'object') throw usersOnly();
   if (access === 'account') return { session };

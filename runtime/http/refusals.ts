@@ -7,7 +7,7 @@ import type { Route } from './route.ts';
  * the request, and those that handlers of its kind use. A status of `replies` may be one of them, too. Pure.
  */
 export function refusalsOf(route: Route): ReadonlyMap<number, string> {
-  const { access, method, path, body, lateBody, bodyLimit = defaultBodyLimit, unlimited, replies } = route;
+  const { access, method, path, body, lateBody, bodyLimit = defaultBodyLimit, unlimited, replies, webSocket } = route;
   const takesBody = body !== undefined || lateBody !== undefined;
   const changes = method !== 'GET';
   const reasons: readonly (readonly [status: number, applies: boolean, reason: string])[] = [
@@ -20,6 +20,11 @@ export function refusalsOf(route: Route): ReadonlyMap<number, string> {
     [413, takesBody, `The body is larger than ${bodyLimit} bytes (\`body_too_large\`).`],
     [415, takesBody, 'The body is not JSON, or compressed (`unsupported_media_type`).'],
     [422, access !== 'public', 'A value is not allowed (`invalid_value` and others).'],
+    [
+      426,
+      webSocket !== undefined,
+      `The request asks for no WebSocket of the subprotocol \`${webSocket}\` (\`upgrade_required\`).`,
+    ],
     [429, !unlimited, 'Too many requests of this client or user (`too_many_requests`), with `Retry-After`.'],
     [503, true, 'The API is overloaded (`overloaded`, with `Retry-After`), or a component does not answer.'],
   ];

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { includesScope, type TokenScope } from '../domain/access-token.ts';
 import type { Id } from '../domain/ids.ts';
@@ -120,6 +121,8 @@ export interface RouteReply {
   /** JSON, or text or a stream (`Readable`) with its content type in `headers`; absent for 204. */
   body?: unknown;
   headers?: Record<string, string | string[]>;
+  /** Uses the WebSocket of a route that is one; with status 101. */
+  useSocket?: (socket: WebSocket) => void;
   /** Further fields of the audit entry; false writes no entry, because nothing changed. */
   audit?: Readonly<Record<string, unknown>> | false | undefined;
 }
@@ -162,6 +165,11 @@ export interface Route<
   bodyLimit?: number;
   /** Serves requests beyond the limits of requests in progress; only for handlers that hold nothing while they work. */
   unlimited?: true;
+  /**
+   * The route is a WebSocket with this subprotocol. The handler replies with status 101 and `useSocket`. Because a
+   * browser sends cookies with WebSockets of other sites as well, a cookie is accepted only from the console's origin.
+   */
+  webSocket?: string;
   /** HTTP status → schema of the response body; null for none. */
   replies: Readonly<Record<number, z.ZodType | null>>;
   handle(request: RouteRequest<z.output<Params>, z.output<Query>, z.output<Body>>): Promise<RouteReply | LateReply>;

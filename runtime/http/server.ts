@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { systemClock } from '../domain/clock.ts';
 import { Problem } from '../domain/problem.ts';
 import { drain, listen } from '../process/listening.ts';
+import { isWebSocketRequest, type WebSockets } from './web-sockets.ts';
 
 /** Time for a request's head, in ms: a client sends it at once. */
 const headMs = 10_000;
@@ -19,6 +20,8 @@ export interface HttpServerOptions {
   host?: string;
   /** Answers every request; never rejects. */
   listener: (request: IncomingMessage, response: ServerResponse) => unknown;
+  /** Requests for WebSockets get a response, too, with which the listener can refuse them. Default: they are ordinary requests. */
+  sockets?: WebSockets;
   /** Headers of the responses to requests that the listener does not get, because they are not HTTP or never end. */
   headers?: Readonly<Record<string, string>>;
   /** Connections at once; default 2,000, of which 1,200 from one address. */
@@ -41,6 +44,7 @@ export function createHttpServer({
   port,
   host,
   listener,
+  sockets,
   headers = {},
   connections = connectionsMax,
   lingerMs = 0,
@@ -50,7 +54,8 @@ export function createHttpServer({
   /** Connections whose current request has a response. */
   const busy = new WeakSet<Duplex>();
   const timeLimits = { headersTimeout: headMs, requestTimeout: requestMs, connectionsCheckingInterval: 5_000 };
-  const server = createServer(timeLimits, (request, response) => {
+  const upgrading = { shouldUpgradeCallback: sockets ? isWebSocketRequest : () => false };
+  const server = createServer({ ...timeLimits, ...upgrading }, (request, response) => {
     const { socket } = request;
     busy.add(socket);
     response.once('close', () => busy.delete(socket));
@@ -61,6 +66,7 @@ export function createHttpServer({
     });
     listener(request, response);
   });
+  if (sockets) server.on('upgrade', sockets.offer(listener));
   server.maxConnections = connections.all;
   limitPerAddress(server, connections.perAddress);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -73,7 +79,8 @@ export function createHttpServer({
       if (!server.listening) return;
       draining = true;
       if (lingerMs > 0) await new Promise((resolve) => setTimeout(resolve, lingerMs));
-      await drain(server, { clock: systemClock, ms: drainMs });
+      sockets?.stop();
+      await drain(server, { clock: systemClock, ms: drainMs, onDeadline: () => sockets?.terminate() });
     },
   };
 }

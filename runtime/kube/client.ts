@@ -1,9 +1,11 @@
 import type { Registry } from 'prom-client';
 import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
+import { execProtocol } from '../contracts/exec-channels.ts';
 import { kinds, type ResourceKind } from '../contracts/resources/kinds.ts';
 import {
   isKubeError,
   type KubeClient,
+  type KubeExec,
   type ObjectList,
   type Scale,
   type Selection,
@@ -13,6 +15,7 @@ import type { Credentials } from './credentials.ts';
 import { collectionPath, objectPath, resourceOf } from './resource-paths.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { createTransport, kubeErrorOf, type Query } from './transport.ts';
+import { openWebSocket } from './web-socket.ts';
 import { jsonLines } from './json-lines.ts';
 
 /** Objects in one page of a list; the API server keeps the pages consistent. */
@@ -21,7 +24,7 @@ const pageSize = 500;
 const watchSeconds = { min: 300, max: 600 };
 
 /** A {@link KubeClient} with connections of its own. */
-export interface ConnectedKubeClient extends KubeClient {
+export interface ConnectedKubeClient extends KubeClient, KubeExec {
   /** Closes all connections, including watches. */
   close(): Promise<void>;
 }
@@ -157,6 +160,10 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
     },
     async *stream(path, signal) {
       yield* await transport.stream(path, signal, {});
+    },
+    openExec(pod, query, signal) {
+      const path = `${objectPath(kinds.Pod, pod.name, pod.namespace)}/exec?${query.toString()}`;
+      return openWebSocket(credentials, path, execProtocol, signal);
     },
     close: () => Promise.resolve(credentials.close()),
   };

@@ -1,3 +1,4 @@
+import type { WebSocket } from 'ws';
 import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
 import type { ResourceKind } from '../contracts/resources/kinds.ts';
 
@@ -86,6 +87,17 @@ export interface KubeClient {
   stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** The cache of the informers, if there are any. */
   readonly cache?: KubeCache;
+}
+
+/** Runs commands in containers. */
+export interface KubeExec {
+  /**
+   * Starts a command (`pods/exec`) and connects its input and output, in messages of the protocol
+   * `runtime/contracts/exec-channels.ts`. The connection closes when `signal` aborts.
+   * @param query `container`, `command`, `stdin`, `stdout`, `stderr` and `tty`, as in the API
+   * @throws KubeError
+   */
+  openExec(pod: { namespace: string; name: string }, query: URLSearchParams, signal: AbortSignal): Promise<WebSocket>;
 }
 
 /**

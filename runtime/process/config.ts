@@ -116,6 +116,8 @@ export function loadConsoleConfig(env: Environment) {
     /** Maximum requests per second to one app's webhook, for each replica; CI sends far fewer. */
     WEBHOOK_RATE_PER_SECOND: z.coerce.number().positive().default(2),
     WEBHOOK_BURST: z.coerce.number().int().min(1).default(100),
+    /** Minutes of silence after which exec and port-forward sessions are closed. */
+    SESSION_IDLE_MINUTES: z.coerce.number().positive().max(1440).default(30),
   });
   const passwordFile = parsed.ADMIN_PASSWORD_FILE;
   return Object.freeze({
@@ -129,6 +131,7 @@ export function loadConsoleConfig(env: Environment) {
     /** Without a trailing slash. */
     baseUrl: parsed.BASE_URL.replace(/(?<!\/)\/+$/, ''),
     webhookRate: Object.freeze({ perSecond: parsed.WEBHOOK_RATE_PER_SECOND, burst: parsed.WEBHOOK_BURST }),
+    sessionIdleMs: parsed.SESSION_IDLE_MINUTES * 60_000,
   });
 }
 

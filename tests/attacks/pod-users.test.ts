@@ -76,7 +76,7 @@ async function output(under: NodeUnderTest, pod: Stored<NodePod>, command: reado
     },
   });
   const { uid } = pod.metadata;
-  await under.node.exec({ uid, container: 'main' }, command, { stdout }, AbortSignal.timeout(20_000));
+  await under.node.exec({ uid, container: 'main' }, { command }, { stdout }, AbortSignal.timeout(20_000));
   return text.trim();
 }
 

@@ -6,6 +6,7 @@ const parts: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> =
   folder: () => import('./first-day/folder.ts'),
   'followed-lines': () => import('./first-day/followed-lines.ts'),
   'project-file': () => import('./first-day/project-file.ts'),
+  sessions: () => import('./first-day/sessions.ts'),
 };
 
 /** What a user meets on the first day. `--part <name>` runs one part alone; each file says what its part needs. */

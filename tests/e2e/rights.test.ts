@@ -38,6 +38,12 @@ const scale = (place: string, name: string) => [
   '--raw',
   `/apis/apps/v1/namespaces/${place}/deployments/${name}/scale`,
 ];
+/** Starts nothing: there is no such pod. */
+const exec = (place: string) => {
+  const file = join(folder, 'empty.json');
+  writeFileSync(file, '{}');
+  return ['create', '--raw', `/api/v1/namespaces/${place}/pods/none/exec?command=true&container=app`, '-f', file];
+};
 const pods = (place: string) => ['get', 'pods', '-n', place];
 
 const attempts: Record<string, readonly (readonly [args: readonly string[], expected: Outcome])[]> = {
@@ -52,13 +58,19 @@ const attempts: Record<string, readonly (readonly [args: readonly string[], expe
     [secret(namespace), 'allowed'],
     [pods(namespace), 'allowed'],
     [pods('svc-system'), 'forbidden'],
+    [exec(namespace), 'allowed'],
+    [exec('svc-system'), 'forbidden'],
   ],
   'svc-workers': [
+    [exec(namespace), 'forbidden'],
     [secret(namespace), 'allowed'],
     [pods(namespace), 'allowed'],
     [pods('svc-system'), 'forbidden'],
   ],
-  'svc-controllers': [[secret(namespace), 'allowed']],
+  'svc-controllers': [
+    [secret(namespace), 'allowed'],
+    [exec(namespace), 'forbidden'],
+  ],
 };
 
 for (const [process, cases] of Object.entries(attempts)) {

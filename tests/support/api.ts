@@ -5,6 +5,7 @@ import type { BodyMemory } from '../../runtime/http/body-memory.ts';
 import type { RequestLimits } from '../../runtime/http/request-places.ts';
 import { responseHeaders } from '../../runtime/http/response-headers.ts';
 import { createHttpServer } from '../../runtime/http/server.ts';
+import { createWebSockets, type SocketLimits } from '../../runtime/http/web-sockets.ts';
 import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate, AuthorizeProject, Route, Session } from '../../runtime/http/route.ts';
@@ -57,11 +58,13 @@ export async function testApi(
     checkReplies?: boolean;
     bodies?: BodyMemory;
     limits?: Partial<RequestLimits>;
+    socketLimits?: Partial<SocketLimits>;
     baseUrl?: string;
     log?: Logger;
     registry?: Registry;
   },
 ): Promise<TestApi> {
+  const sockets = createWebSockets(options.socketLimits);
   const app = createHttpApp({
     authenticate: acceptGood,
     authorize: allowAll,
@@ -70,12 +73,14 @@ export async function testApi(
     baseUrl: 'http://console.test',
     version: '0.0.0',
     checkReplies: true,
+    sockets,
     ...options,
   });
   const server = createHttpServer({
     port: 0,
     host: '127.0.0.1',
     listener: app.callback(),
+    sockets,
     headers: responseHeaders(options.baseUrl ?? 'http://console.test'),
     drainMs: 0,
   });

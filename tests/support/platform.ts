@@ -15,6 +15,8 @@ export interface Answer extends IngressAnswer {
 /** The platform that `npm test` (or a person, with `npm start`) started, used as its users do. */
 export interface Platform {
   info: RunInfo;
+  /** Where the command line keeps the admin's session (`XDG_CONFIG_HOME`). */
+  configFolder: string;
   /**
    * Runs the command line, signed in as the admin, with `input` on its standard input.
    * @param variables of the environment, such as `SVC_TOKEN` of another caller
@@ -69,6 +71,7 @@ export async function runningPlatform(): Promise<Platform> {
   );
   return {
     info,
+    configFolder: config,
     svc,
     ok,
     errorBodies,

@@ -14,15 +14,27 @@ interface ExecStreams {
   stderr?: Writable;
 }
 
+/** The size of a terminal, in characters. */
+interface TerminalSize {
+  columns: number;
+  rows: number;
+}
+
+/** The terminal of a command: its client reports each size. */
+interface ExecTerminal {
+  /** Calls the listener with the current size, if it is known, and with each later one. */
+  onResize(listener: (size: TerminalSize) => void): void;
+}
+
 /** Runs a command in a container, on the node. @returns the exit code @throws Error when the command cannot run */
 export type PodExec = (
   pod: ApiObject,
-  options: { container: string; command: readonly string[] },
+  options: { container: string; command: readonly string[]; terminal?: ExecTerminal },
   streams: ExecStreams,
   signal: AbortSignal,
 ) => Promise<number>;
 
-/** Serves `pods/exec` over WebSockets, as `kubectl exec` uses it since 1.31, without a terminal. */
+/** Serves `pods/exec` over WebSockets, as `kubectl exec` uses it since 1.31. */
 export interface Exec {
   /** @throws ApiError before the connection becomes a WebSocket */
   serve: (exchange: Exchange, place: Place) => void;
@@ -33,7 +45,9 @@ export interface Exec {
 /** https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets */
 const protocol = 'v5.channel.k8s.io';
 /** The first byte of a message is its channel. */
-const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 };
+const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 };
+/** The largest size of a terminal: the kernel's field has 16 bits. */
+const sizeMax = 65_535;
 
 export function createExec(options: { objects: Objects; exec: PodExec | undefined }): Exec {
   const { objects, exec } = options;
@@ -46,7 +60,6 @@ export function createExec(options: { objects: Objects; exec: PodExec | undefine
       const container = containerOf(pod, query);
       const command = query.getAll('command');
       if (command.length === 0) throw badRequest('you must specify at least one command for the container');
-      if (flag(query, 'tty')) throw notImplemented('a terminal: omit --tty (-t)');
       if (!upgrade || !isSupportedUpgrade(request))
         throw notImplemented(`pods/exec without a WebSocket of ${protocol}`);
       sockets.handleUpgrade(request, upgrade.socket, upgrade.head, (socket) => {
@@ -54,7 +67,8 @@ export function createExec(options: { objects: Objects; exec: PodExec | undefine
         socket.once('close', () => closed.abort());
         socket.on('error', () => socket.terminate());
         const streams = streamsOf(socket, query);
-        exec(pod, { container, command }, streams, closed.signal).then(
+        const terminal = flag(query, 'tty') && { terminal: terminalOf(socket) };
+        exec(pod, { container, command, ...terminal }, streams, closed.signal).then(
           (code) => finish(socket, statusOf(code)),
           (error: unknown) => finish(socket, failure(error)),
         );
@@ -81,8 +95,39 @@ function streamsOf(socket: WebSocket, query: URLSearchParams): ExecStreams {
   return {
     ...(flag(query, 'stdin') && { stdin: inputOf(socket) }),
     ...(flag(query, 'stdout') && { stdout: output(channels.stdout) }),
-    ...(flag(query, 'stderr') && { stderr: output(channels.stderr) }),
+    // A terminal has one output.
+    ...(flag(query, 'stderr') && !flag(query, 'tty') && { stderr: output(channels.stderr) }),
   };
+}
+
+function terminalOf(socket: WebSocket): ExecTerminal {
+  let current: TerminalSize | undefined;
+  let report: ((size: TerminalSize) => void) | undefined;
+  socket.on('message', (data: Buffer) => {
+    if (data[0] !== channels.resize) return;
+    const size = parseSize(data.subarray(1).toString());
+    if (!size) return;
+    current = size;
+    report?.(size);
+  });
+  return {
+    onResize(listener) {
+      report = listener;
+      if (current) listener(current);
+    },
+  };
+}
+
+/** Reads `{"Width":80,"Height":24}`; undefined for anything else. */
+function parseSize(text: string): TerminalSize | undefined {
+  try {
+    const { Width: columns, Height: rows } = JSON.parse(text) as { Width?: unknown; Height?: unknown };
+    const isSize = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0;
+    if (!isSize(columns) || !isSize(rows)) return undefined;
+    return { columns: Math.min(columns, sizeMax), rows: Math.min(rows, sizeMax) };
+  } catch {
+    return undefined;
+  }
 }
 
 function inputOf(socket: WebSocket): Readable {
@@ -101,6 +146,7 @@ function finish(socket: WebSocket, status: Status): void {
   socket.send(Buffer.concat([Buffer.of(channels.error), Buffer.from(JSON.stringify(status))]));
   socket.close(1000);
   // Discards unread input, so that the connection can close.
+  socket.removeAllListeners('message');
   socket.resume();
 }
 

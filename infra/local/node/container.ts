@@ -8,6 +8,7 @@ import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
 import { execute, startProcessGroup, type Streams } from './process-group.ts';
 import { processFamily, listeningPorts, processTable } from './process-table.ts';
+import { executeInTerminal, type Terminal } from './terminal.ts';
 import { podAddress, createProgram, terminationFile, type ContainerPlace, type ContainerRuntime } from './program.ts';
 
 /** Maximum length of a termination message in characters, as in Kubernetes. */
@@ -40,8 +41,8 @@ export interface RunningContainer {
   ready(): boolean;
   /** A problem that does not stop the container, such as a program that listens on another port. */
   warning(): string | undefined;
-  /** Runs a command in the container. @returns its exit code @throws StartError */
-  execute(command: readonly string[], signal: AbortSignal, streams?: Streams): Promise<number>;
+  /** Runs a command in the container, or in a terminal in it. @returns its exit code @throws StartError */
+  execute(command: readonly string[], signal: AbortSignal, streams?: Streams, terminal?: Terminal): Promise<number>;
   /**
    * Runs the preStop hook, sends SIGTERM, and kills the container when the grace period is over. Only the first call
    * has an effect.
@@ -104,8 +105,10 @@ export async function startContainer(
     if (!ended.signal.aborted) group.kill();
     await exited;
   };
-  const run: RunningContainer['execute'] = (command, signal, streams) =>
-    execute({ ...program, command: program.translate(command) }, signal, streams);
+  const run: RunningContainer['execute'] = (command, signal, streams, terminal) => {
+    const translated = { ...program, command: program.translate(command) };
+    return terminal ? executeInTerminal(translated, signal, streams, terminal) : execute(translated, signal, streams);
+  };
   const attempt = async (command: readonly string[], timeoutMs: number): Promise<number> => {
     const timeout = AbortSignal.timeout(timeoutMs);
     const code = await run(command, timeout);
@@ -181,7 +184,7 @@ export async function startContainer(
     started: () => current.started,
     ready: () => current.ready,
     warning: () => current.warning,
-    execute: (command, signal, streams) => run(command, AbortSignal.any([signal, ended.signal]), streams),
+    execute: (command, signal, ...rest) => run(command, AbortSignal.any([signal, ended.signal]), ...rest),
     stop,
     kill: () => group.kill(),
   };

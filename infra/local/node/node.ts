@@ -17,6 +17,7 @@ import { reachablePath } from '../reachable-path.ts';
 import type { Streams } from './process-group.ts';
 import { createPodWorker, type PodWorker } from './pod-worker.ts';
 import type { PodRuntime } from './pod-context.ts';
+import type { Terminal } from './terminal.ts';
 import { createServiceProxy } from './service-proxy.ts';
 import { openUsers, removeTree } from './users.ts';
 import type { IssueToken } from './volumes.ts';
@@ -41,7 +42,7 @@ export interface LocalNode {
    */
   exec(
     pod: { uid: string; container: string },
-    command: readonly string[],
+    run: { command: readonly string[]; terminal?: Terminal },
     streams: Streams,
     signal: AbortSignal,
   ): Promise<number>;
@@ -201,10 +202,10 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       await memory.stop();
       await informers.stop();
     },
-    async exec({ uid, container }, command, streams, signal) {
+    async exec({ uid, container }, { command, terminal }, streams, signal) {
       const running = workers.get(uid)?.running(container);
       if (!running) throw new Error(`container not found ("${container}"): it is not running`);
-      return running.execute(command, signal, streams);
+      return running.execute(command, signal, streams, terminal);
     },
     logs({ uid, container }, logOptions, signal) {
       const isRunning = () => workers.get(uid)?.running(container) !== undefined;

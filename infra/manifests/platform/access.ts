@@ -29,7 +29,7 @@ const child = [...watch, ...write];
 function rule(
   kind: ResourceKind,
   verbs: readonly string[],
-  subresource?: 'status' | 'scale' | 'finalizers' | 'log',
+  subresource?: 'status' | 'scale' | 'finalizers' | 'log' | 'exec',
 ): PolicyRule {
   const group = kind.apiVersion.includes('/') ? (kind.apiVersion.split('/')[0] ?? '') : '';
   const resource = subresource ? `${kind.plural}/${subresource}` : kind.plural;
@@ -160,6 +160,8 @@ export const environmentRules = {
     // To show who mounts a volume, and logs.
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
+    // A WebSocket begins with a GET, and newer API servers check `create` as well.
+    rule(kinds.Pod, ['get', 'create'], 'exec'),
   ],
   'svc-workers': [
     // The environment of each release, and the credentials of bindings.

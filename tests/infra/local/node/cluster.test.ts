@@ -51,9 +51,9 @@ async function startCluster(t: Test, folder = ownFolder(t)): Promise<Cluster & {
       if (!node) throw new Error('there is no node');
       return node.logs({ uid, container }, options, signal);
     },
-    async exec({ metadata: { uid = '' } }, { container, command }, streams, signal) {
+    async exec({ metadata: { uid = '' } }, { container, ...run }, streams, signal) {
       if (!node) throw new Error('there is no node');
-      return node.exec({ uid, container }, command, streams, signal);
+      return node.exec({ uid, container }, run, streams, signal);
     },
   });
   await server.start();

@@ -87,7 +87,13 @@ const needed: Record<ProcessName, string[]> = {
 
 /** As {@link needed}, in each environment. */
 const neededInEnvironments: Record<keyof typeof environmentRules, string[]> = {
-  'console-api': ['get,create,update /secrets', 'get /persistentvolumeclaims', 'get,list /pods', 'get /pods/log'],
+  'console-api': [
+    'get,create,update /secrets',
+    'get /persistentvolumeclaims',
+    'get,list /pods',
+    'get /pods/log',
+    'get,create /pods/exec',
+  ],
   'svc-workers': ['get,create,update /secrets', 'get,list /pods', 'get /pods/log'],
   'svc-controllers': ['get,create,delete /secrets'],
   'svc-interceptor': ['get,update apps/deployments/scale'],

@@ -49,6 +49,8 @@ const subresourceCalls: Readonly<Record<string, RegExp>> = {
   'scale get': /\.getScale\(/,
   'scale update': /\.replaceScale\(/,
   'log get': /\.stream\(/,
+  'exec get': /\.openExec\(/,
+  'exec create': /\.openExec\(/,
 };
 
 interface SourceFile {

@@ -1,0 +1,85 @@
+import { appView } from '../../runtime/contracts/api/apps.ts';
+import { forwardProtocol } from '../../runtime/contracts/api/port-forward.ts';
+import { serviceView } from '../../runtime/contracts/api/services.ts';
+import { command } from '../command.ts';
+import { scopeFlags } from '../common-flags.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { startForward } from '../port-forward.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+
+const collections = { app: 'apps', service: 'services' } as const;
+type Kind = keyof typeof collections;
+
+/** A workload that connections are forwarded to. */
+export interface ForwardTarget {
+  kind: Kind;
+  name: string;
+}
+
+/** Opens one connection to a workload's port. */
+export function openForward(scope: Scope, { kind, name }: ForwardTarget, port: number) {
+  const path = scope.path(collections[kind], name, 'port-forward');
+  return scope.api.open(path, forwardProtocol, { ...scope.query, port });
+}
+
+const { output: _, ...flags } = scopeFlags;
+
+export const portForwardCommand = command({
+  name: 'port-forward',
+  args: ['target', 'ports?'],
+  description: 'Forward a port of this machine to an app or a managed service.',
+  flags,
+  examples: [
+    'svc port-forward app/api',
+    'svc port-forward app/api 9000:8080',
+    'svc port-forward service/orders 15432:5432',
+    'svc port-forward service/orders 0:5432',
+  ],
+  async run({ context, args, flags: names }) {
+    const target = parseTarget(args.target);
+    const typed = parsePorts(args.ports);
+    const scope = resolveScope(context, names);
+    const port = typed?.remote ?? (await portOf(scope, target));
+    // So that a wrong name or port is a failure of the command, and not of a later connection.
+    const trial = await openForward(scope, target, port);
+    trial.resume();
+    trial.close();
+    const forward = await startForward({
+      port: typed?.local ?? port,
+      open: () => openForward(scope, target, port),
+      report: (reason) => context.say(`connection failed: ${reason}`),
+    });
+    context.say(`127.0.0.1:${forward.port} leads to port ${port} of ${args.target}. Stop with Ctrl-C.`);
+    await new Promise<void>((resolve) => context.onInterrupt?.(resolve));
+    forward.close();
+    return exitCodes.interrupted;
+  },
+});
+
+/** `app/api` or `service/orders`. @throws Failure (usage) */
+function parseTarget(text: string): ForwardTarget {
+  const [kind = '', name = '', ...rest] = text.split('/');
+  if (!(kind in collections) || name === '' || rest.length > 0) {
+    throw usageFailure(`"${text}" is no target.`, 'use app/<name> or service/<name>');
+  }
+  return { kind: kind as Kind, name };
+}
+
+/** `5432`, `15432:5432` or `0:5432`. @throws Failure (usage) */
+function parsePorts(text: string | undefined): { local: number; remote: number } | undefined {
+  if (text === undefined) return undefined;
+  const [, first = '', second] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const [local, remote] = [Number(first), Number(second ?? first)];
+  if (first === '' || local > 65_535 || remote < 1 || remote > 65_535) {
+    throw usageFailure(`"${text}" is no port.`, 'use <port> or <local port>:<remote port>');
+  }
+  return { local, remote };
+}
+
+async function portOf(scope: Scope, { kind, name }: ForwardTarget): Promise<number> {
+  const path = scope.path(collections[kind], name);
+  if (kind === 'app') return (await scope.api.call('GET', path, appView, { query: scope.query })).port;
+  const { port } = await scope.api.call('GET', path, serviceView, { query: scope.query });
+  if (port !== undefined) return port;
+  throw new Failure(`The service "${name}" has no port yet.`, { code: 'not_ready', hint: 'try again in a moment' });
+}

@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import type { WebSocket } from 'ws';
+import { channelMessage, execChannels, readExecEnd, type ExecEnd } from '../runtime/contracts/exec-channels.ts';
+import type { Context } from './context.ts';
+
+/** Bytes that may wait to be sent before more input is read. */
+const waitingMax = 512 * 1024;
+/** The platform takes messages of up to 128 KiB. */
+const pieceMax = 64 * 1024;
+
+type Output = Pick<Context, 'stdout'>['stdout'];
+
+/** The input and output of a session. */
+export interface SessionStreams {
+  /** Undefined: the command gets no input. */
+  stdin?: Context['stdin'] | undefined;
+  stdout: Output;
+  stderr: Output;
+  /** Whether the command has a terminal, which gets each key and the size of the local one. */
+  terminal: boolean;
+}
+
+/** How a session ended: as the command did, or because the connection closed. */
+export type SessionEnd = ExecEnd | { lost: string };
+
+/** Connects a command that runs in a pod with local streams until it ends. @param socket as `ApiClient.open` returns it */
+export async function runSession(socket: WebSocket, streams: SessionStreams): Promise<SessionEnd> {
+  const { stdin, stdout, stderr, terminal } = streams;
+  let end: SessionEnd | undefined;
+  const writing = new Set<Promise<void>>();
+  const waitUntilDrained = async (output: Output) => {
+    // It rejects when the reader has left, which ends this process.
+    await once(output, 'drain').catch(() => undefined);
+  };
+  const write = (output: Output, content: Buffer) => {
+    if (output.write(content)) return;
+    // A slow reader slows the command down.
+    socket.pause();
+    const drained = waitUntilDrained(output).finally(() => {
+      writing.delete(drained);
+      if (writing.size === 0) socket.resume();
+    });
+    writing.add(drained);
+  };
+  socket.on('message', (data: Buffer) => {
+    const content = data.subarray(1);
+    if (data[0] === execChannels.stdout) write(stdout, content);
+    else if (data[0] === execChannels.stderr) write(stderr, content);
+    else if (data[0] === execChannels.error) end = readExecEnd(content);
+  });
+  const closed = once(socket, 'close') as Promise<[number, Buffer]>;
+  const leaveTerminal = terminal ? enterTerminal(socket, streams) : () => undefined;
+  const sending = stdin && sendInput(socket, stdin);
+  socket.resume();
+  try {
+    const [, reason] = await closed;
+    await Promise.all(writing);
+    return end ?? { lost: reason.toString() || 'The connection was lost.' };
+  } finally {
+    leaveTerminal();
+    // Input that the command did not read would keep this process running.
+    stdin?.destroy();
+    await sending;
+  }
+}
+
+async function sendInput(socket: WebSocket, stdin: Context['stdin']): Promise<void> {
+  try {
+    for await (const chunk of stdin as AsyncIterable<Buffer | string>) {
+      const content = Buffer.from(chunk as Buffer);
+      for (let from = 0; from < content.length; from += pieceMax) {
+        const piece = channelMessage(execChannels.stdin, content.subarray(from, from + pieceMax));
+        const sent = new Promise<void>((resolve) => socket.send(piece, () => resolve()));
+        if (socket.bufferedAmount > waitingMax) await sent;
+      }
+    }
+    socket.send(channelMessage(execChannels.close, Buffer.of(execChannels.stdin)), () => undefined);
+  } catch {
+    // The session has ended, which destroys the input.
+  }
+}
+
+/** Passes each key on unchanged, such as Ctrl-C, and reports the size. @returns a function that restores the terminal */
+function enterTerminal(socket: WebSocket, { stdin, stdout }: SessionStreams): () => void {
+  const report = () => {
+    const { columns, rows } = stdout;
+    if (columns === undefined || rows === undefined) return;
+    const size = JSON.stringify({ Width: columns, Height: rows });
+    socket.send(channelMessage(execChannels.resize, size), () => undefined);
+  };
+  report();
+  stdout.on('resize', report);
+  stdin?.setRawMode?.(true);
+  return () => {
+    stdin?.setRawMode?.(false);
+    stdout.off('resize', report);
+  };
+}

@@ -1,0 +1,70 @@
+import type { RawData, WebSocket } from 'ws';
+import { idleReason, watchIdle } from '../../runtime/api/idle-watch.ts';
+import { execChannels } from '../../runtime/contracts/exec-channels.ts';
+import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+
+/** Bytes that may wait for a slow receiver. Until they are sent, the relay stops reading from the sender. */
+const waitingMax = 256 * 1024;
+
+/** How a session ended. */
+export interface RelayEnd {
+  by: 'command' | 'client' | 'idle' | 'error';
+  /** The content of the `error` channel, once the command has ended. */
+  result?: Buffer;
+}
+
+export interface RelayOptions {
+  /** Whether the client may set the size of a terminal. */
+  terminal: boolean;
+  /** Closes both sides when nothing was sent for this time. */
+  idleMs: number;
+  clock: Clock;
+}
+
+/**
+ * Connects a client's WebSocket with one of the API server until one side closes. Both have the protocol of
+ * `exec-channels.ts`, so messages pass unchanged; a slow side slows the other down.
+ */
+export async function relayExec(
+  client: WebSocket,
+  pod: WebSocket,
+  { terminal, idleMs, clock }: RelayOptions,
+): Promise<RelayEnd> {
+  const accepted: number[] = [execChannels.stdin, execChannels.close, ...(terminal ? [execChannels.resize] : [])];
+  const ended = Promise.withResolvers<RelayEnd>();
+  let hasEnded = false;
+  const end = (outcome: RelayEnd, code: number, reason?: string) => {
+    if (hasEnded) return;
+    hasEnded = true;
+    ended.resolve(outcome);
+    client.close(code, reason);
+    pod.terminate();
+    // Input that the command did not read is discarded, so that the connection can close.
+    client.resume();
+  };
+  const idle = watchIdle(clock, idleMs, () => end({ by: 'idle' }, sessionCodes.idle, idleReason(idleMs)));
+
+  const forward = (data: RawData, from: WebSocket, to: WebSocket) => {
+    idle.touch();
+    to.send(data as Buffer, { binary: true }, () => {
+      if (from.isPaused && to.bufferedAmount <= waitingMax / 2) from.resume();
+    });
+    if (to.bufferedAmount > waitingMax) from.pause();
+  };
+  client.on('message', (data: Buffer) => {
+    if (hasEnded) return;
+    if (accepted.includes(data[0] ?? -1)) forward(data, client, pod);
+    else end({ by: 'error' }, sessionCodes.policyViolation, 'The message has an unknown channel.');
+  });
+  pod.on('message', (data: Buffer) => {
+    if (hasEnded) return;
+    forward(data, pod, client);
+    if (data[0] === execChannels.error) end({ by: 'command', result: data.subarray(1) }, sessionCodes.done);
+  });
+  pod.once('close', () => end({ by: 'error' }, sessionCodes.lost, 'The connection to the pod was lost.'));
+  client.once('close', () => end({ by: 'client' }, sessionCodes.done));
+  const outcome = await ended.promise;
+  idle.stop();
+  return outcome;
+}

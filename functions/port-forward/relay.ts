@@ -1,0 +1,66 @@
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import { idleReason, watchIdle } from '../../runtime/api/idle-watch.ts';
+import { forwardEnd } from '../../runtime/contracts/api/port-forward.ts';
+import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+
+/** Bytes that may wait for a slow receiver. Until they are sent, the relay stops reading from the sender. */
+const waitingMax = 256 * 1024;
+
+/** How a forwarded connection ended, and what it carried. */
+export interface ForwardEnd {
+  by: 'pod' | 'client' | 'idle' | 'error';
+  sentBytes: number;
+  receivedBytes: number;
+}
+
+/** Connects a client's WebSocket with a TCP connection to a pod, until both directions or one side have ended. */
+export async function relayTcp(
+  client: WebSocket,
+  pod: Socket,
+  { idleMs, clock }: { idleMs: number; clock: Clock },
+): Promise<ForwardEnd> {
+  const ended = Promise.withResolvers<ForwardEnd['by']>();
+  const bytes = { sentBytes: 0, receivedBytes: 0 };
+  let hasEnded = false;
+  const end = (by: ForwardEnd['by'], code: number, reason?: string) => {
+    if (hasEnded) return;
+    hasEnded = true;
+    ended.resolve(by);
+    client.close(code, reason);
+    pod.destroy();
+    client.resume();
+  };
+  const idle = watchIdle(clock, idleMs, () => end('idle', sessionCodes.idle, idleReason(idleMs)));
+
+  client.on('message', (data: Buffer, isBinary) => {
+    if (hasEnded) return;
+    idle.touch();
+    if (!isBinary) {
+      if (data.toString() === forwardEnd) pod.end();
+      else end('error', sessionCodes.policyViolation, `A text message must be "${forwardEnd}".`);
+      return;
+    }
+    bytes.sentBytes += data.length;
+    if (pod.writable && !pod.write(data)) client.pause();
+  });
+  pod.on('drain', () => client.resume());
+  pod.on('data', (data) => {
+    idle.touch();
+    bytes.receivedBytes += data.length;
+    client.send(data, { binary: true }, () => {
+      if (pod.isPaused() && client.bufferedAmount <= waitingMax / 2) pod.resume();
+    });
+    if (client.bufferedAmount > waitingMax) pod.pause();
+  });
+  pod.once('end', () => client.send(forwardEnd));
+  pod.once('close', (failed) => {
+    if (failed) end('error', sessionCodes.lost, 'The connection to the pod broke.');
+    else end('pod', sessionCodes.done);
+  });
+  client.once('close', () => end('client', sessionCodes.done));
+  const by = await ended.promise;
+  idle.stop();
+  return { by, ...bytes };
+}

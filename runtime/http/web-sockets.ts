@@ -1,0 +1,157 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { sessionCodes } from '../contracts/session-codes.ts';
+import { Problem } from '../domain/problem.ts';
+
+export interface SocketLimits {
+  /** Open WebSockets of the process. */
+  total: number;
+  /** Open WebSockets of one user. */
+  perUser: number;
+  /** Interval at which the caller's rights are checked again, in ms. */
+  checkMs: number;
+}
+
+/** Each WebSocket holds at most about half a megabyte: see `messageMax` and the limits of relays. */
+const defaults: SocketLimits = { total: 200, perUser: 20, checkMs: 30_000 };
+/** Largest message of a client, in bytes. */
+const messageMax = 128 * 1024;
+/** Interval of pings: proxies close a silent connection, most of them after 60 s. */
+const pingMs = 15_000;
+
+/** The connection of a request that asks for a WebSocket. */
+interface Upgrade {
+  socket: Duplex;
+  head: Buffer;
+}
+
+/** The WebSockets of a server: accepts them, counts them, and closes them when the server stops. */
+export interface WebSockets {
+  /** Passes a request for a WebSocket to the listener of all requests, with a response that can still refuse it. */
+  offer(
+    listener: (request: IncomingMessage, response: ServerResponse) => unknown,
+  ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** The connection of a request that asks for a WebSocket; undefined for others. */
+  connectionOf(request: IncomingMessage): Duplex | undefined;
+  /** @throws Problem `upgrade_required`, `invalid_request` for a request that asks for no WebSocket of this protocol */
+  check(request: IncomingMessage, protocol: string): void;
+  /** Takes a place for one WebSocket. @returns a function that frees it @throws Problem `too_many_requests`, `overloaded` */
+  enter(userId: string): () => void;
+  /**
+   * Completes the handshake.
+   * @param isAllowed called at intervals; when it rejects, the WebSocket is closed with the code of the Problem
+   * @returns undefined when the client has gone
+   */
+  accept(request: IncomingMessage, response: ServerResponse, isAllowed: () => Promise<unknown>): WebSocket | undefined;
+  /** Asks the clients of all WebSockets to close them, because the server goes away. */
+  stop(): void;
+  /** Closes the connections of all WebSockets at once. */
+  terminate(): void;
+}
+
+/** @param limits default: 200 in all, 20 per user; rights are checked every 30 s */
+export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets {
+  const { total, perUser, checkMs } = { ...defaults, ...limits };
+  const upgrades = new WeakMap<IncomingMessage, Upgrade>();
+  const users = new Map<string, number>();
+  let open = 0;
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: messageMax,
+    // `check` has compared it with the route's.
+    handleProtocols: (offered) => [...offered][0] ?? false,
+  });
+
+  return {
+    offer: (listener) => (request, socket, head) => {
+      upgrades.set(request, { socket, head });
+      const response = new ServerResponse(request);
+      // A refusal closes the connection.
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket as Socket);
+      socket.on('error', () => socket.destroy());
+      response.once('finish', () => socket.end());
+      listener(request, response);
+    },
+    connectionOf: (request) => upgrades.get(request)?.socket,
+    check(request, protocol) {
+      if (!upgrades.has(request)) {
+        throw new Problem('upgrade_required', `This route is a WebSocket with the subprotocol ${protocol}.`);
+      }
+      if (request.headers['sec-websocket-protocol'] !== protocol) {
+        throw new Problem('invalid_request', `Sec-WebSocket-Protocol must be ${protocol}.`);
+      }
+    },
+    enter(userId) {
+      const own = users.get(userId) ?? 0;
+      if (own >= perUser) {
+        throw new Problem(
+          'too_many_requests',
+          `You have ${perUser} open sessions (exec and port-forward). Close one of them first.`,
+          { details: { retryAfterSeconds: 10 } },
+        );
+      }
+      if (open >= total) {
+        throw new Problem('overloaded', 'The server has too many open sessions. Try again later.', {
+          details: { retryAfterSeconds: 30 },
+        });
+      }
+      open += 1;
+      users.set(userId, own + 1);
+      let hasLeft = false;
+      return () => {
+        if (hasLeft) return;
+        hasLeft = true;
+        open -= 1;
+        const rest = (users.get(userId) ?? 1) - 1;
+        if (rest > 0) users.set(userId, rest);
+        else users.delete(userId);
+      };
+    },
+    accept(request, response, isAllowed) {
+      const upgrade = upgrades.get(request);
+      if (!upgrade || upgrade.socket.destroyed) return undefined;
+      response.detachSocket(upgrade.socket as Socket);
+      let accepted: WebSocket | undefined;
+      server.handleUpgrade(request, upgrade.socket, upgrade.head, (socket) => {
+        accepted = socket;
+        socket.on('error', () => socket.terminate());
+        watch(socket, { isAllowed, checkMs });
+      });
+      return accepted;
+    },
+    stop() {
+      for (const socket of server.clients)
+        socket.close(sessionCodes.goingAway, 'The platform restarts. Connect again.');
+    },
+    terminate() {
+      for (const socket of server.clients) socket.terminate();
+    },
+  };
+}
+
+function watch(
+  socket: WebSocket,
+  { isAllowed, checkMs }: { isAllowed: () => Promise<unknown>; checkMs: number },
+): void {
+  const ping = setInterval(() => socket.ping(), pingMs);
+  const check = setInterval(() => {
+    isAllowed().catch((error: unknown) => {
+      // A store that does not answer takes no rights away.
+      if (error instanceof Problem && error.status < 500) socket.close(sessionCodes.policyViolation, error.code);
+    });
+  }, checkMs);
+  socket.once('close', () => {
+    clearInterval(ping);
+    clearInterval(check);
+  });
+}
+
+/** Whether a request asks for a WebSocket. Requests for other protocols are answered as if they did not. */
+export function isWebSocketRequest({ method, headers }: IncomingMessage): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && !hasBody;
+}

@@ -1,0 +1,186 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
+import t, { type Test } from 'tap';
+import { WebSocket } from 'ws';
+import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { execProtocol } from '../../runtime/contracts/exec-channels.ts';
+import { signedIn } from '../support/people.ts';
+import { podSessions } from '../support/pod-sessions.ts';
+import { testDatabase } from '../support/postgres.ts';
+
+type Refusal = { status: number; code: string };
+type Attempt = (path: string, headers?: Record<string, string>) => Promise<WebSocket | Refusal>;
+
+/** Two projects, each with an app and a pod of it, and attempts to open sessions. */
+async function withApps(t: Test, options?: Parameters<typeof podSessions>[1]) {
+  const world = await podSessions(t, options);
+  for (const [project, name] of [
+    ['shop', 'api'],
+    ['blog', 'web'],
+  ] as const) {
+    const id = await world.workload('App', name, project);
+    await world.pod({ kind: 'App', name, id, project }, { name: `${name}-1`, container: 'app' });
+  }
+  const attempt: Attempt = async (path, headers = { authorization: 'Bearer good' }) => {
+    const socket = new WebSocket(`${world.api.url.replace('http', 'ws')}/api/v1${path}`, [execProtocol], { headers });
+    t.teardown(() => socket.on('error', () => undefined).terminate());
+    socket.on('error', () => undefined);
+    return Promise.race([
+      once(socket, 'open').then(() => socket),
+      once(socket, 'unexpected-response').then(async ([, response]) => {
+        const { statusCode: status = 0 } = response as IncomingMessage;
+        const { code } = (await json(response as IncomingMessage)) as { code: string };
+        return { status, code };
+      }),
+    ]);
+  };
+  return { ...world, attempt };
+}
+
+t.test('a name opens no pod of another project, workload or kind', async (t) => {
+  const { attempt, ...world } = await withApps(t, { exec: async () => 0 });
+  const id = await world.workload('Service', 'orders');
+  await world.pod({ kind: 'Service', name: 'orders', id }, { name: 'orders-0', container: 'app' });
+  // A pod that a tenant makes with kubectl, with another workload's name, has not its id.
+  await world.pod({ kind: 'App', name: 'api', id: 'other' }, { name: 'fake-1', container: 'app' });
+  const pods = ['web-1', 'orders-0', 'fake-1', '../blog-prod/pods/web-1', 'api-1/exec?', 'api-1%2F..%2Fweb-1', ''];
+  for (const pod of pods) {
+    const query = new URLSearchParams({ command: 'ls', pod });
+    t.same(await attempt(`/projects/shop/apps/api/exec?${query.toString()}`), { status: 404, code: 'not_found' }, pod);
+  }
+  const names = ['web', 'orders', '..', '%2e%2e', '..%2f..%2fblog-prod%2fpods%2fweb-1', 'api%00', 'api%2Fexec'];
+  for (const name of names) {
+    const refused = await attempt(`/projects/shop/apps/${name}/exec?command=ls`);
+    t.notOk(refused instanceof WebSocket, name);
+    t.ok((refused as Refusal).status === 404 || (refused as Refusal).status === 400, name);
+  }
+  t.ok((await attempt('/projects/shop/apps/api/exec?command=ls&pod=api-1')) instanceof WebSocket);
+});
+
+t.test('another site cannot use the cookie of a signed-in browser', async (t) => {
+  const { pool } = await testDatabase(t);
+  const baseUrl = 'https://console.apps.test';
+  const authenticate = createAuthenticate({ pool, clock: systemClock, baseUrl });
+  const { attempt } = await withApps(t, { authenticate, baseUrl, exec: async () => 0 });
+  const { headers } = await signedIn(pool, 'admin', { role: 'admin' });
+  const token = headers.authorization.replace('Bearer ', '');
+  const cookie = `__Host-svc_session=${token}`;
+  const path = '/projects/shop/apps/api/exec?command=ls';
+  const refused: Record<string, string>[] = [
+    { cookie },
+    { cookie, origin: 'https://evil.test' },
+    { cookie, origin: 'https://api--shop-prod.apps.test', 'sec-fetch-site': 'same-site' },
+    { cookie, origin: 'https://console.apps.test.evil.test' },
+    { cookie, origin: 'null' },
+    { cookie, origin: baseUrl, 'sec-fetch-site': 'cross-site' },
+  ];
+  for (const attack of refused) {
+    t.same(
+      await attempt(path, attack),
+      { status: 403, code: 'cross_site' },
+      JSON.stringify(attack).replace(token, '…'),
+    );
+  }
+  t.ok((await attempt(path, { cookie, origin: baseUrl })) instanceof WebSocket, 'the console itself');
+  t.ok((await attempt(path, { authorization: `Bearer ${token}`, origin: 'https://evil.test' })) instanceof WebSocket);
+});
+
+t.test('one user cannot take all sessions, and a closed one is free again', async (t) => {
+  const { attempt, api } = await withApps(t, { socketLimits: { perUser: 2, total: 3 } });
+  const path = '/projects/shop/apps/api/exec?command=sleep&command=600';
+  const first = await attempt(path);
+  t.ok(first instanceof WebSocket && (await attempt(path)) instanceof WebSocket);
+  t.same(await attempt(path), { status: 429, code: 'too_many_requests' });
+  t.equal((await api.call('GET', '/api/v1/openapi.json')).status, 200, 'other requests are not affected');
+  (first as WebSocket).close();
+  await once(first as WebSocket, 'close');
+  // The server may learn of it a moment later.
+  let next = await attempt(path);
+  while (!(next instanceof WebSocket)) next = await attempt(path);
+  // A session that is refused takes no place.
+  t.same(await attempt('/projects/shop/apps/none/exec?command=ls'), { status: 429, code: 'too_many_requests' });
+  next.terminate();
+  for (let count = 0; count < 5; count++) {
+    let answer = await attempt('/projects/shop/apps/none/exec?command=ls');
+    while ((answer as Refusal).status === 429) answer = await attempt('/projects/shop/apps/none/exec?command=ls');
+    t.same(answer, { status: 404, code: 'not_found' });
+  }
+});
+
+t.test('a client that does not read stops the command instead of filling memory', async (t) => {
+  let written = 0;
+  const { attempt } = await withApps(t, {
+    async exec(_pod, _options, { stdout }, signal) {
+      const chunk = Buffer.alloc(32 * 1024);
+      // The connection is closed while a chunk is being sent.
+      stdout?.on('error', () => undefined);
+      while (!signal.aborted && written < 512 * 1024 * 1024) {
+        await new Promise((resolve) => stdout?.write(chunk, resolve));
+        written += chunk.length;
+      }
+      return 0;
+    },
+  });
+  const socket = await attempt('/projects/shop/apps/api/exec?command=yes');
+  if (!(socket instanceof WebSocket)) throw new Error('refused');
+  socket.pause();
+  let last = -1;
+  while (written !== last) {
+    last = written;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  t.ok(written > 0 && written < 64 * 1024 * 1024, `${written} bytes are in buffers of sockets and relays`);
+});
+
+t.test('a client sends no messages of other channels, and none that are too large', async (t) => {
+  const { attempt } = await withApps(t);
+  for (const [message, code] of [
+    [Buffer.from([3, 123, 125]), 1008],
+    [Buffer.from([4, 123, 125]), 1008],
+    [Buffer.from([77]), 1008],
+    [Buffer.alloc(0), 1008],
+    [Buffer.alloc(256 * 1024), 1009],
+  ] as const) {
+    const socket = await attempt('/projects/shop/apps/api/exec?command=cat&stdin=true');
+    if (!(socket instanceof WebSocket)) throw new Error('refused');
+    socket.send(message);
+    const [closed] = (await once(socket, 'close')) as [number];
+    t.equal(closed, code);
+  }
+});
+
+t.test('a command is a list of words, which no shell reads', async (t) => {
+  const seen: (readonly string[])[] = [];
+  const { attempt, svc } = await withApps(t, {
+    async exec(_pod, { command }) {
+      seen.push(command);
+      return 0;
+    },
+  });
+  const words = ['echo', '$(touch /tmp/x)', '; rm -rf /', '`id`', '| sh', '&tty=true&command=id', '\'"\n', '--', ''];
+  await svc(['app', 'exec', 'api', '--', ...words]);
+  t.same(seen, [words]);
+  for (const query of ['', '?command=', `?${'command=x&'.repeat(600)}`]) {
+    const refused = (await attempt(`/projects/shop/apps/api/exec${query}`)) as Refusal;
+    t.same(refused, { status: 400, code: 'invalid_request' }, query.slice(0, 30));
+  }
+});
+
+t.test('a session ends when its user loses the role', async (t) => {
+  let hasRole = true;
+  const { attempt } = await withApps(t, {
+    socketLimits: { checkMs: 100 },
+    async authorize() {
+      if (!hasRole) throw new Problem('forbidden', 'no');
+      return { projectId: '019a0000-0000-7000-8000-000000000003', role: 'deployer' };
+    },
+  });
+  const socket = await attempt('/projects/shop/apps/api/exec?command=sleep&command=600');
+  if (!(socket instanceof WebSocket)) throw new Error('refused');
+  hasRole = false;
+  const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
+  t.same([code, reason.toString()], [1008, 'forbidden']);
+});
