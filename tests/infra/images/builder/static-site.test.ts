@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { symlinkSync } from 'node:fs';
@@ -37,7 +37,7 @@ t.test('a static site serves its files, and nothing else', async (t) => {
   await once(server.stdout, 'data');
   const get = async (path: string, options: { method?: string; headers?: Record<string, string> } = {}) => {
     const sent = request({ port, host: '127.0.0.1', path, ...options }).end();
-    const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
     return { status: response.statusCode, headers: response.headers, body: await text(response) };
   };
   const home = await get('/');
