@@ -60,6 +60,7 @@ export const images: readonly ImageDefinition[] = [
       ignoreFile,
       'runtime/git/git.ts',
       'runtime/git/failure.ts',
+      'runtime/domain/certificates.ts',
       'runtime/domain/source-stream.ts',
       'runtime/domain/folder-plan.ts',
     ],

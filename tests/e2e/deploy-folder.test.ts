@@ -51,7 +51,7 @@ require('node:http').createServer((_, response) => response.end(greeting + ', ${
   write('.svcignore', 'notes.txt\n');
   write('notes.txt', 'private');
   mkdirSync(join(folder, 'assets'));
-  write('assets/large.bin', 'x'.repeat(3 * 1024 * 1024));
+  write('assets/large.bin', 'xyz'.repeat(1024 * 1024));
   serve('one');
   const serves = (url: string, word: string) =>
     eventually(
