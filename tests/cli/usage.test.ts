@@ -35,7 +35,7 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     [['logs', 'api'], /Unexpected argument "api"/],
     [['app', 'describe', 'api'], /did you mean svc app show\?/],
     [['app', 'gate', 'get'], /did you mean svc app gate status\?/],
-    [['deploy'], /did you mean svc app deploy\?/],
+    [['publish'], /did you mean svc deploy\?/],
     [['help', 'frobnicate'], /see svc --help/],
     [['app', 'update', 'api', '--env', 'A=1'], /did you mean svc app env set\?/],
     [['function', 'update', 'f', '--env', 'A=1'], /did you mean svc function env set\?/],
