@@ -30,8 +30,8 @@ export async function findRunningPod(
   if (running.length === 0) {
     throw new Problem('not_ready', `No pod of the ${title} runs now.${waits[kind]}`);
   }
-  const found = name === undefined ? running[0] : running.find(({ metadata }) => metadata.name === name);
-  if (found) return found;
+  const pod = name === undefined ? running[0] : running.find(({ metadata }) => metadata.name === name);
+  if (pod) return pod;
   const names = running.slice(0, shownMax).map(({ metadata }) => metadata.name);
   throw new Problem('not_found', `The ${title} has no running pod of this name. It has ${names.join(', ')}.`);
 }

@@ -220,7 +220,7 @@ t.test('an app is created with a git source, without an image', async (t) => {
 
 t.test('400 and 422: neither image nor source, both, and an invalid source', async (t) => {
   const { app, create } = await rig(t);
-  const message = /either an image or a git source/;
+  const message = /an image, a git source to build images from, or upload: only one/;
   t.match(await create({}), { status: 400, body: { code: 'invalid_request', message } });
   t.match(await create({ image: 'r.test/api:1', git: { url } }), { status: 400, body: { message } });
   t.match(await create({ git: { url: 'file:///etc' } }), { status: 422, body: { details: { field: 'url' } } });

@@ -30,11 +30,11 @@ async function withForward(t: Test, port: number, options?: Parameters<typeof po
   const interrupt = Promise.withResolvers<void>();
   t.teardown(() => interrupt.resolve());
   const listening = Promise.withResolvers<number>();
-  const said: string[] = [];
+  const messages: string[] = [];
   const running = world.svc(['port-forward', 'service/orders', '0:5432', '--environment', 'prod'], {
     interrupt: interrupt.promise,
     onError(text) {
-      said.push(text);
+      messages.push(text);
       const [, local] = /^127\.0\.0\.1:(\d+) leads to port 5432 of service\/orders/.exec(text) ?? [];
       if (local !== undefined) listening.resolve(Number(local));
     },
@@ -45,7 +45,7 @@ async function withForward(t: Test, port: number, options?: Parameters<typeof po
   ]);
   return {
     ...world,
-    said,
+    messages,
     open: () => connect({ port: local, host: '127.0.0.1', allowHalfOpen: true }),
     stop: () => {
       interrupt.resolve();
