@@ -211,7 +211,12 @@ const stricter: { refusal: string; bytes: RegExp; why: string }[] = [
     bytes: /HTTP\/1.1 1[^]*close|HTTP\/1\.0 1/i,
     why: 'llhttp refuses whatever follows instead',
   },
-  { refusal: 'too long a', bytes: new RegExp(`[^]{1000}`), why: 'limits count names, values and separators' },
+  {
+    refusal: 'too long a head',
+    bytes: new RegExp(`[^]{${maxAnswerHead - 50}}`),
+    why: 'the limit counts names, values and separators',
+  },
+  { refusal: 'too long a line', bytes: /[^]{1000}/, why: 'the limit counts the size and its extensions' },
 ];
 
 const names = ['X-A', 'Set-Cookie', 'Link', 'keep-alive', 'Upgrade', 'Trailer', 'Date'];
