@@ -7,19 +7,22 @@ import {
   type AppliedConfigurationView,
 } from '../../runtime/contracts/api/applied-configurations.ts';
 import { environmentQuery } from '../../runtime/contracts/api/common.ts';
+import { transaction } from '../../runtime/db/pool.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { actorOf, route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import {
-  countAppliedConfigurations,
   deleteAppliedConfiguration,
   findAppliedConfiguration,
+  measureOtherConfigurations,
   storeAppliedConfiguration,
   type AppliedConfiguration,
 } from '../../runtime/records/applied-configurations.ts';
 
 /** Maximum number of configurations of one environment: one for each file that is applied to it. */
 const configurationsMax = 100;
+/** What all configurations of a project may take, in bytes. */
+const projectMaxBytes = 16 * 1024 * 1024;
 /** Room for a file with some thousand objects, in bytes. */
 const bodyLimit = 2 * 1024 * 1024;
 
@@ -35,6 +38,24 @@ interface Dependencies {
   pool: Pool;
   /** @throws Problem `not_found`; `environment_required` that lists the environments */
   resolveEnvironment: (project: string, environment?: string) => Promise<Environment>;
+  /** All environments of a project. @throws Problem `not_found` */
+  projectEnvironments: (project: string) => Promise<readonly Pick<Environment, 'environmentId'>[]>;
+}
+
+/** @throws Problem `conflict` */
+function checkRoom({ count, bytes }: { count: number; bytes: number }, added: number): void {
+  if (count >= configurationsMax) {
+    throw new Problem(
+      'conflict',
+      `The environment has ${configurationsMax} applied configurations, which is the limit. Delete one first.`,
+    );
+  }
+  if (bytes + added > projectMaxBytes) {
+    throw new Problem(
+      'conflict',
+      `The applied configurations of the project would take more than ${projectMaxBytes / 1024 ** 2} MiB. Delete one first.`,
+    );
+  }
 }
 
 function toView(configuration: AppliedConfiguration, { environment }: Environment): AppliedConfigurationView {
@@ -42,7 +63,11 @@ function toView(configuration: AppliedConfiguration, { environment }: Environmen
 }
 
 /** The record of what `svc apply` last applied, which its three-way comparison needs (docs/decisions/0054). */
-export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: Dependencies): Route[] {
+export function createAppliedConfigurationRoutes({
+  pool,
+  resolveEnvironment,
+  projectEnvironments,
+}: Dependencies): Route[] {
   const notFound = (name: string) =>
     new Problem('not_found', `Nothing was applied to this environment from a file named "${name}".`);
 
@@ -74,14 +99,13 @@ export function createAppliedConfigurationRoutes({ pool, resolveEnvironment }: D
         const environment = await resolveEnvironment(params.project, query.environment);
         const { environmentId } = environment;
         const appliedBy = actorOf(sessionOf(request));
-        const isNew = body.version === 0;
-        if (isNew && (await countAppliedConfigurations(pool, environmentId)) >= configurationsMax) {
-          throw new Problem(
-            'conflict',
-            `The environment has ${configurationsMax} applied configurations, which is the limit. Delete one first.`,
-          );
-        }
-        const stored = await storeAppliedConfiguration(pool, environmentId, { ...body, name: params.name, appliedBy });
+        const environments = await projectEnvironments(params.project);
+        const stored = await transaction(pool, async (client) => {
+          const ids = environments.map((one) => one.environmentId);
+          const others = await measureOtherConfigurations(client, ids, { environmentId, name: params.name });
+          checkRoom(others, Buffer.byteLength(JSON.stringify(body.objects)));
+          return storeAppliedConfiguration(client, environmentId, { ...body, name: params.name, appliedBy });
+        });
         if (!stored) {
           throw new Problem(
             'conflict',

@@ -1,11 +1,9 @@
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { idleReason, watchIdle } from '../../runtime/api/idle-watch.ts';
+import { countWaiting } from '../../runtime/api/waiting-messages.ts';
 import { execChannels } from '../../runtime/contracts/exec-channels.ts';
 import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-
-/** Bytes that may wait for a slow receiver. Until they are sent, the relay stops reading from the sender. */
-const waitingMax = 256 * 1024;
 
 /** How a session ended. */
 export interface RelayEnd {
@@ -45,21 +43,20 @@ export async function relayExec(
   };
   const idle = watchIdle(clock, idleMs, () => end({ by: 'idle' }, sessionCodes.idle, idleReason(idleMs)));
 
-  const forward = (data: RawData, from: WebSocket, to: WebSocket) => {
+  const toPod = countWaiting({ pause: () => client.pause(), resume: () => client.resume() });
+  const toClient = countWaiting({ pause: () => pod.pause(), resume: () => pod.resume() });
+  const forward = (data: Buffer, to: WebSocket, count: (length: number) => () => void) => {
     idle.touch();
-    to.send(data as Buffer, { binary: true }, () => {
-      if (from.isPaused && to.bufferedAmount <= waitingMax / 2) from.resume();
-    });
-    if (to.bufferedAmount > waitingMax) from.pause();
+    to.send(data, { binary: true }, count(data.length));
   };
   client.on('message', (data: Buffer) => {
     if (hasEnded) return;
-    if (accepted.includes(data[0] ?? -1)) forward(data, client, pod);
+    if (accepted.includes(data[0] ?? -1)) forward(data, pod, toPod);
     else end({ by: 'error' }, sessionCodes.policyViolation, 'The message has an unknown channel.');
   });
   pod.on('message', (data: Buffer) => {
     if (hasEnded) return;
-    forward(data, pod, client);
+    forward(data, client, toClient);
     if (data[0] === execChannels.error) end({ by: 'command', result: data.subarray(1) }, sessionCodes.done);
   });
   pod.once('close', () => end({ by: 'error' }, sessionCodes.lost, 'The connection to the pod was lost.'));

@@ -1,12 +1,10 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { idleReason, watchIdle } from '../../runtime/api/idle-watch.ts';
+import { countWaiting } from '../../runtime/api/waiting-messages.ts';
 import { forwardEnd } from '../../runtime/contracts/api/port-forward.ts';
 import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-
-/** Bytes that may wait for a slow receiver. Until they are sent, the relay stops reading from the sender. */
-const waitingMax = 256 * 1024;
 
 /** How a forwarded connection ended, and what it carried. */
 export interface ForwardEnd {
@@ -34,6 +32,9 @@ export async function relayTcp(
   };
   const idle = watchIdle(clock, idleMs, () => end('idle', sessionCodes.idle, idleReason(idleMs)));
 
+  const toPod = countWaiting({ pause: () => client.pause(), resume: () => client.resume() });
+  const toClient = countWaiting({ pause: () => pod.pause(), resume: () => pod.resume() });
+
   client.on('message', (data: Buffer, isBinary) => {
     if (hasEnded) return;
     idle.touch();
@@ -43,16 +44,13 @@ export async function relayTcp(
       return;
     }
     bytes.sentBytes += data.length;
-    if (pod.writable && !pod.write(data)) client.pause();
+    // Node.js would keep an empty message without counting it.
+    if (data.length > 0 && pod.writable) pod.write(data, toPod(data.length));
   });
-  pod.on('drain', () => client.resume());
   pod.on('data', (data) => {
     idle.touch();
     bytes.receivedBytes += data.length;
-    client.send(data, { binary: true }, () => {
-      if (pod.isPaused() && client.bufferedAmount <= waitingMax / 2) pod.resume();
-    });
-    if (client.bufferedAmount > waitingMax) pod.pause();
+    client.send(data, { binary: true }, toClient(data.length));
   });
   pod.once('end', () => client.send(forwardEnd));
   pod.once('close', (failed) => {

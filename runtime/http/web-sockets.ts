@@ -14,7 +14,7 @@ export interface SocketLimits {
   checkMs: number;
 }
 
-/** Each WebSocket holds at most about half a megabyte: see `messageMax` and the limits of relays. */
+/** Each WebSocket holds a few megabytes at most: `messageMax`, what relays let wait, and what was read before a pause. */
 const defaults: SocketLimits = { total: 200, perUser: 20, checkMs: 30_000 };
 /** Largest message of a client, in bytes. */
 const messageMax = 128 * 1024;

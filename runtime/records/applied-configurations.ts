@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg';
 import type { AppliedObjects } from '../contracts/api/applied-configurations.ts';
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
@@ -50,13 +51,26 @@ export async function storeAppliedConfiguration(
   return rows[0];
 }
 
-/** The number of an environment's configurations. */
-export async function countAppliedConfigurations(database: Database, environmentId: Id): Promise<number> {
-  const { rows } = await database.query<{ count: number }>(
-    'SELECT count(*)::int AS count FROM applied_configurations WHERE environment_id = $1',
-    [environmentId],
+/**
+ * What the other configurations of a project take, which the caller's transaction keeps from growing until it ends.
+ * @param environmentIds all environments of the project
+ * @returns the number in the named environment, and the bytes in all of them
+ */
+export async function measureOtherConfigurations(
+  client: ClientBase,
+  environmentIds: readonly Id[],
+  { environmentId, name }: { environmentId: Id; name: string },
+): Promise<{ count: number; bytes: number }> {
+  const lock = environmentIds.toSorted()[0] ?? environmentId;
+  await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('applied configurations of ' || $1, 0))`, [lock]);
+  const { rows } = await client.query<{ count: number; bytes: string }>(
+    `SELECT count(*) FILTER (WHERE environment_id = $2)::int AS count, COALESCE(sum(octet_length(objects::text)), 0) AS bytes
+     FROM applied_configurations
+     WHERE environment_id = ANY ($1::uuid[]) AND NOT (environment_id = $2 AND name = $3)`,
+    [environmentIds, environmentId, name],
   );
-  return rows[0]?.count ?? 0;
+  const { count = 0, bytes = '0' } = rows[0] ?? {};
+  return { count, bytes: Number(bytes) };
 }
 
 /** Forgets a configuration; the objects that it names stay. @returns whether there was one */

@@ -12,6 +12,9 @@ export interface DeploymentSource {
   dockerfile: string | null;
 }
 
+/** What the lists of files of a project's waiting builds may take, in bytes. */
+const listsMaxBytes = 32 * 1024 * 1024;
+
 /** Those of the digests of which the project has no chunk. */
 export async function missingChunks(database: Database, projectId: Id, digests: readonly string[]): Promise<string[]> {
   const { rows } = await database.query<{ digest: string }>(
@@ -32,6 +35,7 @@ export async function insertDeploymentSource(
   { projectId, files, dockerfile }: DeploymentSource,
 ): Promise<void> {
   checkSourceFiles(files);
+  await makeRoomForList(client, projectId);
   const lengths = await useChunks(client, projectId, [...new Set(files.flatMap(({ chunks }) => chunks))]);
   for (const { path, size, chunks } of files) {
     const fits = chunks.every(
@@ -45,6 +49,32 @@ export async function insertDeploymentSource(
   await client.query(
     `INSERT INTO deployment_sources (deployment_id, project_id, files, dockerfile) VALUES ($1, $2, $3, $4)`,
     [deploymentId, projectId, JSON.stringify(files), dockerfile],
+  );
+}
+
+/**
+ * Bounds the lists of files that a project stores: nothing reads the list of a deployment that has ended or was built. Locks
+ * the row of the project's store, as whatever adds or deletes its chunks does.
+ * @throws Problem `source_store_full`
+ */
+async function makeRoomForList(client: ClientBase, projectId: Id): Promise<void> {
+  await client.query('INSERT INTO source_stores (project_id, bytes) VALUES ($1, 0) ON CONFLICT DO NOTHING', [
+    projectId,
+  ]);
+  await client.query('SELECT FROM source_stores WHERE project_id = $1 FOR UPDATE', [projectId]);
+  await client.query(
+    `DELETE FROM deployment_sources s USING deployments d
+     WHERE s.project_id = $1 AND d.id = s.deployment_id AND (d.ended_at IS NOT NULL OR d.built_at IS NOT NULL)`,
+    [projectId],
+  );
+  const { rows } = await client.query<{ bytes: string }>(
+    'SELECT COALESCE(sum(pg_column_size(files)), 0) AS bytes FROM deployment_sources WHERE project_id = $1',
+    [projectId],
+  );
+  if (Number(rows[0]?.bytes ?? 0) <= listsMaxBytes) return;
+  throw new Problem(
+    'source_store_full',
+    'Too many uploaded folders of the project wait for their builds. Try again when some of them have ended.',
   );
 }
 

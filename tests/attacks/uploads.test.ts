@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import t from 'tap';
@@ -123,6 +123,25 @@ t.test('one small chunk does not become a folder without end, nor many files a l
     status: 413,
     body: { code: 'body_too_large' },
   });
+});
+
+t.test('lists of files do not fill the database, neither those of one app nor those of many', async (t) => {
+  const { createApp, build, pool } = await sourceWorld(t);
+  const path = () => Array.from({ length: 4 }, () => randomBytes(100).toString('hex')).join('/');
+  const files = Array.from({ length: 3_000 }, () => ({ path: path(), chunks: [], size: 0 }));
+  const stored = async () => {
+    const { rows } = await pool.query<{ lists: number }>('SELECT count(*)::int AS lists FROM deployment_sources');
+    return rows[0]?.lists;
+  };
+  await createApp('web');
+  for (let count = 0; count < 3; count++) t.equal((await build('web', { files })).status, 202);
+  t.equal(await stored(), 1, 'the lists of superseded deployments are deleted');
+  const statuses: number[] = [];
+  for (let index = 0; index < 30 && statuses.at(-1) !== 409; index++) {
+    await createApp(`app${index}`);
+    statuses.push((await build(`app${index}`, { files })).status);
+  }
+  t.equal(statuses.at(-1), 409, `a project waits for its builds after ${statuses.length} lists`);
 });
 
 t.test('a viewer neither uploads nor learns what is stored', async (t) => {

@@ -36,3 +36,5 @@ CREATE TABLE deployment_sources (
 
 -- Finds old rows.
 CREATE INDEX deployment_sources_created_at ON deployment_sources (created_at);
+-- Finds the lists of a project.
+CREATE INDEX deployment_sources_project_id ON deployment_sources (project_id);

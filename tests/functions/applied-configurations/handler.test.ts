@@ -13,6 +13,7 @@ async function rig(t: Parameters<typeof testDatabase>[0]) {
   const environments = testEnvironments();
   const routes = createAppliedConfigurationRoutes({
     pool,
+    projectEnvironments: (project) => environments.projectEnvironments(project),
     resolveEnvironment: async (...names) => ({ ...(await environments.resolveEnvironment(...names)), ready: true }),
   });
   return { pool, environments: environments.all, api: await testApi(t, { routes }) };
@@ -62,6 +63,17 @@ t.test('names and sizes are bounded', async (t) => {
   }
   const large = { apps: { web: { text: 'x'.repeat(2 * 1024 * 1024) } } };
   t.match(await api.call('PUT', path, { body: { version: 0, objects: large } }), { status: 413 });
+  const wide = (environment: string, name: string) =>
+    `/api/v1/projects/wide/applied-configurations/${name}?environment=${environment}`;
+  const almost = { apps: { web: { text: 'x'.repeat(2 * 1024 * 1024 - 100) } } };
+  const all = Array.from({ length: 10 }, (_, n) => wide(n % 2 === 0 ? 'prod' : 'test', `file${n}`));
+  const answers = await Promise.all(all.map((url) => api.call('PUT', url, { body: { version: 0, objects: almost } })));
+  const stored = answers.filter(({ status }) => status === 200);
+  t.equal(stored.length, 8, 'a project has 16 MiB, also when its environments are written at once');
+  t.match(
+    answers.find(({ status }) => status !== 200),
+    { status: 409, body: { code: 'conflict', message: /more than 16 MiB/ } },
+  );
   for (let n = 0; n < 100; n++) {
     await api.call('PUT', path.replace('default', `file${n}`), { body: { version: 0, objects } });
   }
