@@ -176,7 +176,7 @@ async function namesOf(kind: string, { context, flags }: Surroundings): Promise<
   const answer = scope.api.call('GET', scope.path(collection), page(z.looseObject({})), { query: scope.query });
   try {
     const { items } = await Promise.race([answer, timeUp(context, late.signal)]);
-    return items.map((item) => ({ word: nameOf(item) })).filter(({ word }) => isPlain(word));
+    return items.map((item) => ({ word: nameOf(kind, item) })).filter(({ word }) => isPlain(word));
   } finally {
     late.abort();
     answer.catch(() => undefined);
@@ -188,8 +188,9 @@ async function timeUp({ clock }: Context, signal: AbortSignal): Promise<never> {
   throw new Error('The platform did not answer in time.');
 }
 
-function nameOf({ name, handle, id }: Record<string, unknown>): string {
-  return String(handle ?? name ?? id);
+/** Keys are addressed by their handle. Access tokens have one, too, but are addressed by name. */
+function nameOf(kind: string, { name, handle, id }: Record<string, unknown>): string {
+  return String((kind === 'key' ? handle : name) ?? id);
 }
 
 /** Whether a shell takes a word as it is. The words come from a server, and become part of a command line. */

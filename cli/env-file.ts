@@ -1,4 +1,4 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { Failure } from './failure.ts';
 import { readInputFile } from './input-file.ts';
@@ -26,12 +26,10 @@ function envLine(name: string, value: string): string {
     (candidate, index) => (index > 0 || /^[\w./:@%+,=-]*$/.test(value)) && parseEnv(candidate)[name] === value,
   );
   if (line !== undefined) return line;
-  throw new Failure(`The value of ${name} cannot be written to a .env file: it has all kinds of quotes.`, {
+  throw new Failure(`The value of ${name} cannot be written to a .env file: no form of quotes keeps it unchanged.`, {
     code: 'not_writable',
   });
 }
-
-export const envFileExists = existsSync;
 
 /** Replaces a file in one step, readable by its owner only. */
 export function writeEnvFile(file: string, content: string): void {

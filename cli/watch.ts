@@ -39,14 +39,21 @@ export async function watch(
   try {
     for (;;) {
       const outputs: [Output, OutputFormat | undefined][] = [];
-      const recorder: Context = { ...context, say, print: (...printed) => void outputs.push(printed) };
+      const messages: string[] = [];
+      const recorder: Context = {
+        ...context,
+        say: (line) => void messages.push(line),
+        print: (...printed) => void outputs.push(printed),
+      };
       const end = await Promise.race([
         attempt(run, recorder, () => ({ ever: shown, now: outputs.length > 0 })),
         interrupted.promise,
       ]);
       if (end === true) return;
-      if (end instanceof Failure) say(end.message);
+      if (end instanceof Failure) messages.push(end.message);
       const changed = outputs.map(([output, format]) => show(output, format)).includes(true);
+      // Below the output, which clears the screen.
+      for (const line of messages) say(line);
       shown ||= changed;
       pause = changed ? pauseMs : Math.min(pauseMaxMs, pause * pauseGrowth);
       const sleep = context.clock.sleep(pause, pauses.signal).catch(() => undefined);

@@ -49,6 +49,8 @@ async function urlOf(scope: Scope, kind: keyof typeof kinds, name: string): Prom
 
 /** @returns whether a browser was started */
 export async function openBrowser({ env }: Context, url: string): Promise<boolean> {
+  // A program that opens addresses would also take a file or an option.
+  if (!/^https?:\/\//.test(url)) return false;
   const isMac = process.platform === 'darwin';
   if (!isMac && !env['DISPLAY'] && !env['WAYLAND_DISPLAY']) return false;
   const browser = spawn(isMac ? 'open' : 'xdg-open', [url], { stdio: 'ignore', detached: true, env });

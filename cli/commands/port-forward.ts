@@ -59,8 +59,8 @@ export const portForwardCommand = command({
 /** `app/api` or `service/orders`. @throws Failure (usage) */
 function parseTarget(text: string): ForwardTarget {
   const [kind = '', name = '', ...rest] = text.split('/');
-  if (!(kind in collections) || name === '' || rest.length > 0) {
-    throw usageFailure(`"${text}" is no target.`, 'use app/<name> or service/<name>');
+  if (!Object.hasOwn(collections, kind) || name === '' || rest.length > 0) {
+    throw usageFailure(`"${text}" is not a target.`, 'use app/<name> or service/<name>');
   }
   return { kind: kind as Kind, name };
 }
@@ -71,7 +71,7 @@ function parsePorts(text: string | undefined): { local: number; remote: number }
   const [, first = '', second] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
   const [local, remote] = [Number(first), Number(second ?? first)];
   if (first === '' || local > 65_535 || remote < 1 || remote > 65_535) {
-    throw usageFailure(`"${text}" is no port.`, 'use <port> or <local port>:<remote port>');
+    throw usageFailure(`"${text}" is not a valid port.`, 'use <port> or <local port>:<remote port>');
   }
   return { local, remote };
 }

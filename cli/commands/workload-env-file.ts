@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { secretReveal, secretView, variablesView } from '../../runtime/contracts/api/variables.ts';
 import { segment } from '../client.ts';
 import { command, type Command } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
-import { envFileExists, envLines, readEnvFile, writeEnvFile } from '../env-file.ts';
+import { envLines, readEnvFile, writeEnvFile } from '../env-file.ts';
 import { toggle } from '../flags.ts';
 import { columns } from '../output.ts';
 import { confirm } from '../prompt.ts';
@@ -45,6 +46,7 @@ export function pullCommand({ kind, example, article }: Restartable): Command {
     examples: [`svc ${kind} env pull ${example}`, `svc ${kind} env pull ${example} prod.env --secrets`],
     async run({ context, args, flags }) {
       const { file = defaultFile } = args;
+      if (existsSync(file)) await confirm(context, flags, `Replace ${file}?`);
       const scope = resolveScope(context, flags);
       const workload: Workload = { scope, collection: `${kind}s`, name: args[kind] ?? '' };
       const variables = await variablesOf(workload);
@@ -54,7 +56,6 @@ export function pullCommand({ kind, example, article }: Restartable): Command {
         secrets[name] = value;
       }
       const content = envLines({ ...variables, ...secrets });
-      if (envFileExists(file)) await confirm(context, flags, `Replace ${file}?`);
       writeEnvFile(file, content);
       const counts = `${Object.keys(variables).length} variables and ${Object.keys(secrets).length} secrets`;
       context.say(`${counts} of ${workload.name} are in ${file}`);

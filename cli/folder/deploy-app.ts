@@ -89,7 +89,7 @@ async function upload(context: Context, scope: Scope, read: ReadFolder): Promise
   }
 }
 
-/** Creates the app, or changes its port and bindings if they are other ones. */
+/** Creates the app, or changes its port. An existing app keeps its variables, secrets and bindings. */
 async function prepareApp(
   context: Context,
   flags: DeployFlags,
@@ -114,7 +114,7 @@ async function prepareApp(
     throw usageFailure(`The app "${name}" exists; --env, --env-file and --secret are for new apps.`, hint);
   }
   const bound = new Set(app.bindings?.map(({ service }) => service));
-  const unbound = bind.find((typed) => !bound.has(typed.split('=', 1)[0] ?? ''));
+  const unbound = bind.map((typed) => typed.split('=', 1)[0] ?? '').find((service) => !bound.has(service));
   if (unbound !== undefined) {
     throw usageFailure(
       `The app "${name}" exists and is not bound to ${unbound}.`,

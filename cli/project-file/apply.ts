@@ -132,7 +132,8 @@ async function sendAll(
       context.say(`${subject} is ${object.action === 'create' ? 'created' : 'changed'}`);
       return { object, pending };
     } catch (error) {
-      if (!(error instanceof Failure) || error.exitCode !== exitCodes.failed) throw error;
+      // A value that the API refuses fails one object; others may have changed, so the command ends with 1.
+      if (!(error instanceof Failure) || error.exitCode === exitCodes.notSignedIn) throw error;
       failures.push(`${subject}: ${error.message}${error.code === undefined ? '' : ` (${error.code})`}`);
       return undefined;
     }

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { parseEnv } from 'node:util';
 import type { Context } from '../context.ts';
+import { readEnvFile } from '../env-file.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
-import { readInputFile } from '../input-file.ts';
 import type { OutputFormat } from '../output.ts';
 import { confirm } from '../prompt.ts';
 import { applyPlan, type ApplyFlags } from './apply.ts';
@@ -59,11 +58,8 @@ export async function runApply(
     objects.filter(({ action }) => action === 'delete').map(({ kind, name }) => `${environment}/${kind}/${name}`),
   );
   if (deleted.length > 0) await confirm(context, flags, `Delete ${deleted.join(', ')}?`);
-  const values = flags.secretsFile === undefined ? {} : parseEnv(readInputFile(flags.secretsFile).toString('utf8'));
-  const secrets = Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as const],
-  );
-  await applyPlan(context, flags, plan, new Map(secrets));
+  const secrets = flags.secretsFile === undefined ? {} : readEnvFile(flags.secretsFile);
+  await applyPlan(context, flags, plan, new Map(Object.entries(secrets)));
 }
 
 export async function runExport(

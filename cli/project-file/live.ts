@@ -135,15 +135,15 @@ function present(fields: Settings): Settings {
 }
 
 /**
- * Reads all objects of an environment. What lists do not show is read for the objects whose file names it: git sources,
- * secrets, and the prefixes and databases of bindings.
+ * Reads all objects of an environment. What lists do not show is read for the file's objects: the git sources of apps, and
+ * where the file names them, secrets and the prefixes and databases of bindings.
  */
 export async function readLiveObjects(scope: Scope, file: readonly FileObject[]): Promise<Map<string, LiveObject>> {
   const lists = await mapLimited(projectFileKinds, (kind) => readKind(scope, kind));
   const live = new Map(lists.flat().map((object) => [keyOf(object), object]));
   await mapLimited(file, async (object) => {
-    const known = live.get(keyOf(object));
-    if (known) live.set(keyOf(object), await withDetails(scope, known, object));
+    const existing = live.get(keyOf(object));
+    if (existing) live.set(keyOf(object), await withDetails(scope, existing, object));
   });
   return live;
 }
@@ -168,7 +168,8 @@ async function withDetails(scope: Scope, live: LiveObject, file: FileObject): Pr
   const { query, api } = scope;
   const read = <Schema extends z.ZodType>(below: string, schema: Schema) =>
     api.call('GET', scope.path(kind, name, below), schema, { query });
-  const git = file.settings['git'] === undefined ? undefined : await read('git', gitSourceView);
+  // Also when the file names none: it may have named one before.
+  const git = kind === 'apps' ? await read('git', gitSourceView) : undefined;
   const secrets = file.secrets.length === 0 ? undefined : await read('secrets', page(secretView));
   const named = Object.values((file.settings['bindings'] ?? {}) as Settings);
   const detailed = named.some((settings) => Object.keys(settings as object).length > 0);

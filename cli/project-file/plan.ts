@@ -183,6 +183,8 @@ function planObject(
     return {
       ...common,
       action: undefined,
+      changes: [],
+      missingSecrets: [],
       body: {},
       note: 'has no image yet; deploy it from its folder with: svc deploy',
     };

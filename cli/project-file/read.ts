@@ -71,7 +71,7 @@ export function parseProjectFile(text: string, path: string): ProjectFile {
   const head = projectFileHead.safeParse(whole);
   if (!head.success) faults.push(...faultsOf(head.error, []));
   for (const key of Object.keys(whole)) {
-    if (!kinds.has(key) && !(key in projectFileHead.shape)) {
+    if (!kinds.has(key) && !Object.hasOwn(projectFileHead.shape, key)) {
       faults.push(unknownKey([key], [...kinds, ...Object.keys(projectFileHead.shape)]));
     }
   }
