@@ -41,6 +41,6 @@ t.test(
     t.match(await platform.json(['app', 'history', 'api', ...target]), [
       { revision: 1, trigger: 'promotion', status: 'succeeded', promotedFrom: { environment: 'prod', revision: 1 } },
     ]);
-    t.match(await platform.json([...promote, '--create', '-o', 'json']), { revision: 2, status: 'succeeded' });
+    t.match(await platform.json([...promote, '--create']), { revision: 2, status: 'succeeded' });
   },
 );
