@@ -18,7 +18,7 @@ export async function open(
 ): Promise<void> {
   const name = named ?? workload;
   if (named !== undefined && workload !== 'app' && workload !== 'function') {
-    throw usageFailure(`"${workload}" is no kind of workload with a URL: use app or function.`);
+    throw usageFailure(`"${workload}" is not a kind of workload with a URL. Use app or function.`);
   }
   const scope = resolveScope(context, flags);
   const url = named === undefined ? await urlOfAny(scope, name) : await urlOf(scope, workload as 'app', name);

@@ -14,7 +14,7 @@ import { resolveProject } from '../scope.ts';
 const statusText: Readonly<Record<TokenView['status'], string>> = {
   active: 'active',
   expired: 'expired',
-  inactive: 'its user has no role',
+  inactive: 'its user is disabled or has no role',
 };
 
 const toneOf = ({ status }: TokenView): Tone | undefined => (status === 'active' ? undefined : 'danger');

@@ -11,7 +11,7 @@ import { kindOf } from './kinds.ts';
 import { readFolderProject, type FolderApp, type FolderFunction, type FolderProject } from './project-file.ts';
 import { chooseName, chooseProject } from './target.ts';
 
-/** Deploys what a folder is, as its svc.yaml says; what that does not say is found out and kept there. @throws Failure */
+/** Deploys a folder as an app or function. Settings that svc.yaml does not have are detected and saved in it. @throws Failure */
 export async function deployFolder(context: Context, typed: string, flags: DeployFlags): Promise<void> {
   const folder = resolve(typed);
   checkFolder(folder, typed);

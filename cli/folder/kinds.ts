@@ -22,7 +22,10 @@ export function kindOf(folder: string, dockerfile: string | undefined): FolderKi
   const has = (name: string) => existsSync(join(folder, name));
   if (has(dockerfile ?? 'Dockerfile')) return { app: `app (${dockerfile ?? 'Dockerfile'})` };
   if (dockerfile !== undefined) {
-    throw new Failure(`The folder has no file ${dockerfile}.`, { code: 'unknown_folder', hint: 'check --dockerfile' });
+    throw new Failure(`The folder has no file ${dockerfile}.`, {
+      code: 'unknown_folder',
+      hint: 'check --dockerfile, or dockerfile in svc.yaml',
+    });
   }
   const plan = planOf({ has, read: (name) => readFileSync(join(folder, name), 'utf8') });
   if ('fault' in plan) {

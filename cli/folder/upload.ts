@@ -68,7 +68,7 @@ async function* contentOf(file: string, size: number): AsyncGenerator<{ content:
 }
 
 /**
- * Sends the chunks that the project does not have. An upload that was interrupted goes on where it was.
+ * Sends the chunks that the project does not have. An upload that was interrupted continues where it stopped.
  * @param progress called with the bytes that are sent, and those to send
  * @returns the bytes that were sent
  */

@@ -101,7 +101,7 @@ async function applyEnvironment(
     const sent = await sendAll(context, environment, group, secrets);
     if (flags.wait) await awaitAll(context, flags, environment, sent);
   }
-  await deleteDeparted(context, flags, environment);
+  await deleteRemoved(context, flags, environment);
   await store(
     started,
     withObjects(
@@ -166,7 +166,7 @@ async function awaitAll(
   }
 }
 
-async function deleteDeparted(context: Context, flags: ApplyFlags, { scope, objects }: EnvironmentPlan): Promise<void> {
+async function deleteRemoved(context: Context, flags: ApplyFlags, { scope, objects }: EnvironmentPlan): Promise<void> {
   for (const { kind, name, action, live } of objects) {
     if (action !== 'delete' || !live) continue;
     const subject = `${kind.slice(0, -1)} ${name}`;

@@ -39,9 +39,9 @@ const views = {
 
 type View<Kind extends ProjectFileKind> = z.output<(typeof views)[Kind]>;
 
-type Settle = { [Kind in ProjectFileKind]: (view: View<Kind>) => Settings };
+type SettingsReaders = { [Kind in ProjectFileKind]: (view: View<Kind>) => Settings };
 
-const settingsOf: Settle = {
+const settingsOf: SettingsReaders = {
   services: ({ type, size, storageClass, external, host, port, tls }) => ({
     type,
     ...(size !== undefined && { size }),

@@ -131,7 +131,7 @@ async function planEnvironment(
     limits,
     objects: [
       ...objects.map((object) => planObject(object, live.get(keyOf(object)), applied)),
-      ...departed(objects, live, applied, options),
+      ...removedObjects(objects, live, applied, options),
     ],
     applied,
     desired,
@@ -194,7 +194,7 @@ function planObject(
 }
 
 /** Objects that were applied from the file before, are no longer in it, and still exist; in the order of their deletion. */
-function departed(
+function removedObjects(
   objects: readonly FileObject[],
   live: ReadonlyMap<string, LiveObject>,
   applied: AppliedConfigurationView | undefined,

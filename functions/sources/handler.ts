@@ -114,7 +114,7 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
   ];
 }
 
-/** @throws Problem `unavailable`, which a build would otherwise wait for in vain */
+/** @throws Problem `unavailable`, because the build would never start */
 async function requireBuilder(kube: KubeClient): Promise<void> {
   const { builds } = await readPlatformConfig(kube);
   if (builds) return;

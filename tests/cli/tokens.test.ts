@@ -46,7 +46,7 @@ t.test('token list and show', async (t) => {
   const list = (await run(['token', 'list'])).stdout;
   t.match(list, /^TOKEN +SCOPES +ENVIRONMENT +STATUS +EXPIRES +LAST USED +CREATED BY/);
   t.match(list, /^ci +logs:read,deploy +prod +active +2027-02-19\S+ +2 minutes ago +dana@example.com/m);
-  t.match(list, /^old +logs:read,deploy +all +its user has no role +\S+ +never/m);
+  t.match(list, /^old +logs:read,deploy +all +its user is disabled or has no role +\S+ +never/m);
   const shown = (await run(['token', 'show', 'ci'])).stdout;
   t.match(shown, /Begins with: +svct_k3x9q2ab_/);
   t.match(shown, /Last used: +2 minutes ago/);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { serviceTypes } from '../resources/service.ts';
 import { flag } from './common.ts';
 
-/** `PUT …/apps/{a}/bindings/{service}`, and of a function: absent fields keep their value, or get the default in a new binding. */
+/** `PUT …/apps/{a}/bindings/{service}`, and of functions and jobs: absent fields keep their value, or get the default in a new binding. */
 export const bindingUpdate = z.strictObject({
   /** Prefix of its variables; default `DB_`, `REDIS_` or `S3_`. */
   prefix: z.string().max(64).optional(),
