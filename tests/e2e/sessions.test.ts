@@ -78,5 +78,5 @@ t.test('what is not running or not declared is refused', async (t) => {
     code: 1,
     stderr: /no running pod of this name/,
   });
-  t.match(await platform.svc(['port-forward', 'app/api', '0:22', ...flags]), { code: 1, stderr: /\(invalid_value\)/ });
+  t.match(await platform.svc(['port-forward', 'app/api', '0:22', ...flags]), { code: 2, stderr: /\(invalid_value\)/ });
 });
