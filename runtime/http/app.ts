@@ -224,7 +224,10 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
     if (typeof reply === 'function') body.free();
     send(context, typeof reply === 'function' ? await reply() : reply);
     if (session && context.body instanceof Readable) {
-      closeWithAccess(res, () => host.authenticate({ method: route.method, headers: req.headers }));
+      closeWithAccess(res, {
+        authenticate: () => host.authenticate({ method: route.method, headers: req.headers }),
+        authorize: () => admit(route, context, host),
+      });
     }
   } finally {
     body.free();

@@ -310,3 +310,16 @@ t.test('a stream ends with its session, too', async (t) => {
   await ended;
   t.pass('the stream has ended');
 });
+
+t.test('an open stream ends when its user leaves the project', async (t) => {
+  const { pool, api, boss, projectId } = await world(t);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`${api.url}${shop}/endless`, { headers: boss.headers }, resolve).on('error', reject);
+  });
+  await once(response, 'data');
+  const ended = new Promise<void>((resolve) => response.once('error', () => resolve()).once('close', resolve));
+  await pool.query('DELETE FROM project_members WHERE project_id = $1 AND user_id = $2', [projectId, boss.id]);
+  response.resume();
+  await ended;
+  t.pass('the stream has ended');
+});
