@@ -42,7 +42,11 @@ export function openWebSocket(
       resolve(socket);
     });
     socket.once('unexpected-response', (_request, response: IncomingMessage) => {
-      text(response).then((content) => reject(new RefusedSocket(response.statusCode ?? 0, content)), reject);
+      const { socket: connection } = response;
+      text(response)
+        .then((content) => reject(new RefusedSocket(response.statusCode ?? 0, content)), reject)
+        // An ingress keeps the connection open, and it would keep this process from ending.
+        .finally(() => connection.destroy());
     });
     // The end of an open connection is reported by `close`.
     socket.on('error', reject);
