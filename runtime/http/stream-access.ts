@@ -3,7 +3,7 @@ import { Problem } from '../domain/problem.ts';
 
 /** Interval in ms of the checks of an open stream, so that one ends within a second after its caller's session or token. */
 const periodMs = 500;
-/** Every so many checks the caller's role is checked, too, which reads the project from the API server. */
+/** Each tenth check also checks the caller's role, which reads the project from the API server. */
 const roleEvery = 10;
 
 /** Each rejects with a Problem of status 401, 403 or 404 after the end; other errors, such as of the database, do not count. */

@@ -135,9 +135,9 @@ t.test('what cannot be reached is refused with a reason', async (t) => {
     [['service/empty', '0:5432'], /No pod of the service "empty" runs now/],
     [['service/legacy', '0:5432'], /is external. Connect to db.example.com directly/],
     [['service/none', '0:5432'], /\(not_found\)/],
-    [['orders'], /"orders" is no target/],
-    [['job/x'], /"job\/x" is no target/],
-    [['app/api', '70000'], /"70000" is no port/],
+    [['orders'], /"orders" is not a target/],
+    [['job/x'], /"job\/x" is not a target/],
+    [['app/api', '70000'], /"70000" is not a valid port/],
   ] as const) {
     const ran = await svc(['port-forward', ...args]);
     t.not(ran.code, 0, args.join(' '));
