@@ -41,6 +41,16 @@ export function usageFailure(message: string, hint?: string): Failure {
   return new Failure(message, { code: 'usage', hint, exitCode: exitCodes.usage });
 }
 
+/** The result of a read; undefined when the API answers that there is no such object. */
+export async function unlessMissing<Value>(read: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
 /** The text for stderr and the exit code of any error. */
 export function renderFailure(error: unknown): { text: string; exitCode: ExitCode } {
   if (!(error instanceof Failure)) {

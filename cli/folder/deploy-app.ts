@@ -1,10 +1,10 @@
-import { deploymentAccepted, type AppView, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { deploymentAccepted, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { appKind } from '../commands/app-kind.ts';
 import { openBrowser } from '../commands/open.ts';
 import type { DeployFlags } from './deploy-flags.ts';
 import { followDeployment } from '../commands/deployment.ts';
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, unlessMissing, usageFailure } from '../failure.ts';
 import { newEnvironmentBody } from '../new-environment.ts';
 import { fields } from '../output.ts';
 import { createProgress } from '../progress.ts';
@@ -97,7 +97,7 @@ async function prepareApp(
   name: string,
   { port }: FolderApp,
 ): Promise<void> {
-  const app = await readApp(scope, name);
+  const app = await unlessMissing(appKind.read(scope, name));
   if (!app) {
     const body = {
       name,
@@ -122,15 +122,6 @@ async function prepareApp(
     );
   }
   if (port !== undefined && port !== app.port) await appKind.update(scope, name, { port });
-}
-
-async function readApp(scope: Scope, name: string): Promise<AppView | undefined> {
-  try {
-    return await appKind.read(scope, name);
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'not_found') return undefined;
-    throw error;
-  }
 }
 
 /** Deploys the folder. A new app is ready for it after a moment; chunks that were deleted meanwhile are sent again. */

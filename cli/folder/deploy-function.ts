@@ -5,7 +5,7 @@ import { functionKind } from '../commands/function-kind.ts';
 import { waitForUpdate } from '../commands/function-wait.ts';
 import { openBrowser } from '../commands/open.ts';
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { unlessMissing, usageFailure } from '../failure.ts';
 import { runtimeOf } from '../input-file.ts';
 import { fields } from '../output.ts';
 import type { Scope } from '../scope.ts';
@@ -71,13 +71,7 @@ function checkFlags({ port, dockerfile, env, envFile, secret, bind }: DeployFlag
 }
 
 async function has(scope: Scope, name: string): Promise<boolean> {
-  try {
-    await functionKind.read(scope, name);
-    return true;
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'not_found') return false;
-    throw error;
-  }
+  return (await unlessMissing(functionKind.read(scope, name))) !== undefined;
 }
 
 function readCode(file: string): string {

@@ -4,7 +4,7 @@ import { projectView, type EnvironmentView, type ProjectView } from '../../runti
 import { projectFileKinds, type ProjectFileKind } from '../../runtime/contracts/project-file.ts';
 import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, unlessMissing, usageFailure } from '../failure.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { compareSettings, type Comparison, type SettingChange, type Settings } from './compare.ts';
 import { readLiveObjects, type LiveObject } from './live.ts';
@@ -80,12 +80,7 @@ export async function planProjectFile(context: Context, file: ProjectFile, optio
 }
 
 async function readProject(context: Context, name: string, { api }: PlanOptions): Promise<ProjectView | undefined> {
-  try {
-    return await context.api({ api }).call('GET', `/projects/${segment(name)}`, projectView);
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'not_found') return undefined;
-    throw error;
-  }
+  return unlessMissing(context.api({ api }).call('GET', `/projects/${segment(name)}`, projectView));
 }
 
 /** The environments to compare. @throws Failure (usage) */
@@ -140,13 +135,8 @@ async function planEnvironment(
 
 /** What was last applied from the file of that name; undefined if nothing was. */
 async function readApplied(scope: Scope, name: string): Promise<AppliedConfigurationView | undefined> {
-  try {
-    const path = scope.path('applied-configurations', name);
-    return await scope.api.call('GET', path, appliedConfigurationView, { query: scope.query });
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'not_found') return undefined;
-    throw error;
-  }
+  const path = scope.path('applied-configurations', name);
+  return unlessMissing(scope.api.call('GET', path, appliedConfigurationView, { query: scope.query }));
 }
 
 function appliedSettings(
