@@ -108,16 +108,13 @@ async function main(): Promise<void> {
   async function afterwards(): Promise<void> {
     await ownLane();
     const platform = await starting;
+    const { shared, disruptive, alone } = endToEndFiles('local');
+    // The disruptive ones mostly wait, and an embedded cluster takes seconds to start, so they have one of their own, and
+    // begin while unit tests still use the processors.
+    const disruptiveEnd = onEmbeddedCluster(await start('local'), [...disruptive, ...alone]);
     await unit('tests on the test cluster, and with its programs', later, platform?.env ?? {});
     unitTestsEnd.resolve();
-    const { shared, disruptive, alone } = endToEndFiles('local');
-    // The disruptive ones mostly wait, and an embedded cluster takes seconds to start, so they have one of their own.
-    const first = await start('local');
-    const second = await start('local');
-    await Promise.all([
-      onEmbeddedCluster(first, [...shared, ...alone]),
-      onEmbeddedCluster(second, [...disruptive, ...alone]),
-    ]);
+    await Promise.all([disruptiveEnd, onEmbeddedCluster(await start('local'), [...shared, ...alone])]);
   }
 
   async function onEmbeddedCluster(platform: TestPlatform | undefined, files: readonly string[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
+import { startLoad } from '../support/load.ts';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -112,19 +113,11 @@ t.test('changed settings replace the pods of the same revision one by one', asyn
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
   const { url } = await platform.json<Shown>(['app', 'show', 'api', ...flags]);
   await says(url, ['v1', undefined]);
-  const load = new AbortController();
-  const failures: number[] = [];
-  const loaded = (async () => {
-    while (!load.signal.aborted) {
-      const { status } = await platform.request(url);
-      if (status !== 200) failures.push(status);
-    }
-  })();
+  const load = startLoad(platform, url);
+  t.teardown(() => load.stop());
   const settings = ['--memory', '96Mi', '--cpu', '200m', '--port', '9090', '--health-path', '/healthz'];
   await platform.ok(['app', 'update', 'api', ...settings, '--replicas', '2', ...flags]);
-  load.abort();
-  await loaded;
-  t.same(failures, [], 'no request was lost');
+  t.same((await load.stop()).failures, [], 'no request was lost');
   interface Pod {
     spec: { containers: { resources: object; ports: object[]; readinessProbe: object }[] };
     metadata: { name: string; deletionTimestamp?: string };

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
 import { codeFile } from '../support/code-file.ts';
+import { startLoad } from '../support/load.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -57,32 +58,28 @@ t.test('pods of a function keep the variables, secrets and limits of their start
   t.equal((await show()).pendingRestart, true);
   t.same(await readSettings(), { greeting: 'Hello, $', token: null }, 'running pods keep their environment');
 
-  const failures: unknown[] = [];
-  const underLoad = async (work: () => Promise<unknown>) => {
-    const load = new AbortController();
-    const loaded = (async () => {
-      while (!load.signal.aborted) {
-        const answer = await readSettings();
-        if (typeof answer === 'number') failures.push(answer);
-      }
-    })();
-    await work().finally(() => load.abort());
-    await loaded;
+  const failuresDuring = async (work: () => Promise<unknown>) => {
+    const load = startLoad(platform, url);
+    await work().catch(async (error: unknown) => {
+      await load.stop();
+      throw error;
+    });
+    return (await load.stop()).failures;
   };
-  await underLoad(async () => {
+  const whileRestarting = await failuresDuring(async () => {
     await svc('restart', name);
     t.equal((await show()).pendingRestart, false);
     await says(`Good ${one}, $`, one);
   });
-  t.same(failures, [], 'no request was lost');
+  t.same(whileRestarting, [], 'no request was lost');
 
   await svc('update', name, '--memory', '192Mi');
   t.equal((await show()).pendingRestart, true, 'limits wait for the next scale-up');
-  await underLoad(async () => {
+  const whileReplaced = await failuresDuring(async () => {
     await svc('update', name, '--min-replicas', '2');
     await eventually(show, ({ pendingRestart }) => !pendingRestart);
   });
-  t.same(failures, [], 'no request was lost when pods with other limits took over');
+  t.same(whileReplaced, [], 'no request was lost when pods with other limits took over');
   const { stdout } = await platform.kubectl('-n', namespace, 'get', 'deployment', name, '-o', 'json');
   t.match(JSON.parse(stdout), {
     spec: { replicas: 2, template: { spec: { containers: [{ resources: { limits: { memory: '192Mi' } } }] } } },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { underLoad } from '../support/load.ts';
+import { startLoad } from '../support/load.ts';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -30,7 +30,7 @@ t.test('no request fails during rollouts, whether they succeed or fail', async (
     () => platform.request(app.url),
     ({ status }) => status === 200,
   );
-  const load = underLoad(platform, app.url);
+  const load = startLoad(platform, app.url);
   t.teardown(() => load.stop());
 
   await t.test('a rollout', async (t) => {

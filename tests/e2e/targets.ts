@@ -96,7 +96,13 @@ export async function endToEnd(
     if (chosen.length === 0) continue;
     // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how long
     // the platform takes depends on the machine.
-    const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=900'];
+    const parameters = [
+      `--jobs=${jobs}`,
+      '--before=tests/e2e/before.ts',
+      '--exclude=',
+      ...chosen.map((file) => `--include=${file}`),
+      '--timeout=900',
+    ];
     await suite.tests(`${what}, target ${target}`, parameters, env, { label: target });
   }
 }

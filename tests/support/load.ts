@@ -1,4 +1,8 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Platform } from './platform.ts';
+
+/** Pause of a client between two requests, in ms: what counts is that some arrive at every moment, not how many. */
+const pauseMs = 20;
 
 /** Counts of the answers. */
 export interface Load {
@@ -7,8 +11,8 @@ export interface Load {
   stop(): Promise<{ answered: number; failures: string[] }>;
 }
 
-/** Sends requests one after another from several clients until `stop`, which returns the answers other than 200. */
-export function underLoad(platform: Platform, url: string): Load {
+/** Sends requests from four clients, each one after another, until `stop`, which returns the answers other than 200. */
+export function startLoad(platform: Platform, url: string): Load {
   const failures: string[] = [];
   const stopping = new AbortController();
   let answered = 0;
@@ -20,6 +24,7 @@ export function underLoad(platform: Platform, url: string): Load {
       );
       if (failure === undefined) answered += 1;
       else failures.push(failure);
+      await wait(pauseMs);
     }
   };
   const clients = [client(), client(), client(), client()];

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { codeFile } from '../../support/code-file.ts';
-import { underLoad } from '../../support/load.ts';
+import { startLoad } from '../../support/load.ts';
 import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
 import { restart } from '../../support/replicas.ts';
 
@@ -19,9 +19,9 @@ t.test('no request fails while the interceptor is replaced, nor one in progress'
     () => platform.request(url),
     ({ status }) => status === 200,
   );
-  const load = underLoad(platform, url);
+  const load = startLoad(platform, url);
   t.teardown(() => load.stop());
-  const slow = underLoad(platform, `${url}/slow`);
+  const slow = startLoad(platform, `${url}/slow`);
   t.teardown(() => slow.stop());
   const pods = async () =>
     (await platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-interceptor', '-o', 'name')).stdout

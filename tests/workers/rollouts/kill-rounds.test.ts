@@ -208,34 +208,25 @@ async function holds(t: Test, { pool, targets }: World): Promise<void> {
   }
 }
 
-t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
-  const on = await world(t);
-  const random = seededRandom(seed);
-  await on.startApi();
-  let [working, next] = await Promise.all([on.startWorkers(), on.startWorkers()]);
-  for (let round = 0; round < rounds; round++) {
-    const accepted = deploySome(on, random, round);
-    await wait(random.between(0, 60));
-    working.child.kill('SIGKILL');
-    t.equal(await working.ended, 'SIGKILL');
-    await accepted;
-    await on.expireLeases();
-    [working, next] = [next, await on.startWorkers()];
-  }
-  await on.expireLeases();
-  await holds(t, on);
-});
+const on = await world(t);
+const random = seededRandom(seed);
+// The tests take the processes over from each other, since starting them is most of what the rounds cost.
+let api = await on.startApi();
+/** Started by the second test: without workers, nothing may be rolled out. */
+let workers: PlatformProcess;
+
+/** Kills a process and resolves when it has ended, which must be by that. */
+async function kill(t: Test, { child, ended }: PlatformProcess): Promise<void> {
+  child.kill('SIGKILL');
+  t.equal(await ended, 'SIGKILL');
+}
 
 t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
-  const on = await world(t);
-  const random = seededRandom(seed);
-  let api = await on.startApi();
   for (let round = 0; round < apiRounds; round++) {
     // Several calls each, so that some are before their commit and some after it.
     const accepted = Promise.all([0, 1, 2].map((part) => deploySome(on, random, 3 * round + part)));
     await wait(random.between(0, 25));
-    api.child.kill('SIGKILL');
-    t.equal(await api.ended, 'SIGKILL');
+    await kill(t, api);
     api = await on.startApi();
     await accepted;
   }
@@ -244,24 +235,33 @@ t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`,
     objects.every(({ spec }) => spec.release === undefined),
     'the API itself rolls nothing out',
   );
-  await on.startWorkers();
+});
+
+t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
+  let next: PlatformProcess;
+  [workers, next] = await Promise.all([on.startWorkers(), on.startWorkers()]);
+  for (let round = 0; round < rounds; round++) {
+    const accepted = deploySome(on, random, round);
+    await wait(random.between(0, 60));
+    await kill(t, workers);
+    await accepted;
+    await on.expireLeases();
+    [workers, next] = [next, await on.startWorkers()];
+  }
+  await on.expireLeases();
   await holds(t, on);
+  await kill(t, next);
+  await on.expireLeases();
 });
 
 t.test(`the API, PostgreSQL and Redis are killed too (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
-  const on = await world(t);
-  const random = seededRandom(seed);
-  let api = await on.startApi();
-  let workers = await on.startWorkers();
   const faults = {
     async api() {
-      api.child.kill('SIGKILL');
-      await api.ended;
+      await kill(t, api);
       api = await on.startApi();
     },
     async workers() {
-      workers.child.kill('SIGKILL');
-      await workers.ended;
+      await kill(t, workers);
       workers = await on.startWorkers();
     },
     postgres: () => on.restartPostgres(),
