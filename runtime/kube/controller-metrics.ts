@@ -1,8 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { KeyQueue } from './key-queue.ts';
 
-/** The result of a reconcile, in controller-runtime's terms. */
-export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
+/**
+ * The result of a reconcile, in controller-runtime's terms, and `refused` for a mistake of a user, which is no error: see
+ * {@link isRefusal}.
+ */
+export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after' | 'refused';
 
 /** Metrics with controller-runtime's names, so that its dashboards and alert rules work (docs/reference/metrics.md#controllers). */
 export interface ControllerMetrics {
@@ -11,7 +14,7 @@ export interface ControllerMetrics {
   observe(controller: string, result: ReconcileResult, seconds: number): void;
 }
 
-const results: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after'];
+const results: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after', 'refused'];
 
 export function createControllerMetrics(registry: Registry): ControllerMetrics {
   const queues = new Map<string, Pick<KeyQueue, 'depth' | 'longestRunningMs'>>();

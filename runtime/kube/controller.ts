@@ -10,6 +10,7 @@ import type { Informers } from './informers.ts';
 import { isKubeError, namespaceTerminating, type KubeClient, type Selection } from './kube-client.ts';
 import { createKeyQueue } from './key-queue.ts';
 import { createBlockerWatch } from './blocker-watch.ts';
+import { isRefusal } from './refusal.ts';
 import type { Blocker } from './blocker.ts';
 
 /**
@@ -148,8 +149,9 @@ export function createController(options: ControllerOptions): Controller {
       const inMs = Math.round(queue.retry(text));
       blockers.set(text, error instanceof ForeignObjectError ? [error.blocker] : []);
       // Conflicts and running deletions are normal and no failure.
-      result = isExpected(error) ? 'requeue' : 'error';
+      result = isExpected(error) ? 'requeue' : isRefusal(error) ? 'refused' : 'error';
       if (stopping.signal.aborted) requestLog.debug({ err: error }, 'reconcile interrupted');
+      else if (result === 'refused') requestLog.warn({ err: error, retryInMs: inMs }, 'reconcile refused');
       else if (result === 'error') requestLog.error({ err: error, retryInMs: inMs }, 'reconcile failed');
       else requestLog.debug({ err: error, retryInMs: inMs }, 'reconcile retried');
     }

@@ -47,7 +47,7 @@ const upload = z.object({ files: z.int() }).transform(() => ({}));
 /**
  * Creates the batch Job of a build after its network policy and the credentials of its first step. An existing Job is
  * kept, because it cannot change.
- * @throws Problem `unavailable` while the installation has no builder, ForeignObjectError
+ * @throws Problem `service_not_installed` while the installation has no builder, ForeignObjectError
  */
 export async function beginBuild(
   { kube, records }: { kube: KubeClient; records: BuildRecords },
@@ -59,7 +59,7 @@ export async function beginBuild(
   if (await kube.get<BatchJob>(kinds.BatchJob, name, buildNamespace)) return;
   if (!config?.builds) {
     throw new Problem(
-      'unavailable',
+      'service_not_installed',
       'Builds are not enabled. An administrator enables them with `svc install --image-builder` and `--build-registry`.',
     );
   }

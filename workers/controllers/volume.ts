@@ -5,6 +5,7 @@ import type { Volume } from '../../runtime/contracts/resources/volume.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { checkVolumeName } from '../../runtime/domain/names.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
 import { parseBytes } from '../../runtime/domain/quantity.ts';
 import { ChildError, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
@@ -102,8 +103,8 @@ function keepLargerSize({ spec }: Stored<VolumeClaim>, desired: VolumeClaim): Vo
 function explained(error: unknown, { spec }: Stored<Volume>, storageClass: Stored<StorageClass> | undefined): unknown {
   if (!(error instanceof ChildError) || !isKubeError(error.cause) || !storageClass) return error;
   if (storageClass.allowVolumeExpansion === true) return error;
-  return new ChildError(
-    error.ref,
+  return new Problem(
+    'volume_not_expandable',
     `The storage class "${storageClass.metadata.name}" does not support expansion, so the volume cannot grow to ${spec.size}. Create a larger volume and copy the data.`,
     { cause: error.cause },
   );

@@ -3,7 +3,8 @@ import t from 'tap';
 import type { ControllerHealth } from '../../../runtime/contracts/api/health.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { NotYetError } from '../../../runtime/kube/children.ts';
+import { Problem, type ProblemCode } from '../../../runtime/domain/problem.ts';
+import { ChildError, ForeignObjectError, NotYetError } from '../../../runtime/kube/children.ts';
 import type { ControllerDefinition, ReconcileRequest } from '../../../runtime/kube/controller.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { createManager } from '../../../runtime/kube/manager.ts';
@@ -192,6 +193,42 @@ t.test('a conflict and an object being deleted are not errors', async (t) => {
   t.equal(world.passes.length, 4);
   t.equal(await world.metric('controller_runtime_reconcile_errors_total', { controller: 'App' }), 0);
   t.equal(await world.metric('controller_runtime_reconcile_total', { controller: 'App', result: 'requeue' }), 3);
+});
+
+t.test('what a user asked for and the controller refuses is retried, and is not an error', async (t) => {
+  const world = setUp(t);
+  world.kube.seed(app('one'));
+  const ref = { apiVersion: 'v1', kind: 'Service', name: 'one', namespace: 'shop-prod' };
+  const refused = (message: string) =>
+    new ChildError(ref, 'refused', { cause: new KubeError(403, 'Forbidden', message) });
+  const { metadata, ...type } = app('one');
+  const foreign: Stored<KubeObject> = { ...type, metadata: { ...metadata, uid: 'other', resourceVersion: '1' } };
+  const codes: ProblemCode[] = ['name_taken', 'host_taken', 'invalid_value', 'volume_not_expandable'];
+  const refusals: Error[] = [
+    ...codes.map((code) => new Problem(code, 'no')),
+    new ForeignObjectError(foreign, 'was not created by the platform'),
+    refused('persistentvolumeclaims "a" is forbidden: exceeded quota: environment, requested: 1Gi'),
+  ];
+  const failures: Error[] = [
+    new Problem('unavailable', 'no settings'),
+    new Problem('internal', 'broken'),
+    refused('deployments.apps is forbidden: User "x" cannot create resource'),
+    new ChildError(ref, 'refused', { cause: new KubeError(422, 'Invalid', 'spec.template: Required value') }),
+    new TypeError('a mistake in the code'),
+  ];
+  const thrown = [...refusals, ...failures];
+  const total = thrown.length;
+  world.pass = async () => {
+    const error = thrown.shift();
+    if (error) throw error;
+  };
+  world.manager.start();
+  await world.clock.advance(60_000);
+  t.equal(world.passes.length, total + 1);
+  const count = (result: string) => world.metric('controller_runtime_reconcile_total', { controller: 'App', result });
+  t.equal(await count('refused'), refusals.length);
+  t.equal(await count('error'), failures.length);
+  t.equal(await world.metric('controller_runtime_reconcile_errors_total', { controller: 'App' }), failures.length);
 });
 
 t.test('a pass is repeated when it asks for that', async (t) => {

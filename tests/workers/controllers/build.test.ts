@@ -264,7 +264,7 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
 t.test('in the build namespace the Job is created, with credentials for its first step', async (t) => {
   const world = createOwnWorld();
   const { kube, at, build, reconcile } = world;
-  await t.rejects(reconcile(), { code: 'unavailable' });
+  await t.rejects(reconcile(), { code: 'service_not_installed' });
   t.match(build()?.status, { phase: 'failed', message: /Builds are not enabled/ });
 
   world.configure();

@@ -141,7 +141,7 @@ t.test('a class that cannot expand is named, and the volume keeps its size', asy
     if (verb !== 'replace' || kind !== 'PersistentVolumeClaim') return;
     throw new KubeError(403, 'Forbidden', 'only dynamically provisioned pvc can be resized');
   };
-  await t.rejects(world.reconcile(), { name: 'ChildError' });
+  await t.rejects(world.reconcile(), { code: 'volume_not_expandable' });
   t.match(world.volume()?.status, {
     phase: 'failed',
     capacity: '1Gi',
