@@ -11,9 +11,15 @@ import { messageColumn, mountsText } from '../workload-columns.ts';
 import { discardFlags, discardQuery, eventFields, triggerText } from './function-trigger.ts';
 import { securityText } from './security-policy.ts';
 
+const requestFields = ({ concurrency, targetRate }: FunctionView): Field[] => [
+  ['Concurrency', `${concurrency} requests per pod`],
+  ['Target rate', `${targetRate} requests per second and pod`],
+];
+
 const scalingFields = (view: FunctionView): Field[] => [
   ['Pods', `${view.readyReplicas} of ${view.replicas} ready`],
-  ['Scale', `${view.minReplicas} to ${view.maxReplicas} pods, ${view.concurrency} concurrent requests each`],
+  ['Scale', `${view.minReplicas} to ${view.maxReplicas} pods`],
+  ...(view.trigger === 'http' ? requestFields(view) : []),
   ['Idle time-out', durationText(view.idleTimeoutSeconds)],
   ['Request time-out', durationText(view.requestTimeoutSeconds)],
 ];

@@ -36,7 +36,7 @@ export const discardQuery = ({ discardEvents }: FlagValues<typeof discardFlags>)
 
 type TriggerFlags = FlagValues<typeof triggerFlags> & Partial<FlagValues<typeof triggerRemovalFlags>>;
 
-const requestFlags = ['hostname', 'concurrency'];
+const requestFlags = ['hostname', 'concurrency', 'targetRate'];
 const servingFlags = ['port', 'idleTimeout', 'requestTimeout', 'minReplicas', 'maxReplicas'];
 const scheduleFlags = ['schedule', 'timeZone', 'overlap'];
 const eventFlags = ['source', 'database', 'query', 'markDone', 'list', 'bucket', 'eventConcurrency'];

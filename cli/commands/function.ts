@@ -4,6 +4,7 @@ import {
   functionReplicasMax,
   idleTimeoutMaxSeconds,
   requestTimeoutMaxSeconds,
+  targetRateMax,
 } from '../../runtime/contracts/resources/function.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
@@ -45,6 +46,7 @@ const settingFlags = {
     max: idleTimeoutMaxSeconds,
   }),
   concurrency: amount('<n>', 'concurrent requests per pod (default 100)', { min: 1, max: 1_000 }),
+  targetRate: amount('<n>', 'requests per second of one pod (default 200)', { min: 1, max: targetRateMax }),
   requestTimeout: duration('<duration>', 'time to the start of the response, up to 1h (default 5m)', {
     max: requestTimeoutMaxSeconds,
   }),
@@ -74,6 +76,7 @@ function settingsBody(
     ...(flags.defaultHostname && { hostname: null }),
     ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
     ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
+    ...(flags.targetRate !== undefined && { targetRate: flags.targetRate }),
     ...(flags.requestTimeout !== undefined && { requestTimeoutSeconds: flags.requestTimeout }),
     ...(flags.minReplicas !== undefined && { minReplicas: flags.minReplicas }),
     ...(flags.maxReplicas !== undefined && { maxReplicas: flags.maxReplicas }),

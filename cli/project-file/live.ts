@@ -81,7 +81,7 @@ const settingsOf: SettingsReaders = {
 
 function functionSettings({ events, codeDigest, ...view }: FunctionView): Settings {
   const { runtime, image, dependencies, port, schedule, timeZone, overlap, memory, cpu } = view;
-  const { idleTimeoutSeconds, concurrency, requestTimeoutSeconds, minReplicas, maxReplicas } = view;
+  const { idleTimeoutSeconds, concurrency, targetRate, requestTimeoutSeconds, minReplicas, maxReplicas } = view;
   return {
     trigger: view.trigger,
     env: view.env,
@@ -90,6 +90,7 @@ function functionSettings({ events, codeDigest, ...view }: FunctionView): Settin
     ...(view.trigger !== 'cron' && {
       idleTimeoutSeconds,
       concurrency,
+      targetRate,
       requestTimeoutSeconds,
       minReplicas,
       maxReplicas,

@@ -60,6 +60,7 @@ export const rulesByKind: Readonly<Record<ProjectFileKind, SettingRules>> = {
     hostname: {},
     idleTimeoutSeconds: { default: 300 },
     concurrency: { default: 100 },
+    targetRate: { default: 200 },
     requestTimeoutSeconds: { default: 300 },
     minReplicas: { default: 0 },
     maxReplicas: { default: 10 },

@@ -12,7 +12,7 @@ import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkTimeZone, defaultTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
 
-const requestFields = ['hostname', 'concurrency'] as const;
+const requestFields = ['hostname', 'concurrency', 'targetRate'] as const;
 const servingFields = ['port', 'idleTimeoutSeconds', 'requestTimeoutSeconds', 'minReplicas', 'maxReplicas'] as const;
 const scheduleFields = ['schedule', 'timeZone', 'overlap'] as const;
 

@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
 import { run as runColdStart } from './cold-start.ts';
 import { run as runEvents } from './events.ts';
+import { measureRateScaling } from './functions/rate-scaling.ts';
 import { measureWarm } from './functions/warm.ts';
 
-const parts = ['cold-start', 'events', 'warm'] as const;
+const parts = ['cold-start', 'events', 'rate-scaling', 'warm'] as const;
 
 /**
- * Functions: cold starts (`cold-start.ts`), events (`events.ts`) and the warm path (`functions/warm.ts`), one after the
- * other; the first two need a running platform. `--only <part>` leaves out the others; `--pairs <n>` of cold starts (30);
+ * Functions: cold starts (`cold-start.ts`), events (`events.ts`), scaling by rate (`functions/rate-scaling.ts`) and the
+ * warm path (`functions/warm.ts`), one after the other; all but the last need a running platform. `--only <part>` leaves out the others; `--pairs <n>` of cold starts (30);
  * `--rounds <n>` (9) of `--seconds <n>` (3) on the warm path.
  */
 export async function run(args: string[]): Promise<void> {
@@ -26,6 +27,7 @@ export async function run(args: string[]): Promise<void> {
   const run: Readonly<Record<(typeof parts)[number], () => Promise<void>>> = {
     'cold-start': () => runColdStart(['--pairs', values.pairs]),
     events: () => runEvents([]),
+    'rate-scaling': measureRateScaling,
     // Last, because it moves this process off a core permanently.
     warm: () => measureWarm({ rounds: Number(values.rounds), seconds: Number(values.seconds) }),
   };

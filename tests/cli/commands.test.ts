@@ -428,6 +428,7 @@ t.test('functions', async (t) => {
     readyReplicas: 0,
     idleTimeoutSeconds: 10,
     concurrency: 4,
+    targetRate: 900,
     requestTimeoutSeconds: 60,
     minReplicas: 1,
     maxReplicas: 3,
@@ -449,7 +450,7 @@ t.test('functions', async (t) => {
   });
   const file = join(t.testdir({ 'hello.js': 'export const handler = 1;\n' }), 'hello.js');
   const create = ['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, '--idle-timeout', '10s'];
-  const limits = ['--concurrency', '4', '--request-timeout', '1m', '--min-replicas', '1', '--max-replicas', '3'];
+  const limits = ['--concurrency', '4', '--target-rate', '900', '--request-timeout', '1m', '--min-replicas', '1', '--max-replicas', '3'];
   const created = await run([...create, ...limits]);
   t.equal(created.code, 0, created.stderr);
   t.same(seen[0]?.body, {
@@ -458,12 +459,15 @@ t.test('functions', async (t) => {
     code: 'export const handler = 1;\n',
     idleTimeoutSeconds: 10,
     concurrency: 4,
+    targetRate: 900,
     requestTimeoutSeconds: 60,
     minReplicas: 1,
     maxReplicas: 3,
   });
   t.match(created.stdout, 'https://fn-hello--home.apps.example.com');
-  t.match(created.stdout, /Scale: +1 to 3 pods, 4 concurrent requests each/);
+  t.match(created.stdout, /Scale: +1 to 3 pods\n/);
+  t.match(created.stdout, /Concurrency: +4 requests per pod/);
+  t.match(created.stdout, /Target rate: +900 requests per second and pod/);
   t.match((await run(['function', 'list'], { env: { SVC_PROJECT: '' } })).stdout, /hello +shop\/prod +idle/);
   t.match((await run(['function', 'list'])).stdout, /hello +idle/);
 

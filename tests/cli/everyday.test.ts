@@ -20,6 +20,7 @@ const fn = {
   minReplicas: 0,
   maxReplicas: 5,
   concurrency: 10,
+  targetRate: 200,
   idleTimeoutSeconds: 300,
   requestTimeoutSeconds: 60,
   env: {},

@@ -16,16 +16,23 @@ const eventQuietMs = 30_000;
 export interface Load {
   /** The replicas in the spec of the Deployment. */
   replicas: number;
-  /** Requests that are held or forwarded now. */
-  inflight: number;
-  /** The maximum in flight during the last minute; undefined without samples of the whole minute. */
-  peak: number | undefined;
+  requests: RequestLoad;
+  /** The maxima of the last minute; undefined without samples of the whole minute. */
+  peak: RequestLoad | undefined;
   /** Milliseconds since the last activity at any interceptor; undefined when one of them is unknown. */
   idleMs: number | undefined;
   idleTimeoutMs: number;
   /** Of its event source; undefined without one. */
   events?: EventPressure | undefined;
   limits: ReplicaLimits;
+}
+
+/** The load of a function by its requests. */
+export interface RequestLoad {
+  /** Requests that are held or forwarded at one moment. */
+  inflight: number;
+  /** Requests per second. */
+  rate: number;
 }
 
 /** The load of a function by its events. */
@@ -38,15 +45,18 @@ export interface EventPressure {
   quietMs: number;
 }
 
-export type ReplicaLimits = Pick<FunctionLimits, 'minReplicas' | 'maxReplicas' | 'concurrency'>;
+export type ReplicaLimits = Pick<FunctionLimits, 'minReplicas' | 'maxReplicas' | 'concurrency' | 'targetRate'>;
 
 /**
- * The replicas for this many concurrent requests: one for every 10, or fewer where the function's concurrency is lower,
- * within the function's limits (docs/reference/functions.md#scaling).
+ * The replicas for these requests: one for every 10 concurrent ones, or fewer where the function's concurrency is lower,
+ * or one for each multiple of the function's target rate, whichever are more, within the function's limits
+ * (docs/reference/functions.md#scaling). Short requests load a pod although few of them are in flight at once.
  */
-export function replicasFor(inflight: number, { minReplicas, maxReplicas, concurrency }: ReplicaLimits): number {
-  const needed = Math.ceil(inflight / Math.min(requestsPerReplica, concurrency));
-  return Math.min(maxReplicas, Math.max(1, minReplicas, needed));
+export function replicasFor({ inflight, rate }: RequestLoad, limits: ReplicaLimits): number {
+  const { minReplicas, maxReplicas, concurrency, targetRate } = limits;
+  const forInflight = Math.ceil(inflight / Math.min(requestsPerReplica, concurrency));
+  const forRate = Math.ceil(rate / targetRate);
+  return Math.min(maxReplicas, Math.max(1, minReplicas, forInflight, forRate));
 }
 
 /** The replicas for a backlog of events; 0 for an empty one. */
@@ -60,18 +70,18 @@ function replicasForEvents(backlog: number, { maxReplicas }: ReplicaLimits): num
  * minute needs, so that a short dip removes no pod. An unknown load never scales down, except to a lower maximum.
  */
 export function desiredReplicas(load: Load): number {
-  const { replicas, inflight, peak, idleMs, idleTimeoutMs, events = noEvents, limits } = load;
+  const { replicas, requests, peak, idleMs, idleTimeoutMs, events = noEvents, limits } = load;
   const { minReplicas, maxReplicas } = limits;
   const { backlog, peak: eventPeak, quietMs } = events;
   const forEvents = replicasForEvents(backlog ?? 0, limits);
   if (replicas === 0 && minReplicas === 0) return forEvents;
   const eventsIdle = backlog === 0 && quietMs >= Math.min(eventQuietMs, idleTimeoutMs);
-  if (eventsIdle && inflight === 0 && idleMs !== undefined && idleMs >= idleTimeoutMs) return minReplicas;
+  if (eventsIdle && requests.inflight === 0 && idleMs !== undefined && idleMs >= idleTimeoutMs) return minReplicas;
   const unknown = idleMs === undefined || peak === undefined || backlog === undefined || eventPeak === undefined;
   const floor = unknown
     ? replicas
     : Math.min(replicas, Math.max(replicasFor(peak, limits), replicasForEvents(eventPeak, limits)));
-  return Math.min(maxReplicas, Math.max(floor, replicasFor(inflight, limits), forEvents));
+  return Math.min(maxReplicas, Math.max(floor, replicasFor(requests, limits), forEvents));
 }
 
 const noEvents: EventPressure = { backlog: 0, peak: 0, quietMs: Infinity };

@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import type { EventPressure, Load } from './bands.ts';
+import type { EventPressure, Load, RequestLoad } from './bands.ts';
 import type { Traffic } from './reports.ts';
 
 /** Scaling down, except to the minimum, considers the load of this time. */
@@ -8,7 +8,7 @@ const peakWindowMs = 60_000;
 
 interface History {
   since: number;
-  samples: { at: number; inflight: number; backlog: number }[];
+  samples: (RequestLoad & { at: number; backlog: number })[];
   /** When the backlog was last not empty, or unknown. */
   eventsAt: number;
   /** The last known problem of the event source. */
@@ -25,7 +25,7 @@ export interface LoadHistory {
     functionId: Id,
     traffic: Traffic,
     backlog: number | undefined,
-  ): Pick<Load, 'inflight' | 'idleMs' | 'peak'> & { events: EventPressure };
+  ): Pick<Load, 'requests' | 'idleMs' | 'peak'> & { events: EventPressure };
   /** Records the problem of an event source. @returns whether it differs from the last one */
   problemChanged(functionId: Id, problem: string | null): boolean;
   /** Forgets all other functions. */
@@ -44,17 +44,21 @@ export function createLoadHistory(clock: Pick<Clock, 'monotonic'>): LoadHistory 
   };
 
   return {
-    observe(functionId, { inflight, idleMs }, backlog) {
+    observe(functionId, { idleMs, inflight, rate }, backlog) {
       const history = historyOf(functionId);
       const now = clock.monotonic();
-      const sample = { at: now, inflight, backlog: backlog ?? 0 };
+      const sample = { at: now, inflight, rate, backlog: backlog ?? 0 };
       history.samples = [...history.samples.filter(({ at }) => at > now - peakWindowMs), sample];
       if (backlog !== 0) history.eventsAt = now;
       const hasFullWindow = now - history.since >= peakWindowMs;
-      const peakOf = (what: 'inflight' | 'backlog') =>
-        hasFullWindow ? Math.max(...history.samples.map((entry) => entry[what])) : undefined;
-      const events = { backlog, peak: peakOf('backlog'), quietMs: now - history.eventsAt };
-      return { inflight, idleMs, peak: peakOf('inflight'), events };
+      const peakOf = (what: 'inflight' | 'rate' | 'backlog') =>
+        Math.max(...history.samples.map((entry) => entry[what]));
+      return {
+        requests: { inflight, rate },
+        idleMs,
+        peak: hasFullWindow ? { inflight: peakOf('inflight'), rate: peakOf('rate') } : undefined,
+        events: { backlog, peak: hasFullWindow ? peakOf('backlog') : undefined, quietMs: now - history.eventsAt },
+      };
     },
 
     problemChanged(functionId, problem) {

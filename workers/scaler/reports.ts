@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
-import { trafficReport, type TrafficReport } from '../../runtime/contracts/traffic-report.ts';
+import { trafficReport, type FunctionTraffic } from '../../runtime/contracts/traffic-report.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
 /** Older reports are ignored. */
@@ -9,6 +9,8 @@ const reportMaxAgeMs = 10_000;
 /** The pod's port named `admin`, default 8081. */
 const adminPort = ({ spec }: Pod) =>
   spec.containers.flatMap(({ ports = [] }) => ports).find(({ name }) => name === 'admin')?.containerPort ?? 8081;
+/** A rate is the mean of this time: a burst of a second is no rate. */
+const rateWindowMs = 6_000;
 const fetchTimeoutMs = 1_000;
 
 /** Fetches the report of one interceptor; rejects without a response within a second. */
@@ -26,6 +28,8 @@ export const fetchReport: FetchReport = async (pod) => {
 /** Traffic of one function, over all live interceptors. */
 export interface Traffic {
   inflight: number;
+  /** Requests per second over the last seconds; an interceptor counts from its second report. */
+  rate: number;
   /** The minimum of all; undefined when a live interceptor has no recent report or does not know the function. */
   idleMs: number | undefined;
 }
@@ -37,20 +41,36 @@ export interface Reports {
 }
 
 interface TimedReport {
-  report: TrafficReport;
+  functions: ReadonlyMap<string, FunctionTraffic>;
   takenAt: number;
+}
+
+/** The reports of one interceptor within the time of a rate, newest first. */
+type ReportHistory = readonly [newest: TimedReport, ...older: TimedReport[]];
+
+function rateOf([newest, ...older]: ReportHistory, functionId: string): number {
+  const oldest = older.at(-1);
+  if (!oldest) return 0;
+  const requestsIn = ({ functions }: TimedReport) => functions.get(functionId)?.requests ?? 0;
+  // A count begins again at 0 once the function has lost its route for a time.
+  const requests = Math.max(0, requestsIn(newest) - requestsIn(oldest));
+  return (requests * 1_000) / Math.max(1, newest.takenAt - oldest.takenAt);
 }
 
 export function createReports(options: { fetch: FetchReport; clock: Clock; log: Logger }): Reports {
   const { fetch, clock, log } = options;
-  const reports = new Map<string, TimedReport | undefined>();
+  const reports = new Map<string, ReportHistory | undefined>();
 
   const fetchOne = async (pod: Stored<Pod>) => {
     const requestedAt = clock.monotonic();
     try {
       const report = trafficReport.parse(await fetch(pod));
       // Its age counts from the request, because later traffic may be missing from it.
-      reports.set(pod.metadata.uid, { report, takenAt: requestedAt });
+      const functions = new Map(report.functions.map((entry) => [entry.id, entry]));
+      const older = (reports.get(pod.metadata.uid) ?? []).filter(
+        ({ takenAt }) => takenAt >= requestedAt - rateWindowMs,
+      );
+      reports.set(pod.metadata.uid, [{ functions, takenAt: requestedAt }, ...older]);
     } catch (error) {
       log.warn({ err: error, pod: pod.metadata.name }, 'no report from interceptor');
     }
@@ -70,13 +90,13 @@ export function createReports(options: { fetch: FetchReport; clock: Clock; log: 
     },
     traffic(functionId) {
       const oldest = clock.monotonic() - reportMaxAgeMs;
-      const entries = [...reports.values()].map((entry) =>
-        entry && entry.takenAt >= oldest ? entry.report.functions.find(({ id }) => id === functionId) : undefined,
-      );
-      const fresh = entries.filter((entry) => entry !== undefined);
-      const complete = entries.length > 0 && fresh.length === entries.length;
+      const all = [...reports.values()].filter((history) => history !== undefined);
+      const known = all.filter(([{ takenAt }]) => takenAt >= oldest);
+      const fresh = known.map(([{ functions }]) => functions.get(functionId)).filter((entry) => entry !== undefined);
+      const complete = reports.size > 0 && fresh.length === reports.size;
       return {
         inflight: fresh.reduce((sum, entry) => sum + entry.inflight, 0),
+        rate: known.reduce((sum, history) => sum + rateOf(history, functionId), 0),
         idleMs: complete ? Math.min(...fresh.map((entry) => entry.idleMs)) : undefined,
       };
     },

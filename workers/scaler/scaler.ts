@@ -52,7 +52,7 @@ export interface Scaler {
 }
 
 /** The traffic of a function without a route. */
-const noTraffic: Traffic = { inflight: 0, idleMs: Infinity };
+const noTraffic: Traffic = { inflight: 0, rate: 0, idleMs: Infinity };
 
 export function createScaler(options: ScalerOptions): Scaler {
   const { kube, functions, deployments, interceptors, onSourceChange, clock, log, registry } = options;
@@ -95,11 +95,11 @@ export function createScaler(options: ScalerOptions): Scaler {
     const { trigger, events: source, idleTimeoutSeconds } = resource.spec;
     const replicas = deployment.spec?.replicas ?? 1;
     const traffic = trigger === 'http' ? reports.traffic(id) : noTraffic;
-    const load = loads?.get(id);
-    const { events, ...requests } = history.observe(id, traffic, source ? load?.backlog : 0);
-    if (load && history.problemChanged(id, load.problem)) onSourceChange(resource);
+    const eventLoad = loads?.get(id);
+    const { events, ...load } = history.observe(id, traffic, source ? eventLoad?.backlog : 0);
+    if (eventLoad && history.problemChanged(id, eventLoad.problem)) onSourceChange(resource);
     const desired = desiredReplicas({
-      ...requests,
+      ...load,
       replicas,
       idleTimeoutMs: idleTimeoutSeconds * 1000,
       events: source && events,
@@ -107,8 +107,9 @@ export function createScaler(options: ScalerOptions): Scaler {
       limits: functionLimits(resource.spec, deployment.spec?.strategy?.type === 'Recreate'),
     });
     if (desired === replicas) return;
-    const { inflight, idleMs } = traffic;
-    const reason = { inflight, ...(trigger === 'http' && { idleMs }), ...(source && { backlog: events.backlog }) };
+    const { inflight, rate, idleMs } = traffic;
+    const requests = trigger === 'http' && { inflight, rate: Math.round(rate), idleMs };
+    const reason = { ...requests, ...(source && { backlog: events.backlog }) };
     await writeScale(deployment, { from: replicas, to: desired }, reason);
   };
 

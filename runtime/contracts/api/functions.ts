@@ -11,6 +11,7 @@ import {
   functionTriggers,
   idleTimeoutMaxSeconds,
   requestTimeoutMaxSeconds,
+  targetRateMax,
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
@@ -65,6 +66,8 @@ export const functionCreate = z.strictObject({
   idleTimeoutSeconds: z.int().min(1).max(idleTimeoutMaxSeconds).optional(),
   /** With the trigger `http`: maximum concurrent requests to one pod from each interceptor; default 100. */
   concurrency: z.int().min(1).max(1_000).optional(),
+  /** With the trigger `http`: requests per second of one pod above which another is added; default 200. */
+  targetRate: z.int().min(1).max(targetRateMax).optional(),
   /** Not with `cron`: maximum seconds without data before the response starts; default 300. */
   requestTimeoutSeconds: z.int().min(1).max(requestTimeoutMaxSeconds).optional(),
   /** Not with `cron`: minimum number of pods; default 0. */
@@ -207,6 +210,8 @@ export const functionView = z.object({
   readyReplicas: z.int(),
   idleTimeoutSeconds: z.int(),
   concurrency: z.int(),
+  /** Requests per second of one pod above which another is added. */
+  targetRate: z.int(),
   requestTimeoutSeconds: z.int(),
   minReplicas: z.int(),
   maxReplicas: z.int(),

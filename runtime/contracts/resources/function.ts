@@ -45,11 +45,14 @@ export const codeMaxBytes = 512 * 1024;
 export const functionReplicasMax = 10;
 export const idleTimeoutMaxSeconds = 86_400;
 export const requestTimeoutMaxSeconds = 3_600;
+export const targetRateMax = 100_000;
 
 /** The defaults of serving and scaling. */
 const functionDefaults = {
   /** Maximum concurrent requests to one pod from each interceptor. */
   concurrency: 100,
+  /** Requests per second of one pod above which another is added. */
+  targetRate: 200,
   /** Maximum seconds without data before the response starts. */
   requestTimeoutSeconds: 300,
   minReplicas: 0,
@@ -81,6 +84,8 @@ export const functionSpec = z.object({
   idleTimeoutSeconds: z.int().min(1).max(idleTimeoutMaxSeconds).default(300),
   /** Maximum concurrent requests to one pod from each interceptor; further requests wait. */
   concurrency: z.int().min(1).max(1_000).optional(),
+  /** Requests per second of one pod; the scaler adds a pod for each further multiple. */
+  targetRate: z.int().min(1).max(targetRateMax).optional(),
   /** Seconds without data in either direction after which a request without a response fails. */
   requestTimeoutSeconds: z.int().min(1).max(requestTimeoutMaxSeconds).optional(),
   /** Minimum number of pods. */
@@ -148,6 +153,7 @@ export function functionLimits(
 ): FunctionLimits {
   return {
     concurrency: spec.concurrency ?? functionDefaults.concurrency,
+    targetRate: spec.targetRate ?? functionDefaults.targetRate,
     requestTimeoutSeconds: spec.requestTimeoutSeconds ?? functionDefaults.requestTimeoutSeconds,
     minReplicas: spec.minReplicas ?? functionDefaults.minReplicas,
     maxReplicas: exclusive ? 1 : (spec.maxReplicas ?? functionDefaults.maxReplicas),

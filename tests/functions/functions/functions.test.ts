@@ -175,11 +175,12 @@ t.test('400 and 422: settings that cannot run', async (t) => {
 
 t.test('201: serving and scaling settings; 422 for a maximum below the minimum', async (t) => {
   const { kube, create } = await service(t);
-  const limits = { concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 2, maxReplicas: 3 };
+  const limits = { concurrency: 4, targetRate: 900, requestTimeoutSeconds: 60, minReplicas: 2, maxReplicas: 3 };
   t.match(await create(limits), { status: 201, body: limits });
   t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, limits);
   t.match((await create({ name: 'plain' })).body, {
     concurrency: 100,
+    targetRate: 200,
     requestTimeoutSeconds: 300,
     minReplicas: 0,
     maxReplicas: 10,

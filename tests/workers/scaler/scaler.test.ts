@@ -44,19 +44,19 @@ t.test('traffic is known only when every live interceptor reported it within ten
     return reports.traffic(functionId);
   };
   const [one, two] = [interceptor('one'), interceptor('two')];
-  t.same(await reconcileWith(), { inflight: 0, idleMs: undefined }, 'there is no interceptor');
-  t.same(await reconcileWith(one, two), { inflight: 3, idleMs: 0 });
+  t.same(await reconcileWith(), { inflight: 0, rate: 0, idleMs: undefined }, 'there is no interceptor');
+  t.same(await reconcileWith(one, two), { inflight: 3, rate: 0, idleMs: 0 });
   answers.set('one', report([traffic(0, 8_000)])).set('two', report([traffic(0, 5_000)]));
-  t.same(await reconcileWith(one, two), { inflight: 0, idleMs: 5_000 });
+  t.same(await reconcileWith(one, two), { inflight: 0, rate: 0, idleMs: 5_000 });
   answers.delete('two');
   await clock.advance(10_000);
-  t.same(await reconcileWith(one, two), { inflight: 0, idleMs: 5_000 });
+  t.same(await reconcileWith(one, two), { inflight: 0, rate: 0, idleMs: 5_000 });
   await clock.advance(1);
-  t.same(await reconcileWith(one, two), { inflight: 0, idleMs: undefined }, 'too old');
-  t.same(await reconcileWith(one), { inflight: 0, idleMs: 8_000 }, 'the interceptor was deleted');
+  t.same(await reconcileWith(one, two), { inflight: 0, rate: 0, idleMs: undefined }, 'too old');
+  t.same(await reconcileWith(one), { inflight: 0, rate: 0, idleMs: 8_000 }, 'the interceptor was deleted');
   t.same(
     await reconcileWith(one, interceptor('new', {})),
-    { inflight: 0, idleMs: 8_000 },
+    { inflight: 0, rate: 0, idleMs: 8_000 },
     'an interceptor without an address serves no requests',
   );
   const terminatingInterceptor = interceptor('two');
@@ -70,6 +70,54 @@ t.test('traffic is known only when every live interceptor reported it within ten
   t.equal((await reconcileWith(one, two)).idleMs, undefined, 'it does not know the function');
   answers.set('two', { nonsense: true });
   t.equal((await reconcileWith(one, interceptor('two'))).idleMs, undefined);
+});
+
+t.test('the rate is the mean of the last seconds, over all interceptors', async (t) => {
+  const clock = fakeClock();
+  const counts = new Map([
+    ['one', 1_000_000],
+    ['two', 0],
+  ]);
+  const reports = createReports({
+    clock,
+    log: silentLog,
+    fetch: ({ metadata: { name } }) =>
+      Promise.resolve(report([{ ...traffic(1, 0), requests: counts.get(name) ?? Number.NaN }])),
+  });
+  const [one, two] = [interceptor('one'), interceptor('two')];
+  const rateAfter = async (requests: Record<string, number>, pods = [one, two]) => {
+    await clock.advance(2_000);
+    for (const [name, count] of Object.entries(requests)) counts.set(name, (counts.get(name) ?? 0) + count);
+    await reports.refresh(pods);
+    return reports.traffic(functionId).rate;
+  };
+  t.equal(await rateAfter({}), 0, 'what was counted before the first report has no time');
+  t.equal(await rateAfter({ one: 2_000, two: 400 }), 1_200);
+  t.equal(await rateAfter({ one: 2_000, two: 400 }), 1_200);
+  t.equal(await rateAfter({}), 800);
+  t.equal(await rateAfter({}), 400);
+  t.equal(await rateAfter({}), 0, 'over after six seconds');
+  t.equal(await rateAfter({ one: -900_000 }), 0, 'a count that began again is no rate');
+  t.equal(await rateAfter({ one: 12_000 }, [one]), 0);
+  counts.delete('one');
+  for (const _ of seconds(10)) await rateAfter({}, [one]);
+  t.equal(reports.traffic(functionId).rate, 0, 'an interceptor that stopped reporting counts for ten seconds');
+});
+
+t.test('many short requests scale a function up within seconds, and back down after a minute', async (t) => {
+  const world = eventWorld('http');
+  world.replicas = 1;
+  let requests = 0;
+  const next = (rate: number) => {
+    requests += 2 * rate;
+    world.traffic = [{ ...traffic(1, 0), requests }];
+    return world.look();
+  };
+  t.equal(await next(0), 1);
+  t.equal(await next(5_000), 10);
+  t.equal(await next(0), 10);
+  for (const _ of seconds(64)) await next(300);
+  t.equal(world.replicas, 2);
 });
 
 t.test('a write carries the version that was read, and a lost race is not a fault', async (t) => {

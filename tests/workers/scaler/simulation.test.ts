@@ -4,6 +4,7 @@ import { createActivator } from '../../../gate/interceptor/activator.ts';
 import { createActivity } from '../../../gate/interceptor/activity.ts';
 import { createEndpoints, type Endpoint } from '../../../gate/interceptor/endpoints.ts';
 import { RequestFailure } from '../../../gate/interceptor/failure.ts';
+import { functionLimits } from '../../../runtime/contracts/resources/function.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { KubeError, type Scale } from '../../../runtime/kube/kube-client.ts';
@@ -191,7 +192,7 @@ function createSimulation(seed: number) {
           check(
             inflight === 0
               ? newReplicas >= 0
-              : newReplicas >= replicasFor(inflight, { minReplicas: 0, maxReplicas: 10, concurrency: 100 }),
+              : newReplicas >= replicasFor({ inflight, rate: 0 }, functionLimits(resource.spec)),
             'never below what is in flight',
           );
         }
