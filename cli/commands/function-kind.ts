@@ -24,17 +24,19 @@ const scalingFields = (view: FunctionView): Field[] => [
   ['Request time-out', durationText(view.requestTimeoutSeconds)],
 ];
 
-const scheduleFields = ({ schedule, timeZone, overlap, nextRuns = [], lastRun }: FunctionView): Field[] => [
-  ['Schedule', `${schedule} (${timeZone})`],
+const scheduleFields = ({ nextRuns = [], lastRun, ...view }: FunctionView): Field[] => [
+  ['Schedule', `${view.schedule} (${view.timeZone})`],
+  ['Description', view.scheduleDescription],
   ['Next runs', nextRuns.join(', ') || undefined],
-  ['Overlap', overlap === 'Forbid' ? undefined : overlap],
+  ['Overlap', view.overlap === 'Forbid' ? undefined : view.overlap],
   ['Last run', lastRun && `${lastRun.name} ${lastRun.status}`],
 ];
 
-/** The columns SCHEDULE, LAST RUN, EVENTS and URL. Omits columns that are empty for all functions, except URL. */
+/** The columns SCHEDULE, DESCRIPTION, LAST RUN, EVENTS and URL. Omits columns that are empty for all functions, except URL. */
 function triggerColumns(items: readonly FunctionView[], now: Date): Column<FunctionView>[] {
   const schedule: Column<FunctionView>[] = [
     { title: 'SCHEDULE', value: (view) => view.schedule },
+    { title: 'DESCRIPTION', value: ({ scheduleDescription }) => scheduleDescription },
     { title: 'LAST RUN', value: ({ lastRun }) => lastRun && `${lastRun.status}, ${ago(lastRun.createdAt, now)}` },
   ];
   const source: Column<FunctionView> = {

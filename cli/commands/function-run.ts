@@ -7,7 +7,7 @@ import { usageFailure } from '../failure.ts';
 import { duration, text } from '../flags.ts';
 import { lineFlags } from '../log-flags.ts';
 import { printLines } from '../log-lines.ts';
-import { table } from '../output.ts';
+import { fields, table, type Field } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
@@ -89,7 +89,7 @@ async function isCron(scope: Scope, name: string): Promise<boolean> {
 export const scheduleCommand = command({
   name: 'schedule',
   args: ['cron?'],
-  description: 'Show the next five runs of a schedule, or list common schedules.',
+  description: 'Describe a schedule and show its next five runs, or list common schedules.',
   flags: { timeZone: text('<zone>', 'time zone of the schedule (default Etc/UTC)'), ...apiFlags },
   examples: ['svc function schedule', 'svc function schedule "0 9 * * 1" --time-zone Europe/Berlin'],
   async run({ context, args, flags }) {
@@ -98,7 +98,7 @@ export const scheduleCommand = command({
       const { items } = await api.call('GET', '/schedules/presets', presetsView);
       const columns = [
         { title: 'SCHEDULE', value: ({ schedule }: (typeof items)[number]) => schedule },
-        { title: 'IN UTC', value: ({ description }: (typeof items)[number]) => description },
+        { title: 'DESCRIPTION', value: ({ description }: (typeof items)[number]) => description },
       ];
       const names = items.map(({ schedule }) => schedule);
       context.print({ data: items, table: table(items, columns), names }, flags.output);
@@ -106,6 +106,11 @@ export const scheduleCommand = command({
     }
     const query = { schedule: args.cron, timeZone: flags.timeZone };
     const next = await api.call('GET', '/schedules/next', nextRunsView, { query });
-    context.print({ data: next, table: next.nextRuns.join('\n'), names: next.nextRuns }, flags.output);
+    const record: Field[] = [
+      ['Description', next.description],
+      ['Time zone', next.timeZone],
+      ['Next runs', next.nextRuns.join(', ')],
+    ];
+    context.print({ data: next, table: fields(record), names: next.nextRuns }, flags.output);
   },
 });

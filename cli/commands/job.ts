@@ -41,6 +41,7 @@ const jobKind = defineKind<JobView>({
   columns: (items, { now }) => [
     { title: 'STATUS', value: ({ status }) => status },
     { title: 'SCHEDULE', value: ({ schedule }) => schedule },
+    { title: 'DESCRIPTION', value: ({ scheduleDescription }) => scheduleDescription },
     { title: 'LAST RUN', value: ({ lastRun }) => lastRun && `${lastRun.status}, ${ago(lastRun.createdAt, now)}` },
     { title: 'IMAGE', value: ({ image }) => image },
     ageColumn(now),
@@ -56,6 +57,7 @@ const jobKind = defineKind<JobView>({
     ['Image', view.image],
     ['Command', view.command?.join(' ')],
     ['Schedule', view.schedule && `${view.schedule} (${view.timeZone})`],
+    ['Description', view.scheduleDescription],
     ['Next run', view.nextRunAt],
     ['Last run', view.lastRun && `${view.lastRun.name} ${view.lastRun.status}`],
     ['Last message', view.lastRun?.message],

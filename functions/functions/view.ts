@@ -12,6 +12,7 @@ import {
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
+import { describeSchedule } from '../../runtime/domain/schedule-description.ts';
 import { defaultTimeZone, shownTimes, upcomingTimes } from '../../runtime/domain/schedule.ts';
 import { shortBindings } from '../../runtime/api/binding-routes.ts';
 import { gateOf } from '../../runtime/api/gate-routes.ts';
@@ -119,9 +120,11 @@ function scheduleToView(object: Stored<FunctionResource>, now: Date): Partial<Fu
   const { schedule = '', timeZone = defaultTimeZone, overlap = 'Forbid' } = object.spec;
   const [lastRun] = functionRuns(object);
   const deleting = object.metadata.deletionTimestamp !== undefined;
+  const scheduleDescription = describeSchedule(schedule);
   const nextRuns = deleting ? [] : upcomingTimes(schedule, timeZone, now, shownTimes);
   return {
     schedule,
+    ...(scheduleDescription !== undefined && { scheduleDescription }),
     timeZone,
     overlap,
     nextRuns: nextRuns.map((time) => time.toISOString()),

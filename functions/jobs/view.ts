@@ -2,6 +2,7 @@ import type { JobView } from '../../runtime/contracts/api/jobs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource, JobRun } from '../../runtime/contracts/resources/job.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
+import { describeSchedule } from '../../runtime/domain/schedule-description.ts';
 import { upcomingTimes } from '../../runtime/domain/schedule.ts';
 import { shortBindings } from '../../runtime/api/binding-routes.ts';
 import { runViews, type RunView } from '../../runtime/api/run-views.ts';
@@ -18,6 +19,7 @@ export function jobToView(
   const { metadata, spec, status } = job;
   const { image, command, memory, cpu, schedule, timeoutSeconds } = spec;
   const { timeZone, overlap, suspended, retries, historyLimit } = spec;
+  const scheduleDescription = schedule === undefined ? undefined : describeSchedule(schedule);
   const deleting = metadata.deletionTimestamp !== undefined;
   const nextRunAt = deleting ? undefined : nextRun(job, now);
   const [lastRun] = jobRuns(job);
@@ -35,6 +37,7 @@ export function jobToView(
     ...(memory !== undefined && { memory }),
     ...(cpu !== undefined && { cpu }),
     ...(schedule !== undefined && { schedule }),
+    ...(scheduleDescription !== undefined && { scheduleDescription }),
     timeZone,
     overlap,
     suspended,

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { describeSchedule } from '../../runtime/domain/schedule-description.ts';
 import { schedulePresets } from '../../runtime/domain/schedule-presets.ts';
 import { checkTimeZone, defaultTimeZone, nextTimes, parseSchedule, shownTimes } from '../../runtime/domain/schedule.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
@@ -15,12 +16,13 @@ export function createScheduleRoutes({ clock }: { clock: Clock }): Route[] {
       path: '/schedules/next',
       access: 'session',
       tag,
-      summary: 'Shows the next five times of a schedule.',
+      summary: 'Describes a schedule in words, with its next five times.',
       handle({ query: { schedule, timeZone = defaultTimeZone } }) {
         const parsed = parseSchedule(schedule);
         checkTimeZone(timeZone);
         const nextRuns = nextTimes(parsed, timeZone, clock.now(), shownTimes).map((time) => time.toISOString());
-        return Promise.resolve({ status: 200, body: { schedule, timeZone, nextRuns } });
+        const description = describeSchedule(schedule) ?? schedule;
+        return Promise.resolve({ status: 200, body: { schedule, description, timeZone, nextRuns } });
       },
     }),
     route({
@@ -29,7 +31,7 @@ export function createScheduleRoutes({ clock }: { clock: Clock }): Route[] {
       path: '/schedules/presets',
       access: 'session',
       tag,
-      summary: 'Lists schedule presets, in UTC.',
+      summary: 'Lists common schedules.',
       handle: () => Promise.resolve({ status: 200, body: { items: [...schedulePresets] } }),
     }),
   ];

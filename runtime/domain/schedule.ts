@@ -53,7 +53,7 @@ const dayMs = 86_400_000;
  * @throws Problem `invalid_value` that names the invalid part
  */
 export function parseSchedule(expression: string): Schedule {
-  const parts = (macros.get(expression.trim()) ?? expression.trim()).split(/\s+/);
+  const parts = scheduleFields(expression);
   if (parts.length !== fields.length) {
     throw refusal(expression, 'use five fields, such as "0 2 * * *" for every day at 02:00');
   }
@@ -67,6 +67,12 @@ export function parseSchedule(expression: string): Schedule {
   const [, , days = '*', months = '*', weekdays = '*'] = values;
   if (!everComes(days, months, weekdays)) throw refusal(expression, 'that day does not exist in any month');
   return { expression: ['0', ...values].join(' ') };
+}
+
+/** The fields of an expression, also of one such as `@daily`. */
+export function scheduleFields(expression: string): string[] {
+  const text = expression.trim();
+  return (macros.get(text) ?? text).split(/\s+/);
 }
 
 /** Whether the day ever occurs. cron-parser would search for an impossible day for almost a second. */

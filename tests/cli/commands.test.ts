@@ -450,7 +450,18 @@ t.test('functions', async (t) => {
   });
   const file = join(t.testdir({ 'hello.js': 'export const handler = 1;\n' }), 'hello.js');
   const create = ['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, '--idle-timeout', '10s'];
-  const limits = ['--concurrency', '4', '--target-rate', '900', '--request-timeout', '1m', '--min-replicas', '1', '--max-replicas', '3'];
+  const limits = [
+    '--concurrency',
+    '4',
+    '--target-rate',
+    '900',
+    '--request-timeout',
+    '1m',
+    '--min-replicas',
+    '1',
+    '--max-replicas',
+    '3',
+  ];
   const created = await run([...create, ...limits]);
   t.equal(created.code, 0, created.stderr);
   t.same(seen[0]?.body, {

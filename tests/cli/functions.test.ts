@@ -20,6 +20,7 @@ const nightly = {
   ...functionLimits({}),
   createdAt,
   schedule: '0 2 * * *',
+  scheduleDescription: 'At 02:00',
   timeZone: 'Europe/Berlin',
   overlap: 'Forbid',
   lastRun: run,
@@ -27,7 +28,8 @@ const nightly = {
   env: {},
   volumes: [],
 };
-const { schedule: _, timeZone: __, overlap: ___, nextRuns: ____, lastRun: _____, ...plain } = nightly;
+const { trigger: _, schedule: __, scheduleDescription: ___, ...rest } = nightly;
+const { timeZone: ____, overlap: _____, nextRuns: ______, lastRun: _______, ...plain } = rest;
 const hello = { ...plain, name: 'hello', trigger: 'http', status: 'idle', url: 'http://fn-hello.test' };
 
 t.test('function create sends the schedule, waits until it is set, and shows its next times', async (t) => {
@@ -56,6 +58,7 @@ Status:       scheduled
 Runtime:      node
 Trigger:      cron
 Schedule:     0 2 * * * (Europe/Berlin)
+Description:  At 02:00
 Next runs:    2026-11-22T01:00:00.000Z, 2026-11-23T01:00:00.000Z
 Last run:     nightly-test-00c0ffee00 succeeded
 `,
@@ -204,9 +207,9 @@ t.test('function list shows schedules if there are any', async (t) => {
   const cli = await world(t, { [`GET ${functions}`]: { body: { items: [hello, nightly] } } });
   t.equal(
     (await cli.run(['function', 'list'])).stdout,
-    `FUNCTION   STATUS      PODS   RUNTIME   SCHEDULE    LAST RUN                URL                    CREATED
-hello      idle        0      node      -           -                       http://fn-hello.test   1 hour ago
-nightly    scheduled   0      node      0 2 * * *   succeeded, 1 hour ago   -                      1 hour ago
+    `FUNCTION   STATUS      PODS   RUNTIME   SCHEDULE    DESCRIPTION   LAST RUN                URL                    CREATED
+hello      idle        0      node      -           -             -                       http://fn-hello.test   1 hour ago
+nightly    scheduled   0      node      0 2 * * *   At 02:00      succeeded, 1 hour ago   -                      1 hour ago
 `,
   );
   cli.routes[`GET ${functions}`] = { body: { items: [hello] } };
@@ -235,17 +238,24 @@ t.test('function test waits for the end of the run, and ends with its exit code'
   t.match(await cli.run(['function', 'logs', 'nightly', '--run', run.name]), { code: 0, stdout: 'done\n' });
 });
 
-t.test('function schedule shows the next times of a function, or of suggested schedules', async (t) => {
-  const nextRuns = ['2026-11-22T01:00:00.000Z'];
-  const cli = await world(t, {
-    'GET /api/v1/schedules/next': { body: { schedule: '0 2 * * *', timeZone: 'Europe/Berlin', nextRuns } },
-    'GET /api/v1/schedules/presets': { body: { items: [{ schedule: '0 * * * *', description: 'hourly' }] } },
-  });
-  const ran = await cli.run(['function', 'schedule', '0 2 * * *', '--time-zone', 'Europe/Berlin']);
-  t.match(ran, { code: 0, stdout: '2026-11-22T01:00:00.000Z\n' });
-  t.same(cli.seen[0]?.query, { schedule: '0 2 * * *', timeZone: 'Europe/Berlin' });
-  t.match((await cli.run(['function', 'schedule'])).stdout, /0 \* \* \* \* +hourly/);
-});
+t.test(
+  'function schedule shows the description and the next times of a function, or of suggested schedules',
+  async (t) => {
+    const nextRuns = ['2026-11-22T01:00:00.000Z', '2026-11-23T01:00:00.000Z'];
+    const preview = { schedule: '0 2 * * *', description: 'At 02:00', timeZone: 'Europe/Berlin' };
+    const cli = await world(t, {
+      'GET /api/v1/schedules/next': { body: { ...preview, nextRuns } },
+      'GET /api/v1/schedules/presets': { body: { items: [{ schedule: '0 * * * *', description: 'hourly' }] } },
+    });
+    const ran = await cli.run(['function', 'schedule', '0 2 * * *', '--time-zone', 'Europe/Berlin']);
+    t.match(ran, {
+      code: 0,
+      stdout: `Description:  At 02:00\nTime zone:    Europe/Berlin\nNext runs:    ${nextRuns.join(', ')}\n`,
+    });
+    t.same(cli.seen[0]?.query, { schedule: '0 2 * * *', timeZone: 'Europe/Berlin' });
+    t.match((await cli.run(['function', 'schedule'])).stdout, /0 \* \* \* \* +hourly/);
+  },
+);
 
 t.test("function logs: lines of the last hour, or with --since and -f; a run's for a cron function", async (t) => {
   const lines = { items: [{ pod: 'p1', time: '2026-11-21T12:00:00.000000000Z', line: 'hi' }] };

@@ -14,6 +14,7 @@ const job = {
   env: { MODE: 'full' },
   volumes: [{ name: 'data', path: '/data' }],
   schedule: '0 2 * * *',
+  scheduleDescription: 'At 02:00',
   timeZone: 'Etc/UTC',
   overlap: 'Forbid',
   suspended: false,
@@ -83,6 +84,7 @@ Status:       scheduled
 Image:        r.example.com/report:7
 Command:      npm run report
 Schedule:     0 2 * * * (Etc/UTC)
+Description:  At 02:00
 Next run:     2026-11-22T02:00:00.000Z
 Last run:     report-00c0ffee00 succeeded
 Variables:    MODE
@@ -236,7 +238,14 @@ t.test('job run waits for the end, and ends with its exit code', async (t) => {
 });
 
 t.test('job list, show and runs in every format', async (t) => {
-  const plain = { ...job, name: 'clean', schedule: undefined, lastRun: undefined, status: 'ready' };
+  const plain = {
+    ...job,
+    name: 'clean',
+    schedule: undefined,
+    scheduleDescription: undefined,
+    lastRun: undefined,
+    status: 'ready',
+  };
   const cli = await world(t, {
     [`GET ${jobs}`]: { body: { items: [plain, job] } },
     [`GET ${jobs}/report`]: { body: job },
@@ -244,9 +253,9 @@ t.test('job list, show and runs in every format', async (t) => {
   });
   t.equal(
     (await cli.run(['job', 'list'])).stdout,
-    `JOB      STATUS      SCHEDULE    LAST RUN                IMAGE                    CREATED
-clean    ready       -           -                       r.example.com/report:7   1 hour ago
-report   scheduled   0 2 * * *   succeeded, 1 hour ago   r.example.com/report:7   1 hour ago
+    `JOB      STATUS      SCHEDULE    DESCRIPTION   LAST RUN                IMAGE                    CREATED
+clean    ready       -           -             -                       r.example.com/report:7   1 hour ago
+report   scheduled   0 2 * * *   At 02:00      succeeded, 1 hour ago   r.example.com/report:7   1 hour ago
 `,
   );
   t.equal((await cli.run(['job', 'list', '-o', 'name'])).stdout, 'clean\nreport\n');

@@ -102,8 +102,8 @@ export interface ScheduleObservation {
 }
 
 /**
- * The status of a cron function after a successful reconcile. It is `failed` after a failed run until another one
- * succeeds, including test runs. Pure.
+ * The status of a cron function after a successful reconcile. It is `failed` after a failed scheduled run, until another
+ * run succeeds, including test runs. A failed test run is its own result: the schedule's state stays. Pure.
  */
 export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservation): FunctionStatus {
   const { generation } = resource.metadata;
@@ -127,10 +127,10 @@ export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservatio
   };
 }
 
-/** Why the run that ended last failed; undefined when it succeeded. */
+/** Why the scheduled run that ended last failed; undefined when it or a later run succeeded. */
 function failureOfRuns(runs: readonly FunctionRun[]): string | undefined {
   const [last] = runs
-    .filter(({ endedAt }) => endedAt !== undefined)
+    .filter(({ endedAt, trigger, state }) => endedAt !== undefined && !(trigger === 'test' && state === 'failed'))
     .sort((a, b) => (b.endedAt ?? '').localeCompare(a.endedAt ?? '') || b.createdAt.localeCompare(a.createdAt));
   return last?.state === 'failed' ? `The run ${last.name} failed: ${last.message ?? 'see its log'}` : undefined;
 }

@@ -216,6 +216,8 @@ export const functionView = z.object({
   minReplicas: z.int(),
   maxReplicas: z.int(),
   schedule: z.string().optional(),
+  /** The schedule in words; absent if it is not valid. */
+  scheduleDescription: z.string().optional(),
   timeZone: z.string().optional(),
   overlap: z.enum(runOverlaps).optional(),
   /** The next scheduled times. */

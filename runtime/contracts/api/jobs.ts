@@ -75,6 +75,8 @@ export const jobView = z.object({
   memory: z.string().optional(),
   cpu: z.string().optional(),
   schedule: z.string().optional(),
+  /** The schedule in words; absent if it is not valid. */
+  scheduleDescription: z.string().optional(),
   timeZone: z.string(),
   overlap: z.enum(runOverlaps),
   suspended: z.boolean(),

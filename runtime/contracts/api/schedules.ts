@@ -7,7 +7,13 @@ export const nextRunsQuery = z.object({
   timeZone: z.string().max(100).optional().describe('An IANA time zone (default: Etc/UTC).'),
 });
 
-export const nextRunsView = z.object({ schedule: z.string(), timeZone: z.string(), nextRuns: z.array(timestamp) });
+export const nextRunsView = z.object({
+  schedule: z.string(),
+  /** The schedule in words, in its time zone. */
+  description: z.string(),
+  timeZone: z.string(),
+  nextRuns: z.array(timestamp),
+});
 
-/** `GET /api/v1/schedules/presets`: common schedules, in UTC. */
+/** `GET /api/v1/schedules/presets`: common schedules. */
 export const presetsView = z.object({ items: z.array(z.object({ schedule: z.string(), description: z.string() })) });

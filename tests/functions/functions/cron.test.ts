@@ -36,6 +36,7 @@ t.test('201: no host, no URL, the next five times in the zone of the schedule', 
   t.match(answer.body, {
     trigger: 'cron',
     schedule: '30 2 * * *',
+    scheduleDescription: 'At 02:30',
     timeZone: 'Europe/Berlin',
     overlap: 'Forbid',
     status: 'pending',

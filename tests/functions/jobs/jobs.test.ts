@@ -61,6 +61,7 @@ t.test('201: the object with its defaults and its name; a schedule has its next 
     memory: '256Mi',
     status: 'pending',
     schedule: '0 2 * * *',
+    scheduleDescription: 'At 02:00',
     nextRunAt: '2026-11-22T01:00:00.000Z',
     overlap: 'Forbid',
     retries: 0,

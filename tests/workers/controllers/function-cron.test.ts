@@ -208,6 +208,24 @@ t.test('a failed run makes the function failed, with the runtime’s message, un
   t.notOk(world.resource().status?.message);
 });
 
+t.test('a failed test run leaves the state of the schedule', async (t) => {
+  const world = createWorld();
+  await world.change({ runRequests: [request] });
+  await world.reconcile();
+  await world.end(testName, 'Failed', '{"msg":"the handler failed: boom"}\n');
+  await world.reconcile();
+  t.match(world.resource().status, {
+    phase: 'scheduled',
+    runs: [{ trigger: 'test', state: 'failed', message: /boom/ }],
+  });
+  t.notOk(world.resource().status?.message);
+  await world.clock.advance(60_000);
+  world.seedScheduled('nightly-29384750');
+  await world.end('nightly-29384750', 'Failed');
+  await world.reconcile();
+  t.match(world.resource().status, { phase: 'failed', message: /nightly-29384750/ });
+});
+
 t.test('changing the trigger deletes the objects of the previous one, and back', async (t) => {
   const world = createWorld({ runtime: 'node', code: 'first' });
   await world.reconcile();
