@@ -1,6 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { gateDenialStatus, invalidKeyBody, type GateDenialCode } from '../../runtime/contracts/gate-denials.ts';
+import {
+  authorizePath,
+  gateDenial,
+  gateUnavailable,
+  invalidKeyBody,
+  type GateDenial,
+  type GateDenialCode,
+} from '../../runtime/contracts/gate-denials.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { limitField } from './limit-fields.ts';
@@ -8,8 +15,6 @@ import type { GateMetrics } from './metrics.ts';
 import { policyField } from './plan.ts';
 import type { RequestCheck, Verdict } from './verdict.ts';
 
-/** The path of the forwardAuth URL, which ends with the app's id. */
-export const authorizePath = '/authorize';
 const appQuery = `${authorizePath}?app=`;
 
 export interface AuthorizeDependencies {
@@ -20,37 +25,11 @@ export interface AuthorizeDependencies {
   log: Logger;
 }
 
-interface Denial {
-  status: number;
-  body: string;
-  headers: string[];
+function denial(code: GateDenialCode, message: string): GateDenial {
+  return gateDenial(code, JSON.stringify({ code, message }));
 }
 
-/**
- * A denial of docs/reference/gate.md#verdicts. All denials of one kind are the same bytes, built once. Scripts of any
- * origin may read them, since they reveal nothing that the holder of a key does not know.
- */
-function denial(code: GateDenialCode, message: string): Denial {
-  return denialOf(gateDenialStatus[code], JSON.stringify({ code, message }));
-}
-
-function denialOf(status: number, body: string): Denial {
-  const headers = [
-    'Content-Type',
-    'application/json',
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-    'Cache-Control',
-    'no-store',
-    'Access-Control-Allow-Origin',
-    '*',
-    'Access-Control-Expose-Headers',
-    'Retry-After, RateLimit, RateLimit-Policy',
-  ];
-  return { status, body, headers };
-}
-
-const invalidKey = denialOf(gateDenialStatus.invalid_key, invalidKeyBody);
+const invalidKey = gateDenial('invalid_key', invalidKeyBody);
 const rateLimited = denial(
   'rate_limited',
   'The API key exceeded the request rate of its plan. Retry after the time in Retry-After.',
@@ -59,23 +38,18 @@ const quotaExhausted = denial(
   'quota_exhausted',
   'The API key has used up the quota of its plan. It works again when the next period begins.',
 );
-const unavailable = denial(
-  'gate_unavailable',
-  'The API key checker svc-authz cannot verify keys right now. Retry in a few seconds.',
-);
 const misconfigured = denial(
   'misconfigured',
   'The API key gate of this app is misconfigured. Contact your platform administrator.',
 );
-const unavailableRetrySeconds = ['Retry-After', '10'];
 const pass = ['Cache-Control', 'no-store', 'Content-Length', '0'];
 
 function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(', ') : header;
 }
 
-function deny(response: ServerResponse, { status, headers, body }: Denial, more?: string[]): void {
-  response.writeHead(status, more ? [...headers, ...more] : headers).end(body, 'latin1');
+function deny(response: ServerResponse, { status, headers, body }: GateDenial, more: string[] = []): void {
+  response.writeHead(status, [...headers, ...more]).end(body, 'latin1');
 }
 
 type LimitedVerdict = Extract<Verdict, { limits: unknown }>;
@@ -118,7 +92,7 @@ function answer(response: ServerResponse, verdict: Verdict): void {
       deny(response, misconfigured);
       return;
     case 'unavailable':
-      deny(response, unavailable, unavailableRetrySeconds);
+      deny(response, gateUnavailable);
       return;
     default:
       verdict satisfies never;
@@ -155,7 +129,7 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
     } catch (error) {
       log.error({ err: error }, 'authorize failed');
       if (response.headersSent) response.destroy();
-      else deny(response, unavailable, unavailableRetrySeconds);
+      else deny(response, gateUnavailable);
       metrics.decided('unavailable');
       return;
     }

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { Registry } from 'prom-client';
 import { drain, listen } from '../../runtime/process/listening.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { authorizePath } from './handler.ts';
+import { authorizePath } from '../../runtime/contracts/gate-denials.ts';
 import { LeanRequest } from './lean-request.ts';
 
 /** Traefik refuses request heads over 1 MiB, so that every request that it forwards gets a verdict. */

@@ -21,6 +21,7 @@ import {
 import type { Outcome } from './forward.ts';
 import { requestIdOf, type Mark } from './headers.ts';
 import type { FunctionFigures, InterceptorMetrics } from './metrics.ts';
+import { isGateCheck, refuseGateCheck } from './missing-checker.ts';
 import { createPodPool } from './pod-pool.ts';
 import type { Routes, Target } from './routes.ts';
 import type { RequestQueue } from './request-queue.ts';
@@ -206,6 +207,11 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
 
   return {
     handle(request, response) {
+      if (isGateCheck(request)) {
+        metrics.unrouted('gate_unavailable');
+        refuseGateCheck(response);
+        return;
+      }
       const requestId = requestIdOf(request);
       start(request, requestId, httpCarrier(carrying, request, response, requestId));
     },

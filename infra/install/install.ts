@@ -1,3 +1,4 @@
+import { checkerService } from '../../runtime/contracts/gate-denials.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import {
@@ -66,7 +67,9 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
   const desired = await withIngress(requested, live, { kube, log });
   const settings = completeSettings(desired, live);
   const keep = (live: KubeObject, next: KubeObject) =>
-    next.kind === 'PlatformConfig' ? { ...next, spec: platformConfigOf(withCurrent(desired, live)) } : next;
+    next.kind === 'PlatformConfig'
+      ? { ...next, spec: platformConfigOf(withCurrent(desired, live)) }
+      : withLiveSelector(next, live);
   const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waitOptions));
 
   for (const definition of customResourceDefinitions) await apply(definition);
@@ -137,6 +140,13 @@ async function bindEnvironments(kube: KubeClient): Promise<void> {
       for (const binding of environmentAccess(namespace)) await ensureChild<KubeObject>(kube, project, binding);
     }
   }
+}
+
+/** The Service of the checkers keeps its pods: svc-controllers chooses them (decision 0057). Pure. */
+function withLiveSelector(next: KubeObject, live: KubeObject): KubeObject {
+  if (next.kind !== 'Service' || next.metadata.name !== checkerService) return next;
+  const { selector } = live.spec as { selector?: unknown };
+  return selector === undefined ? next : { ...next, spec: { ...(next.spec as object), selector } };
 }
 
 /** Deletes an object that only other settings need. */

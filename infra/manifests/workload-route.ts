@@ -1,8 +1,8 @@
 import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
+import { authorizePath, checkerHost } from '../../runtime/contracts/gate-denials.ts';
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { apiKeySearch } from '../../runtime/domain/api-key.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { spellingsOf, spellingsPattern } from './header-spellings.ts';
 import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
 import type { RouteService } from './traefik.ts';
@@ -148,7 +148,7 @@ export function gateMiddlewares(route: WorkloadRoute): KubeObject[] {
     removal(metadataNamed(route, strip), removed),
     middleware(metadataNamed(route, gate), {
       forwardAuth: {
-        address: `http://svc-authz.${systemNamespace}.svc/authorize?app=${route.id}`,
+        address: `http://${checkerHost}${authorizePath}?app=${route.id}`,
         // Keeps all of X-Forwarded-For, not only the last hop: keys may be limited to addresses. The entry point has
         // removed the values of untrusted clients.
         trustForwardHeader: true,

@@ -1,3 +1,5 @@
+import { systemNamespace } from '../domain/labels.ts';
+
 /** The codes of the gate's denials with their HTTP status, docs/reference/gate.md#verdicts. */
 export const gateDenialStatus = {
   invalid_key: 401,
@@ -23,3 +25,51 @@ export const invalidKeyBody = JSON.stringify({
   code: 'invalid_key',
   message: 'Send an API key that is valid for this app in the X-API-Key header.',
 });
+
+/** The Service that the ingress asks before it forwards a request to a gated route. */
+export const checkerService = 'svc-authz';
+
+/** The host that the ingress names when it asks. */
+export const checkerHost = `${checkerService}.${systemNamespace}.svc`;
+
+/** The path of the ingress's question; its query is `app=` and the app's id. */
+export const authorizePath = '/authorize';
+
+/** A denial as it is sent. */
+export interface GateDenial {
+  status: number;
+  /** Names and values in turn. */
+  headers: readonly string[];
+  body: string;
+}
+
+/**
+ * A denial of docs/reference/gate.md#verdicts. All denials of one kind are the same bytes, built once. Scripts of any
+ * origin may read them, since they reveal nothing that the holder of a key does not know. Pure.
+ */
+export function gateDenial(code: GateDenialCode, body: string, more: readonly string[] = []): GateDenial {
+  const headers = [
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    'Cache-Control',
+    'no-store',
+    'Access-Control-Allow-Origin',
+    '*',
+    'Access-Control-Expose-Headers',
+    'Retry-After, RateLimit, RateLimit-Policy',
+    ...more,
+  ];
+  return { status: gateDenialStatus[code], headers, body };
+}
+
+/** The denial when keys cannot be verified: of a checker that cannot prove its view, and of what stands in for it. */
+export const gateUnavailable = gateDenial(
+  'gate_unavailable',
+  JSON.stringify({
+    code: 'gate_unavailable',
+    message: `The API key checker ${checkerService} cannot verify keys right now. Retry in a few seconds.`,
+  }),
+  ['Retry-After', '10'],
+);

@@ -1,3 +1,4 @@
+import { checkerService } from '../../runtime/contracts/gate-denials.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -24,6 +25,7 @@ import { appController } from './app.ts';
 import { buildController } from './build.ts';
 import { functionController } from './function.ts';
 import { probeGate } from './gate-probe.ts';
+import { createGateStandby, type KubeService } from './gate-standby.ts';
 import { jobController } from './job.ts';
 import { platformConfigController } from './platform-config.ts';
 import { podOomController } from './pod-oom.ts';
@@ -80,6 +82,16 @@ await runProcess({
       registry,
     });
     manager.addLeaderPart({ name: 'scaler', start: () => scaler.start(), stop: () => scaler.stop() });
+
+    const ofCheckers = { namespace: systemNamespace, labelSelector: `${appLabel}=${checkerService}` };
+    const standby = createGateStandby({
+      kube,
+      checkers: informers.of<Pod>(kinds.Pod, ofCheckers),
+      services: informers.of<KubeService>(kinds.Service, ofCheckers),
+      clock,
+      log,
+    });
+    manager.addLeaderPart({ name: 'gate standby', start: () => standby.start(), stop: () => standby.stop() });
 
     manager.start();
     lifecycle.add({ name: 'controllers', stop: () => manager.stop() });

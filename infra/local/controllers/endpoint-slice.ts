@@ -59,17 +59,31 @@ export interface Endpoint {
 }
 
 /** The ready endpoints of a Service's port. The port name may be missing. Pure. */
-export function readyEndpoints(
+export function readyEndpoints(service: Service, portName = '', slices: readonly EndpointSlice[]): Endpoint[] {
+  return endpointsOf(service, portName, slices, ({ ready }) => ready);
+}
+
+/**
+ * The endpoints that connections to the Service's own address reach: the ready ones, and without any, as in kube-proxy,
+ * those that still serve while they terminate. Pure.
+ */
+export function reachedEndpoints(service: Service, portName = '', slices: readonly EndpointSlice[]): Endpoint[] {
+  const ready = readyEndpoints(service, portName, slices);
+  return ready.length > 0 ? ready : endpointsOf(service, portName, slices, ({ serving }) => serving);
+}
+
+function endpointsOf(
   { metadata: { name, namespace } }: Service,
-  portName = '',
+  portName: string,
   slices: readonly EndpointSlice[],
+  accepts: (conditions: EndpointSlice['endpoints'][number]['conditions']) => boolean,
 ): Endpoint[] {
   return slices
     .filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[serviceNameLabel] === name)
     .flatMap(({ endpoints, ports }) => {
       const port = ports.find((candidate) => candidate.name === portName)?.port;
-      const ready = endpoints.filter(({ conditions }) => conditions.ready);
-      return port === undefined ? [] : ready.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
+      const accepted = endpoints.filter(({ conditions }) => accepts(conditions));
+      return port === undefined ? [] : accepted.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
     });
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
-import { readyEndpoints } from '../controllers/endpoint-slice.ts';
+import { reachedEndpoints, readyEndpoints } from '../controllers/endpoint-slice.ts';
 import type { EndpointSlice, Service } from '../controllers/objects.ts';
 import { emptyAnswer, errorAnswer, notFoundAnswer, type Handler } from './exchange.ts';
 import type { IngressRoute, Middleware, ServiceRef } from './objects.ts';
@@ -47,11 +47,11 @@ export function createIngress(options: IngressOptions): Ingress {
   const services = informers.of<Service>(kinds.Service);
   const slices = informers.of<EndpointSlice>(kinds.EndpointSlice);
 
-  const podOf = (namespace: string, { name, port }: ServiceRef, index: number) => {
+  const podOf = (namespace: string, { name, port }: ServiceRef, index: number, endpointsOf = readyEndpoints) => {
     const service = services.get(name, namespace);
     const servicePort = service?.spec.ports?.find((candidate) => candidate.port === port);
     if (!service || !servicePort) throw new UpstreamError('the Service or its port does not exist', notFoundAnswer());
-    const pods = readyEndpoints(service, servicePort.name, slices.list());
+    const pods = endpointsOf(service, servicePort.name, slices.list());
     const pod = pods[index % pods.length];
     if (!pod) throw new UpstreamError('the Service has no endpoint', errorAnswer(503, 'no available server'));
     return pod;
@@ -62,6 +62,10 @@ export function createIngress(options: IngressOptions): Ingress {
     upstream(namespace, service) {
       let index = 0;
       return createUpstream(agent, () => podOf(namespace, service, index++));
+    },
+    addressUpstream(namespace, service) {
+      let index = 0;
+      return createUpstream(agent, () => podOf(namespace, service, index++, reachedEndpoints));
     },
     entryPoints,
     log,

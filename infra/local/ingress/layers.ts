@@ -16,11 +16,14 @@ import { proxyHandler } from './upstream.ts';
 export interface LayerDependencies {
   /** Sends requests to a Service; rejects when no pod answers. */
   upstream: (namespace: string, service: ServiceRef) => Handler;
+  /** The same through the Service's own address, as Traefik asks checkers. */
+  addressUpstream: (namespace: string, service: ServiceRef) => Handler;
   log: Logger;
 }
 
 /** The layer of a Middleware. @throws Error that names the unsupported field */
-export function layerOf({ metadata, spec }: Middleware, { upstream, log }: LayerDependencies): Layer {
+export function layerOf({ metadata, spec }: Middleware, dependencies: LayerDependencies): Layer {
+  const { upstream, addressUpstream, log } = dependencies;
   const parsed = middlewareSpec.parse(spec);
   if ('headers' in parsed) return headerLayer(parsed.headers);
   if ('errors' in parsed) {
@@ -28,7 +31,7 @@ export function layerOf({ metadata, spec }: Middleware, { upstream, log }: Layer
   }
   if ('retry' in parsed) return retryLayer(parsed.retry);
   const { namespace, name } = parsed.forwardAuth.address;
-  return forwardAuthLayer(parsed.forwardAuth, { checker: upstream(namespace, { name, port: 80 }), log });
+  return forwardAuthLayer(parsed.forwardAuth, { checker: addressUpstream(namespace, { name, port: 80 }), log });
 }
 
 /** The Middleware `headers`: sets fields of the request, then of the answer. An empty value removes the field. */

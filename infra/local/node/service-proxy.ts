@@ -6,7 +6,7 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { EventRecorder } from '../../../runtime/kube/events.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
-import { readyEndpoints, type Endpoint } from '../controllers/endpoint-slice.ts';
+import { reachedEndpoints, type Endpoint } from '../controllers/endpoint-slice.ts';
 import type { EndpointSlice, Service } from '../controllers/objects.ts';
 
 /** An endpoint that does not accept a connection within this time is skipped. */
@@ -68,7 +68,7 @@ export function createServiceProxy(options: {
     const host = service.spec.clusterIP;
     let connectionCount = 0;
     const server = createServer({ allowHalfOpen: true }, (client) => {
-      const endpoints = readyEndpoints(service, name, slices.list());
+      const endpoints = reachedEndpoints(service, name, slices.list());
       const first = connectionCount++ % Math.max(1, endpoints.length);
       void forward(client, [...endpoints.slice(first), ...endpoints.slice(0, first)]);
     });
@@ -90,7 +90,7 @@ export function createServiceProxy(options: {
     if (!isForwarded(service)) return lines;
     const pods = slices.list();
     for (const { port, name: portName } of service.spec.ports ?? []) {
-      const [only, other] = readyEndpoints(service, portName, pods);
+      const [only, other] = reachedEndpoints(service, portName, pods);
       if (!only || other) continue;
       for (const host of [name, service.spec.clusterIP]) lines.push(`${only.host}:${only.port} ${host}:${port}`);
     }

@@ -112,29 +112,44 @@ const codeOf = (answer: Pick<Answer, 'body'>) => (JSON.parse(answer.body) as { c
 const verdictOn = (sent: string | undefined) => (sent === key ? 200 : 401);
 const hasNoVerdict = ({ key: sent, status }: GateCall) => status !== verdictOn(sent);
 const isEmpty = ({ status, body }: Pick<Answer, 'status' | 'body'>) => status === 500 && body === '';
-/** No checker was asked, or one that has just started: the endpoints may list it late or early. */
+/**
+ * The interceptors answered for the checkers, or a checker without a view; or nothing did, until the Service leads to
+ * the interceptors or to a checker again.
+ */
 const isClosed = (answer: Pick<Answer, 'status' | 'body'>) =>
   isEmpty(answer) || (answer.status === 503 && codeOf(answer) === 'gate_unavailable');
 
-t.test('no checker: an empty 500, at once and for every request; none is served', async (t) => {
+t.test('no checker: 503 gate_unavailable for every request; none is served', async (t) => {
   t.teardown(() => scale(checkerReplicas));
+  const requests = load([undefined, key], { pauseMs: 20 });
+  t.teardown(() => requests.stop());
   await scale(0);
+  // Terminating ones answer until they have ended, and the Service leads to the interceptors shortly after.
+  await checkers.ready(0);
   const closed = await eventually(
     () => ask(key),
-    ({ status }) => status !== 200,
+    ({ status }) => status === 503,
   );
-  t.match(closed, { status: 500, body: '' });
-  // Terminating ones answer until they have ended.
-  await checkers.ready(0);
+  t.equal(codeOf(closed), 'gate_unavailable');
+  t.match(closed.json()['message'], 'svc-authz');
+  t.match(closed.headers, { 'retry-after': '10', 'access-control-allow-origin': '*' });
+  const preflight = {
+    method: 'OPTIONS',
+    headers: { 'Access-Control-Request-Method': 'GET', Origin: 'https://a.test' },
+  };
+  const { status, headers } = await platform.request(url, preflight);
+  t.equal(status, 503, 'a preflight, too');
+  t.match(headers, { 'access-control-allow-origin': '*' });
   const answers = await Promise.all([key, undefined, key, undefined].map((sent) => ask(sent)));
-  t.ok(answers.every(isEmpty));
-  await scale(checkerReplicas);
-  const recovered = await eventually(
-    () => ask(),
-    ({ status }) => status !== 500,
+  t.same(
+    answers.map(codeOf),
+    answers.map(() => 'gate_unavailable'),
   );
-  t.equal(recovered.status, 401);
+  await scale(checkerReplicas);
   await serving();
+  await backToVerdicts(requests);
+  await requests.stop();
+  t.same(requests.answers.filter(neitherVerdictNorClosed), [], 'nothing else was answered');
 });
 
 async function scale(replicas: number): Promise<void> {
@@ -309,7 +324,7 @@ t.test('7: checkers cut off from the store deny with 503 by 90 s, and allow no k
 });
 
 t.test(
-  'both checkers are killed while the store is unreachable: 500, then 503 after 90 s, then recovery',
+  'both checkers are killed while the store is unreachable: 503 from the interceptors, then from them, then recovery',
   async (t) => {
     // The kubelet delays each further restart of an old pod's container.
     await freshCheckers();

@@ -145,6 +145,17 @@ t.test('a second run changes nothing and prints `unchanged`', async (t) => {
   t.same(secondRun.log, ['unchanged']);
 });
 
+t.test('a second run leaves the Service of the checkers with the pods that svc-controllers chose', async (t) => {
+  const kube = cluster();
+  await install(kube).done;
+  const service = kube.all<KubeObject>(kinds.Service).find(({ metadata }) => metadata.name === 'svc-authz');
+  if (!service) throw new Error('no Service');
+  const spec = { ...(service.spec as object), selector: { app: 'svc-interceptor' } };
+  await kube.replace({ ...service, spec });
+  const report = await install(kube).done;
+  t.same([report.created, report.updated], [[], []]);
+});
+
 t.test(
   'an update gives the processes their rights in existing environments before it takes those in the cluster',
   async (t) => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
 import type { IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
@@ -7,7 +8,7 @@ import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
 import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
-import { appHost, appId, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
+import { appHost, appId, appObjects, createWorld, namespace, seenBy, sliceOf, type Test } from './world.ts';
 import { forged, forgeries } from '../../../support/header-spellings.ts';
 
 const key = 'svc_good';
@@ -144,6 +145,19 @@ t.test('without a response from the checker every request gets an empty 500', as
   }
   await empty('no Service');
   t.equal(world.served().length, 1);
+});
+
+t.test('a checker that terminates is asked while there is no other, as through kube-proxy', async (t) => {
+  const world = await gatedApp(t);
+  const { port } = world.authz.address() as AddressInfo;
+  const attempt = async () => (await world.ask({ headers: { 'X-API-Key': key } })).status;
+  await world.put(sliceOf('svc-authz', systemNamespace, port, { terminating: true }));
+  t.equal(await attempt(), 200);
+  const denying = await world.serveChecker((_, response) => response.writeHead(401).end());
+  t.equal(await attempt(), 401, 'a ready one is asked instead');
+  await world.remove(sliceOf('svc-authz', systemNamespace, denying.port));
+  await world.put(sliceOf('svc-authz', systemNamespace, port, { serving: false, terminating: true }));
+  t.equal(await attempt(), 500, 'it no longer serves');
 });
 
 t.test('the request of a client that disconnects while the checker decides never reaches the app', async (t) => {

@@ -11,6 +11,8 @@ import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
+import { refuseGateCheck } from '../../../../gate/interceptor/missing-checker.ts';
+import { gateUnavailable } from '../../../../runtime/contracts/gate-denials.ts';
 import { appHost, appObjects, createWorld, echo, namespace, sliceOf, type Test } from './world.ts';
 
 /**
@@ -274,3 +276,33 @@ tap.test(
     );
   },
 );
+
+tap.test('without a checker, both pass on the denial of the interceptor that stands in for it', unbuilt, async (t) => {
+  const world = await createWorld(t);
+  const app = await world.serve('api', namespace, (_, response) => response.writeHead(500).end('of the app'));
+  let ready = false;
+  const authz = await world.serveChecker((_, response) => {
+    if (ready) response.writeHead(200).end();
+    else refuseGateCheck(response);
+  });
+  await world.put(...objects);
+  const traefik = await startTraefik(t, objects, { app: [app.port], authz: authz.port });
+  const ask = async (port: number, method: string) => {
+    const request = httpRequest({ port, host: '127.0.0.1', method, agent: false, headers: { host: appHost, ...key } });
+    request.end();
+    const [reply] = (await once(request, 'response')) as [IncomingMessage];
+    return { status: reply.statusCode, headers: reply.headers, body: await text(reply) };
+  };
+  while ((await ask(traefik, 'GET')).status === 404) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const port of [traefik, world.port]) {
+    ready = false;
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const denial = await ask(port, method);
+      t.equal(denial.status, 503);
+      t.equal(denial.body, gateUnavailable.body);
+      t.match(denial.headers, { 'retry-after': '10', 'access-control-allow-origin': '*' });
+    }
+    ready = true;
+    t.match(await ask(port, 'GET'), { status: 500, body: 'of the app' }, 'the error of the app is its own');
+  }
+});
