@@ -3,6 +3,7 @@ import { page } from '../runtime/contracts/api/common.ts';
 import { loadGroup, type Command, type Group } from './command.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './data-fields.ts';
+import { acrossEnvironments } from './environments.ts';
 import { flagName, type Flag } from './flags.ts';
 import { commandNamed } from './parse.ts';
 import { resolvePlatform, resolveProject, resolveScope, type Scope } from './scope.ts';
@@ -173,10 +174,14 @@ async function namesOf(kind: string, { context, flags }: Surroundings): Promise<
   const { api, project, environment } = flags;
   const scope = levels[level](context, { api, project, environment });
   const late = new AbortController();
-  const answer = scope.api.call('GET', scope.path(collection), page(z.looseObject({})), { query: scope.query });
+  const answer = acrossEnvironments(
+    scope,
+    async (query) => (await scope.api.call('GET', scope.path(collection), page(z.looseObject({})), { query })).items,
+  );
   try {
     const { items } = await Promise.race([answer, timeUp(context, late.signal)]);
-    return items.map((item) => ({ word: nameOf(kind, item) })).filter(({ word }) => isPlain(word));
+    const words = new Set(items.map((item) => nameOf(kind, item)));
+    return [...words].filter(isPlain).map((word) => ({ word }));
   } finally {
     late.abort();
     answer.catch(() => undefined);

@@ -3,6 +3,7 @@ import { paintFor, type Paint } from './colour.ts';
 import { command, type Command } from './command.ts';
 import { apiFlags, projectFlags, scopeFlags, yesFlag } from './common-flags.ts';
 import type { Context } from './context.ts';
+import { acrossEnvironments } from './environments.ts';
 import { deleteAll, type Deletable } from './deletion.ts';
 import type { FlagValues } from './flags.ts';
 import { fields, table, type Column, type Field, type Output, type OutputFormat } from './output.ts';
@@ -13,12 +14,18 @@ const levels = {
   environment: {
     flags: scopeFlags,
     resolve: resolveScope,
-    owner: 'in an environment',
+    owner: 'in an environment, or in all environments of the project',
     example: '--project shop --environment prod -o name',
   },
   project: { flags: projectFlags, resolve: resolveProject, owner: 'in a project', example: '--project shop -o json' },
   platform: { flags: apiFlags, resolve: resolvePlatform, owner: 'on the platform', example: '-o json' },
 } as const;
+
+/** For lists across environments. */
+export const environmentColumn: Column<unknown> = {
+  title: 'ENVIRONMENT',
+  value: (view) => (view as { environment?: string }).environment,
+};
 
 /** How views are printed: the time for ages, and the colours. */
 interface Style {
@@ -65,6 +72,8 @@ export interface Kind<View> extends Definition<View>, Deletable<View> {
   path(scope: Scope, name: string, below?: string): string;
   /** @throws Failure `not_found` */
   read: (scope: Scope, name: string) => Promise<View>;
+  /** The list of the scope's environment, or of all environments if none is set. */
+  readAll(scope: Scope): ReturnType<typeof acrossEnvironments<View>>;
   create(scope: Scope, body: object): Promise<View>;
   update(scope: Scope, name: string, body: object): Promise<View>;
   print(context: Context, view: View, format: OutputFormat | undefined): void;
@@ -113,6 +122,7 @@ export function defineKind<View>(definition: Definition<View>): Kind<View> {
     resolve: level.resolve,
     path,
     read,
+    readAll: (scope) => acrossEnvironments(scope, (query) => scope.api.list(scope.path(collection), schema, query)),
     create: (scope, body) => scope.api.call('POST', scope.path(collection), schema, { query: scope.query, body }),
     update: (scope, item, body) => scope.api.call('PATCH', path(scope, item), schema, { query: scope.query, body }),
     print: (context, view, format) => context.print(toOutput(view, styleOf(context)), format),
@@ -129,7 +139,8 @@ export function defineKind<View>(definition: Definition<View>): Kind<View> {
     examples: [`svc ${name} list`, `svc ${name} list ${level.example}`],
     async run({ context, flags: values }) {
       const scope = kind.resolve(context, values);
-      kind.printList(context, await scope.api.list(scope.path(collection), schema, scope.query), values.output);
+      const { items, several } = await kind.readAll(scope);
+      kind.printList(context, items, values.output, several ? [environmentColumn] : []);
     },
   });
 

@@ -167,6 +167,8 @@ export const historyCommand = command({
           `svc app history ${args.app} ${scope.flags}`,
         )
       : await read();
+    const environment = scope.query.environment ?? items[0]?.environment;
+    if (flags.environment === undefined && environment !== undefined) context.say(`environment: ${environment}`);
     const now = context.clock.now();
     context.print(
       {

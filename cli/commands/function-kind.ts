@@ -4,7 +4,7 @@ import { command } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { deleteAll } from '../deletion.ts';
 import { usageFailure } from '../failure.ts';
-import { defineKind } from '../kind.ts';
+import { defineKind, environmentColumn } from '../kind.ts';
 import { ageColumn, ago, type Column, type Field } from '../output.ts';
 import { waitFlags } from '../wait.ts';
 import { messageColumn, mountsText } from '../workload-columns.ts';
@@ -76,8 +76,7 @@ export const functionKind = defineKind<FunctionView>({
     ['URL', view.url],
     ['Runtime', view.runtime],
     ['Image', view.image],
-    // The platform chooses the port of code.
-    ['Port', view.image === undefined ? undefined : view.port],
+    ['Port', view.port],
     ['Gate', view.gate],
     ['Security', view.security && securityText(view.security)],
     ['Dependencies', view.dependencies?.join(', ') || undefined],
@@ -94,14 +93,14 @@ export const functionKind = defineKind<FunctionView>({
 });
 
 /** For lists across projects. A function outside environments has no project. */
-const environmentColumn: Column<FunctionView> = {
+const projectColumn: Column<FunctionView> = {
   title: 'ENVIRONMENT',
   value: ({ project, environment }) => project && `${project}/${environment}`,
 };
 
 export const listCommand = command({
   name: 'list',
-  description: 'List functions in an environment, or all you can see if no project is set.',
+  description: 'List functions in an environment or project, or all you can see if no project is set.',
   flags: scopeFlags,
   data: functionView,
   watch: true,
@@ -111,12 +110,12 @@ export const listCommand = command({
     if (project === undefined) {
       if (flags.environment !== undefined) throw usageFailure('--environment requires --project.');
       const items = await context.api(flags).list('/functions', functionView);
-      functionKind.printList(context, items, flags.output, [environmentColumn]);
+      functionKind.printList(context, items, flags.output, [projectColumn]);
       return;
     }
     const scope = functionKind.resolve(context, flags);
-    const items = await scope.api.list(scope.path('functions'), functionView, scope.query);
-    functionKind.printList(context, items, flags.output);
+    const { items, several } = await functionKind.readAll(scope);
+    functionKind.printList(context, items, flags.output, several ? [environmentColumn] : []);
   },
 });
 

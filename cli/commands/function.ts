@@ -40,7 +40,7 @@ import { securityGroup } from './workload-security.ts';
 
 const settingFlags = {
   ...triggerFlags,
-  port: amount('<port>', 'port that the image listens on (default 8080)', { min: 1, max: 65_535 }),
+  port: amount('<port>', 'port that the function listens on (default 8080)', { min: 1, max: 65_535 }),
   hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>, longer if taken)'),
   idleTimeout: duration('<duration>', 'idle time before scaling to zero, up to 1d (default 5m; events 30s)', {
     max: idleTimeoutMaxSeconds,

@@ -62,6 +62,12 @@ export interface RequestCheckDependencies {
 /** Decides on one request, and counts it. */
 export type RequestCheck = (request: GateRequest, moment: Moment) => Verdict;
 
+/**
+ * When to retry after `rate_limited`, for every plan (docs/reference/gate.md#verdicts). `RateLimit` has the time of the
+ * next token, which is longer for a plan of less than one request per second.
+ */
+const rateRetrySeconds = 1;
+
 /** Replaces a missing allow-list in denials, so that they take the same time. */
 const someAddresses = createAddressMatcher(['192.0.2.0/24', '2001:db8::/32']);
 
@@ -93,12 +99,12 @@ export function createRequestCheck({ view, usage, trustedProxies }: RequestCheck
       }
     }
     const bucket = (key.bucket ??= createBucket());
-    const retryAfterSeconds = takeToken(bucket, plan, monotonic);
-    if (retryAfterSeconds > 0) {
+    const rateReset = takeToken(bucket, plan, monotonic);
+    if (rateReset > 0) {
       usage.countRateDenied(key, calendar);
-      limits.rateReset = retryAfterSeconds;
+      limits.rateReset = rateReset;
       if (limits.quota) limits.quota.left++;
-      return { decision: 'deny_rate', app, key, limits, retryAfterSeconds };
+      return { decision: 'deny_rate', app, key, limits, retryAfterSeconds: rateRetrySeconds };
     }
     usage.countAllowed(key, calendar);
     limits.rateLeft = tokensLeft(bucket, plan, monotonic);

@@ -201,6 +201,15 @@ t.test('app history is a table with a mark on the current revision', async (t) =
   );
 });
 
+t.test('app history says which environment it shows unless the command line names it', async (t) => {
+  const items = [{ ...deployment, environment: 'prod' }];
+  const { run } = await world(t, { [`GET ${apps}/api/history`]: { body: { items } } });
+  const said = { stderr: 'environment: prod\n', stdout: /^REVISION/ };
+  t.match(await run(['app', 'history', 'api']), said);
+  t.match(await run(['app', 'history', 'api', '-e', 'prod']), { stderr: '' });
+  t.match(await run(['app', 'history', 'api'], { env: { SVC_ENVIRONMENT: 'prod' } }), said);
+});
+
 t.test('app history shows skipped deployments with the reason, without a revision', async (t) => {
   const { revision: _revision, image: _image, ...rest } = deployment;
   const skipped = { ...rest, status: 'skipped', reason: 'Asked to.', current: false, trigger: 'webhook' };

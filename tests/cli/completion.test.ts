@@ -54,6 +54,20 @@ t.test('names of objects are those that the platform has, if a shell can take th
   t.match(cli.seen.at(-1), { path: '/api/v1/projects/blog/apps', query: { environment: 'prod' } });
 });
 
+t.test('without an environment, the names of all environments of the project are offered once', async (t) => {
+  const required = { status: 400, body: { code: 'environment_required', message: 'Name an environment.' } };
+  const environment = (name: string) => ({ name, project: 'shop', namespace: `shop-${name}`, ready: true });
+  const cli = await world(t, {
+    ...routes,
+    [`GET ${project}/environments`]: { body: { items: [environment('dev'), environment('prod')] } },
+    [`GET ${project}/apps`]: ({ query }) =>
+      query['environment'] === undefined
+        ? required
+        : { body: { items: [{ name: 'api' }, { name: `api-${query['environment']}` }] } },
+  });
+  t.same(await offered(cli, 'app', 'show', ''), ['api', 'api-dev', 'api-prod']);
+});
+
 t.test('nothing is offered, and nothing said, when the platform is silent or refuses', async (t) => {
   const cli = await world(t, {
     [`GET ${project}/apps`]: { status: 401, body: { code: 'unauthenticated', message: 'No.' } },

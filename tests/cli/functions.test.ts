@@ -76,18 +76,21 @@ Last run:     nightly-test-00c0ffee00 succeeded
   t.equal(seen.length, sent, 'nothing is sent');
 });
 
-t.test("function show prints an image's port and the overlap policy; security refuses without a URL", async (t) => {
-  const image = { ...hello, runtime: undefined, image: 'r.test/resize:3' };
-  const { run: svc } = await world(t, {
-    [`GET ${functions}/hello`]: { body: { ...hello, port: 8080 } },
-    [`GET ${functions}/resize`]: { body: { ...image, port: 9000 } },
-    [`GET ${functions}/nightly`]: { body: { ...nightly, overlap: 'Replace' } },
-  });
-  t.match((await svc(['function', 'show', 'resize'])).stdout, /^Port: +9000$/m);
-  t.notMatch((await svc(['function', 'show', 'hello'])).stdout, /^Port/m, 'the platform chooses the port for code');
-  t.match((await svc(['function', 'show', 'nightly'])).stdout, /^Overlap: +Replace$/m);
-  t.match((await svc(['function', 'security', 'show', 'nightly'])).stderr, /^nightly has no URL/);
-});
+t.test(
+  'function show prints the port of images and code, and the overlap policy; security refuses without a URL',
+  async (t) => {
+    const image = { ...hello, runtime: undefined, image: 'r.test/resize:3' };
+    const { run: svc } = await world(t, {
+      [`GET ${functions}/hello`]: { body: { ...hello, port: 9100 } },
+      [`GET ${functions}/resize`]: { body: { ...image, port: 9000 } },
+      [`GET ${functions}/nightly`]: { body: { ...nightly, overlap: 'Replace' } },
+    });
+    t.match((await svc(['function', 'show', 'resize'])).stdout, /^Port: +9000$/m);
+    t.match((await svc(['function', 'show', 'hello'])).stdout, /^Port: +9100$/m, 'of inline code, too');
+    t.match((await svc(['function', 'show', 'nightly'])).stdout, /^Overlap: +Replace$/m);
+    t.match((await svc(['function', 'security', 'show', 'nightly'])).stderr, /^nightly has no URL/);
+  },
+);
 
 t.test('function create returns once the URL works, and says when it does not from this machine', async (t) => {
   const { run: svc, routes, api, seen } = await world(t);

@@ -135,3 +135,42 @@ t.test('project show takes the project in use; gate status and gate show are the
     Array(2).fill('/api/v1/projects/shop/apps/api/gate'),
   );
 });
+
+t.test('a list without an environment has the objects of all environments of the project', async (t) => {
+  const required = { status: 400, body: { code: 'environment_required', message: 'Name an environment: dev, prod.' } };
+  const environments = ['dev', 'prod', 'gone'].map((name) => ({
+    name,
+    project: 'shop',
+    namespace: `shop-${name}`,
+    ready: true,
+  }));
+  for (const { command, path, view } of kinds.filter(({ path }) => path !== `${project}/notifications`)) {
+    const kind = command[0] ?? '';
+    const cli = await world(t, {
+      [`GET ${project}/environments`]: { body: { items: environments } },
+      [`GET ${path}`]: ({ query: { environment } }) => {
+        if (environment === undefined) return required;
+        if (environment === 'gone') return { status: 404, body: { code: 'not_found', message: 'It is deleted.' } };
+        return {
+          body: {
+            items: [
+              { ...view(`in-${environment}`), environment },
+              { ...view('both'), environment },
+            ],
+          },
+        };
+      },
+    });
+    const { code, stdout, stderr } = await cli.run([kind, 'list'], { env: { SVC_ENVIRONMENT: '' } });
+    t.equal(code, 0, stderr);
+    t.match(stdout.split('\n')[0], /^\w+ +ENVIRONMENT /, kind);
+    const rows = stdout
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.split(/ +/).slice(0, 2).join(' '));
+    t.same(rows, ['in-dev dev', 'both dev', 'in-prod prod', 'both prod'], kind);
+    const one = await cli.run([kind, 'list', '--environment', 'prod']);
+    t.notMatch(one.stdout, 'ENVIRONMENT');
+    t.match(one.stdout, /in-prod/);
+  }
+});

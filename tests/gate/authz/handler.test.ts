@@ -207,6 +207,16 @@ t.test('429: Retry-After says when to retry', async (t) => {
   t.equal((await gate.authorize(headers)).status, 200);
 });
 
+t.test('429: Retry-After is one second also for a slow plan; RateLimit has the time of the next token', async (t) => {
+  const gate = await rig(t);
+  gate.load([gate.row()], { requestsPerSecond: 0.1, burst: 1 });
+  const headers = { 'X-API-Key': gate.good.key };
+  t.equal((await gate.authorize(headers)).status, 200);
+  const limited = await gate.authorize(headers);
+  t.equal(limited.headers['retry-after'], '1');
+  t.equal(limited.headers['ratelimit'], '"rate";r=0;t=10');
+});
+
 t.test('429: an exhausted quota says when its period ends', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()], { quotaLimit: 2, quotaPeriod: 'month' });
