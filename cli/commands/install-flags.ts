@@ -37,6 +37,7 @@ export const installFlags = {
   adminPasswordFile: text('<file>', "file for the first admin's generated password (mode 0600)"),
   dryRun: toggle('print the manifests instead of applying them'),
   timeout: duration('<duration>', 'how long to wait for readiness (default 10m)'),
+  oneChecker: toggle('run one replica of the checker, in the embedded cluster', { hidden: true }),
   failpoints: toggle('let files in /failpoints kill the workers, for tests', { hidden: true }),
   ...outputFlag,
 };

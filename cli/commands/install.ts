@@ -158,6 +158,7 @@ function settingsBody(flags: InstallFlags, version: string, installed: Partial<N
       scrape: flags.scrape,
       images: imagesOf(flags, version, installed),
       adminEmail: flags.adminEmail ?? 'admin@svc.local',
+      oneChecker: flags.oneChecker,
       failpoints: flags.failpoints,
     };
     const checked = checkPlatformConfig(platformConfigOf(settings));

@@ -5,6 +5,7 @@ interface Manifest {
   kind: string;
   metadata: { name: string };
   spec: {
+    replicas?: number;
     ingressAddress?: string;
     profile?: string;
     trustedProxies?: string[];
@@ -34,6 +35,7 @@ t.test('flags about the ingress and the proxies are in the manifests', async (t)
     return {
       settings: find('PlatformConfig', 'platform')?.spec,
       command: find('Deployment', 'svc-authz')?.spec.template.spec.containers[0]?.command.slice(4),
+      checkers: find('Deployment', 'svc-authz')?.spec.replicas,
       scraped: find('PodMonitor', 'svc-authz') !== undefined,
       stderr,
     };
@@ -59,6 +61,7 @@ t.test('flags about the ingress and the proxies are in the manifests', async (t)
   );
   t.match(output, { scraped: true, stderr: '' });
   t.match(output.settings, { ingressAddress: 'http://traefik.traefik.svc:80', profile: 'nano' });
+  t.equal(output.checkers, 2, 'also with the smallest profile');
   t.same(output.settings?.trustedProxies, ['10.0.0.0/8', '2001:db8::7/128']);
   t.same(output.command, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:db8::7/128']);
 });

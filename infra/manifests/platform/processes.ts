@@ -53,6 +53,8 @@ export const authzMemory: Readonly<Record<string, string>> = {
 /** The processes of an installation. Defaults of variables are in `runtime/process/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
   const serverReplicas = settings.optional.profile === 'nano' ? 1 : 2;
+  // Without a checker every gated route is closed, so that a cluster has two whatever its size.
+  const checkerReplicas = settings.oneChecker ? 1 : 2;
   const probes = probePace(settings.optional.profile);
   const proxyArguments = trustedProxyArguments(settings.optional.trustedProxies ?? []);
   return {
@@ -104,13 +106,14 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       name: 'svc-authz',
       main: 'gate/authz/main.ts',
       args: proxyArguments,
-      replicas: serverReplicas,
+      replicas: checkerReplicas,
       kubernetes: false,
       serves: true,
       secrets: ['database'],
       env: { ...database, ...authzMemory },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
-      probes,
+      // A second replica serves while a failing one is out of service.
+      probes: checkerReplicas > 1 ? probePace(undefined) : probes,
     },
     'svc-interceptor': {
       name: 'svc-interceptor',

@@ -39,6 +39,8 @@ export interface PlatformSettings {
   images: PlatformImages;
   /** The first admin's e-mail address. */
   adminEmail: string;
+  /** One checker replica, for the embedded cluster, whose one machine is all there is. */
+  oneChecker?: boolean;
   /** For tests: the workers exit at the points named by files in `/failpoints`. */
   failpoints: boolean;
 }

@@ -330,31 +330,43 @@ t.test('the gate is scraped only while that is set and an operator is installed'
   t.equal(kube.all(kinds.PodMonitor).length, 1, 'a foreign one is not changed');
 });
 
-t.test('the smallest profile has one replica of each process and no disruption budget', async (t) => {
-  const kube = cluster();
-  await install(kube).done;
-  t.same(
-    kube.all(kinds.PodDisruptionBudget).map(({ metadata }) => metadata.name),
-    ['console-api', 'svc-authz', 'svc-interceptor'],
-  );
-  const report = await install(kube, { optional: { profile: 'nano' } }).done;
-  t.same(
-    report.updated,
-    [
-      'StatefulSet svc-system/svc-postgres',
-      'StatefulSet svc-system/svc-redis',
-      'PlatformConfig platform',
-      ...['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'].map(
-        (name) => `Deployment svc-system/${name}`,
-      ),
-    ],
-    'all of them are probed less often',
-  );
-  t.ok(
-    kube.all<KubeObject & { spec: { replicas: number } }>(kinds.Deployment).every(({ spec }) => spec.replicas === 1),
-  );
-  t.same(kube.all(kinds.PodDisruptionBudget), []);
-});
+t.test(
+  'the smallest profile has one replica of each process without a budget, but two checkers with one',
+  async (t) => {
+    const kube = cluster();
+    await install(kube).done;
+    t.same(
+      kube.all(kinds.PodDisruptionBudget).map(({ metadata }) => metadata.name),
+      ['console-api', 'svc-authz', 'svc-interceptor'],
+    );
+    const report = await install(kube, { optional: { profile: 'nano' } }).done;
+    t.same(
+      report.updated,
+      [
+        'StatefulSet svc-system/svc-postgres',
+        'StatefulSet svc-system/svc-redis',
+        'PlatformConfig platform',
+        ...['console-api', 'svc-workers', 'svc-controllers', 'svc-interceptor'].map(
+          (name) => `Deployment svc-system/${name}`,
+        ),
+      ],
+      'processes with one replica are probed less often',
+    );
+    const replicas = () =>
+      Object.fromEntries(
+        kube
+          .all<KubeObject & { spec: { replicas: number } }>(kinds.Deployment)
+          .map(({ metadata, spec }) => [metadata.name, spec.replicas]),
+      );
+    const budgets = () => kube.all(kinds.PodDisruptionBudget).map(({ metadata }) => metadata.name);
+    const single = { 'console-api': 1, 'svc-controllers': 1, 'svc-interceptor': 1, 'svc-workers': 1 };
+    t.same(replicas(), { ...single, 'svc-authz': 2 });
+    t.same(budgets(), ['svc-authz']);
+    await install(kube, { optional: { profile: 'nano' }, oneChecker: true }).done;
+    t.same(replicas(), { ...single, 'svc-authz': 1 }, 'as the embedded cluster is installed');
+    t.same(budgets(), []);
+  },
+);
 
 t.test('a change of trusted proxies restarts only processes that use the client’s address', async (t) => {
   const kube = cluster();
