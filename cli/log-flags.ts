@@ -16,6 +16,7 @@ export const lineFlags = {
 export const environmentLogFlags = {
   app: texts('<app>', 'only this app'),
   function: texts('<function>', 'only this function'),
+  job: texts('<job>', 'only this job'),
   follow: lineFlags.follow,
   since: lineFlags.since,
   tail: lineFlags.tail,

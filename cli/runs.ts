@@ -99,7 +99,7 @@ export async function printLogs(
   checkFollowOutput(flags);
   const scope = resolveScope(context, flags);
   const query = { ...scope.query, run: flags.run, tail: flags.tail };
-  const path = scope.path(collection, workload, collection === 'jobs' ? 'logs' : 'run-logs');
+  const path = scope.path(collection, workload, 'run-logs');
   if (flags.follow) {
     const attempts = new Set<string>();
     const format = ({ pod, line }: LogLineView) => {

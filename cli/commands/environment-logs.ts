@@ -1,5 +1,4 @@
-import { appView } from '../../runtime/contracts/api/apps.ts';
-import { functionView } from '../../runtime/contracts/api/functions.ts';
+import { z } from 'zod';
 import { logLines, type LogLineView } from '../../runtime/contracts/api/logs.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -11,8 +10,10 @@ import { resolveScope, type Scope } from '../scope.ts';
 /** Each followed workload takes a request, and a user can have 50 in progress. */
 const followedMax = 20;
 
+const named = z.object({ name: z.string() });
+
 interface Source {
-  collection: 'apps' | 'functions';
+  collection: 'apps' | 'functions' | 'jobs';
   name: string;
 }
 
@@ -45,7 +46,7 @@ export async function printEnvironmentLogs(
   if (sources.length > followedMax) {
     throw usageFailure(
       `-f follows at most ${followedMax} workloads, not ${sources.length}.`,
-      'choose some with --app and --function',
+      'choose some with --app, --function and --job',
     );
   }
   const query = { ...scope.query, follow: 'true', sinceSeconds, tail: flags.tail ?? 100 };
@@ -66,17 +67,20 @@ export async function printEnvironmentLogs(
 /** The workloads that the flags name, or all. */
 async function sourcesOf(
   scope: Scope,
-  flags: { app: readonly string[]; function: readonly string[] },
+  flags: { app: readonly string[]; function: readonly string[]; job: readonly string[] },
 ): Promise<Source[]> {
-  const named = [
+  const chosen = [
     ...flags.app.map((name): Source => ({ collection: 'apps', name })),
     ...flags.function.map((name): Source => ({ collection: 'functions', name })),
+    ...flags.job.map((name): Source => ({ collection: 'jobs', name })),
   ];
-  if (named.length > 0) return named;
-  const apps = await scope.api.list(scope.path('apps'), appView, scope.query);
-  const functions = await scope.api.list(scope.path('functions'), functionView, scope.query);
-  return [
-    ...apps.map(({ name }): Source => ({ collection: 'apps', name })),
-    ...functions.map(({ name }): Source => ({ collection: 'functions', name })),
-  ];
+  if (chosen.length > 0) return chosen;
+  const collections = ['apps', 'functions', 'jobs'] as const;
+  const lists = await Promise.all(
+    collections.map(async (collection) => {
+      const items = await scope.api.list(scope.path(collection), named, scope.query);
+      return items.map(({ name }): Source => ({ collection, name }));
+    }),
+  );
+  return lists.flat();
 }

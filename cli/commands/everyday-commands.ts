@@ -16,9 +16,13 @@ export const openCommand = command({
 
 export const environmentLogsCommand = command({
   name: 'logs',
-  description: 'Show the logs of all apps and functions in an environment, sorted by time.',
+  description: 'Show the logs of all apps, functions and jobs in an environment, by time.',
   flags: environmentLogFlags,
-  examples: ['svc logs', 'svc logs -f --environment prod', 'svc logs --app api --function hello --since 15m'],
+  examples: [
+    'svc logs',
+    'svc logs -f --environment prod',
+    'svc logs --app api --function hello --job report --since 15m',
+  ],
   run: async ({ context, flags }) => (await import('./environment-logs.ts')).printEnvironmentLogs(context, flags),
 });
 

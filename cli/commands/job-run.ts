@@ -1,7 +1,10 @@
 import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
+import { usageFailure } from '../failure.ts';
 import { amount, text, toggle } from '../flags.ts';
+import { lineFlags } from '../log-flags.ts';
+import { printLines } from '../log-lines.ts';
 import { resolveScope } from '../scope.ts';
 import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
@@ -41,13 +44,27 @@ export const runsCommand = command({
 export const logsCommand = command({
   name: 'logs',
   args: ['job'],
-  description: 'Show the logs of a run of a job.',
+  description: 'Show the logs of the newest run of a job, or of all stored runs with --since.',
   flags: {
-    follow: toggle('stream new lines until the run ends', { short: 'f' }),
+    follow: toggle('stream new lines until the run ends; with --since, until Ctrl-C', { short: 'f' }),
+    since: lineFlags.since,
     run: text('<run>', 'run (default: the newest)'),
     tail: amount('<lines>', 'last lines of each attempt (default 1000)', { min: 1, max: 10_000 }),
     ...scopeFlags,
   },
-  examples: ['svc job logs report -f', 'svc job logs report --run report-29384750 --tail 50'],
-  run: ({ context, args, flags }) => printLogs(context, flags, 'jobs', args.job),
+  examples: [
+    'svc job logs report -f',
+    'svc job logs report --since 7d',
+    'svc job logs report --run report-29384750 --tail 50',
+  ],
+  async run({ context, args, flags }) {
+    if (flags.since === undefined) {
+      await printLogs(context, flags, 'jobs', args.job);
+      return;
+    }
+    if (flags.run !== undefined) throw usageFailure('--run cannot be combined with --since.');
+    const scope = resolveScope(context, flags);
+    const source = { path: scope.path('jobs', args.job, 'logs'), workload: args.job };
+    await printLines(context, { ...flags, previous: false }, scope, source);
+  },
 });

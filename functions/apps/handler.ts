@@ -1,7 +1,5 @@
 import type { Pool } from 'pg';
 import { appCreate, appUpdate, appView, deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
-import { environmentQuery } from '../../runtime/contracts/api/common.ts';
-import { logLines, logLinesQuery } from '../../runtime/contracts/api/logs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
@@ -14,7 +12,7 @@ import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
-import { logReply } from '../../runtime/api/log-reply.ts';
+import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
@@ -162,20 +160,16 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
         });
       },
     }),
-    apps.route({
-      method: 'GET',
-      path: '/logs',
-      access: { project: 'viewer', scope: 'logs:read' },
-      summary:
-        'Shows the logs of an app’s pods, by time. With `follow`, streams JSON lines across rollouts and restarts.',
-      query: environmentQuery.extend(logLinesQuery.shape),
-      replies: { 200: logLines },
-      async handle(request) {
-        const labelSelector = servingPods(workloadIdOf(await request.find()));
-        const source = { namespace: request.environment.namespace, labelSelector, container: 'app' };
-        return logReply({ kube, clock }, source, request);
+    logRoute(
+      apps,
+      { kube, clock },
+      {
+        container: 'app',
+        podsOf: servingPods,
+        summary:
+          'Shows the logs of an app’s pods, by time. With `follow`, streams JSON lines across rollouts and restarts.',
       },
-    }),
+    ),
     promoteRoute({ kube, pool, clock, baseUrl, resolveTxt }),
     ...gateRoutes(apps, { kube }),
     ...bindingRoutes(apps, { kube, pool, clock, baseUrl }, { phrase: 'an app' }),

@@ -6,7 +6,6 @@ import {
   functionUpdate,
   functionView,
 } from '../../runtime/contracts/api/functions.ts';
-import { logLines, logLinesQuery } from '../../runtime/contracts/api/logs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -17,7 +16,7 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
-import { logReply } from '../../runtime/api/log-reply.ts';
+import { logRoute } from '../../runtime/api/log-routes.ts';
 import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { newSecurity } from '../../runtime/api/security-settings.ts';
@@ -122,20 +121,16 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       check: checkCron,
     }),
     ...gateRoutes(functions, dependencies, checkRoute),
-    functions.route({
-      method: 'GET',
-      path: '/logs',
-      access: { project: 'viewer', scope: 'logs:read' },
-      summary:
-        'Shows the logs of a function’s pods, by time, including scheduled and test runs. With `follow`, streams JSON lines.',
-      query: environmentQuery.extend(logLinesQuery.shape),
-      replies: { 200: logLines },
-      async handle(request) {
-        const labelSelector = `${idLabel}=${workloadIdOf(await request.find())}`;
-        const source = { namespace: request.environment.namespace, labelSelector, container: 'function' };
-        return logReply({ kube, clock }, source, request);
+    logRoute(
+      functions,
+      { kube, clock },
+      {
+        container: 'function',
+        podsOf: (id) => `${idLabel}=${id}`,
+        summary:
+          'Shows the logs of a function’s pods, by time, including scheduled and test runs. With `follow`, streams JSON lines.',
       },
-    }),
+    ),
   ];
 }
 

@@ -4,6 +4,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { jobSpec, type JobResource } from '../../runtime/contracts/resources/job.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
@@ -11,6 +12,7 @@ import { checkMounts } from '../../runtime/api/mounts.ts';
 import { checkQuota } from '../../runtime/api/quota.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
+import { logRoute } from '../../runtime/api/log-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
@@ -109,7 +111,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
       list: { summary: 'Lists a job’s active and recent runs, newest first.' },
       read: { summary: 'Shows a run of a job.' },
       logs: {
-        path: '/logs',
+        path: '/run-logs',
         summary:
           'Shows the log of a run, by default the newest. With `follow`, streams JSON lines until the run has ended.',
       },
@@ -119,6 +121,11 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
       runsOf: jobRuns,
       startHint: (job) => `svc job run ${job}`,
       checkStart: checkBindings,
+    }),
+    logRoute(jobs, dependencies, {
+      container: 'job',
+      podsOf: (id) => `${idLabel}=${id}`,
+      summary: 'Shows the logs of a job’s stored runs, by time. With `follow`, streams JSON lines, also of later runs.',
     }),
     ...bindingRoutes(jobs, dependencies, { phrase: 'a job' }),
     ...variableRoutes(jobs, { kube }, variables),

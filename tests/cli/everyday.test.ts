@@ -61,10 +61,12 @@ t.test('open starts a browser on a terminal with a display', async (t) => {
   t.equal(readFileSync(join(folder, 'opened'), 'utf8'), `${app.url}\n`);
 });
 
-t.test('logs prints the lines of all apps and functions of an environment by time', async (t) => {
+t.test('logs prints the lines of all apps, functions and jobs of an environment by time', async (t) => {
   const { run, seen } = await world(t, {
     [`GET ${apps}`]: { body: { items: [app] } },
     [`GET ${project}/functions`]: { body: { items: [fn] } },
+    [`GET ${project}/jobs`]: { body: { items: [{ name: 'report' }] } },
+    [`GET ${project}/jobs/report/logs`]: { body: { items: [{ pod: 'r-1', time: at(4), line: 'four' }] } },
     [`GET ${apps}/api/logs`]: {
       body: {
         items: [
@@ -76,9 +78,10 @@ t.test('logs prints the lines of all apps and functions of an environment by tim
     [`GET ${project}/functions/hello/logs`]: { body: { items: [{ pod: 'hello-1', time: at(2), line: 'two' }] } },
   });
   const { stdout } = await run(['logs', '--since', '10m', '-e', 'prod']);
-  t.equal(stdout, 'api   | one\nhello | two\napi   | three\n');
+  t.equal(stdout, 'api    | one\nhello  | two\napi    | three\nreport | four\n');
   t.match(seen.at(-1)?.query, { environment: 'prod', sinceSeconds: '600' });
   t.equal((await run(['logs', '--app', 'api', '--jq', '.[0].workload'])).stdout, 'api\n');
+  t.equal((await run(['logs', '--job', 'report'])).stdout, 'report | four\n');
 });
 
 t.test('logs -f follows several workloads, and ends when all are deleted', async (t) => {

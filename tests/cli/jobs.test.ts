@@ -267,22 +267,32 @@ report   scheduled   0 2 * * *   At 02:00      succeeded, 1 hour ago   r.example
 
 t.test('job logs prints only the log; pod names go to stderr', async (t) => {
   const one = { run: run.name, pods: [{ name: 'a', log: 'one\ntwo\n' }] };
-  const cli = await world(t, { [`GET ${jobs}/report/logs`]: { body: one } });
+  const cli = await world(t, { [`GET ${jobs}/report/run-logs`]: { body: one } });
   t.match(await cli.run(['job', 'logs', 'report', '--run', run.name, '--tail', '5']), {
     code: 0,
     stdout: 'one\ntwo\n',
     stderr: '',
   });
   t.match(cli.seen[0]?.query, { run: run.name, tail: '5' });
-  cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [...one.pods, { name: 'b' }] } };
+  cli.routes[`GET ${jobs}/report/run-logs`] = { body: { ...one, pods: [...one.pods, { name: 'b' }] } };
   t.match(await cli.run(['job', 'logs', 'report']), {
     stdout: 'one\ntwo\n',
     stderr: 'attempt 1, pod a\nattempt 2, pod b\npod b has no logs yet\n',
   });
-  cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [{ name: 'a', log: 'two\n', truncated: true }] } };
+  cli.routes[`GET ${jobs}/report/run-logs`] = {
+    body: { ...one, pods: [{ name: 'a', log: 'two\n', truncated: true }] },
+  };
   t.match(await cli.run(['job', 'logs', 'report']), { stdout: 'two\n', stderr: /the log of pod a is truncated\n$/ });
-  cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [] } };
+  cli.routes[`GET ${jobs}/report/run-logs`] = { body: { ...one, pods: [] } };
   t.match(await cli.run(['job', 'logs', 'report']), { stdout: '', stderr: /has no pods/ });
+});
+
+t.test('job logs --since prints the lines of all runs', async (t) => {
+  const items = [{ pod: 'p', time: '2026-11-21T12:00:00.000000000Z', line: 'hi' }];
+  const cli = await world(t, { [`GET ${jobs}/report/logs`]: { body: { items } } });
+  t.match(await cli.run(['job', 'logs', 'report', '--since', '7d', '--tail', '5']), { code: 0, stdout: 'hi\n' });
+  t.match(cli.seen.at(-1), { query: { sinceSeconds: '604800', tail: '5' } });
+  t.match(await cli.run(['job', 'logs', 'report', '--since', '7d', '--run', 'x']), { code: 2 });
 });
 
 t.test('job logs -f continues until the run has ended, across streams that are cut', async (t) => {
@@ -293,7 +303,7 @@ t.test('job logs -f continues until the run has ended, across streams that are c
     line: content,
   });
   const cli = await world(t, {
-    [`GET ${jobs}/report/logs`]: sequence(
+    [`GET ${jobs}/report/run-logs`]: sequence(
       text({ run: run.name }, line('a', 1, 'one')),
       text({ run: run.name }, line('a', 1, 'one'), line('b', 2, 'two'), {
         run: run.name,

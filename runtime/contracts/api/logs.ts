@@ -21,7 +21,7 @@ export function tailOf(query: { tail?: number | undefined; follow: boolean; sinc
   return query.tail ?? (continues ? undefined : tailDefault);
 }
 
-/** Query of `GET …/apps/{a}/logs` and `GET …/functions/{f}/logs`. */
+/** Query of `GET …/logs` of apps, functions and jobs. */
 export const logLinesQuery = z.object({
   follow: flag.describe('Streams new lines as JSON lines.'),
   previous: flag.describe('Shows the log of the previous container of each pod.'),

@@ -233,7 +233,7 @@ t.test('200: a change replaces the named fields, and null removes', async (t) =>
 t.test('the logs of a run: every attempt, oldest first, and none before it has begun', async (t) => {
   const { kube, api, create, job } = await service(t);
   await create();
-  t.match(await api.call('GET', `${path}/report/logs`), { status: 404, body: { message: /has not run yet/ } });
+  t.match(await api.call('GET', `${path}/report/run-logs`), { status: 404, body: { message: /has not run yet/ } });
   const runs = [{ name: 'report-1', trigger: 'schedule', state: 'running', createdAt: '2026-11-21T12:00:00Z' }];
   await kube.replaceStatus<JobResource>({ ...job(), status: { phase: 'running', runs } as never });
   const pod = (
@@ -264,13 +264,43 @@ t.test('the logs of a run: every attempt, oldest first, and none before it has b
     if (path.includes('/pods/a/')) throw new KubeError(400, 'BadRequest', 'container is waiting to start');
     return 'one\ntwo\n';
   });
-  const answer = await api.call('GET', `${path}/report/logs?tail=50`);
+  const answer = await api.call('GET', `${path}/report/run-logs?tail=50`);
   t.same(answer.body, { run: 'report-1', pods: [{ name: 'b', log: 'one\ntwo\n' }, { name: 'a' }] });
   t.match(requests[0], /^\/api\/v1\/namespaces\/shop-prod\/pods\/b\/log\?container=job&tailLines=50$/);
-  t.match(await api.call('GET', `${path}/report/logs?run=report-9`), {
+  t.match(await api.call('GET', `${path}/report/run-logs?run=report-9`), {
     status: 404,
     body: { message: /no run "report-9"/ },
   });
+});
+
+t.test('the logs of a job are those of all its runs, by time', async (t) => {
+  const { kube, api, create, job } = await service(t);
+  await create();
+  t.same((await api.call('GET', `${path}/report/logs`)).body, { items: [] }, 'it has not run yet');
+  const id = job().metadata.labels?.['platform.svc/id'] ?? '';
+  const pod = (name: string, labels: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'shop-prod', labels },
+    spec: { containers: [] },
+  });
+  kube.seed(
+    pod('one', { 'platform.svc/id': id, 'batch.kubernetes.io/job-name': 'report-1' }),
+    pod('two', { 'platform.svc/id': id, 'batch.kubernetes.io/job-name': 'report-2' }),
+    pod('other', { 'platform.svc/id': '019a0000-0000-7000-8000-0000000000f1' }),
+  );
+  const requests: string[] = [];
+  kube.stream = saying((url) => {
+    requests.push(url);
+    return url.includes('/pods/one/') ? '2026-11-21T12:00:02Z late\n' : '2026-11-21T12:00:01Z early\n';
+  });
+  const { body } = await api.call('GET', `${path}/report/logs?tail=7`);
+  t.match(body.items, [
+    { pod: 'two', line: 'early' },
+    { pod: 'one', line: 'late' },
+  ]);
+  t.equal(requests.length, 2);
+  t.match(requests[0], /container=job/);
 });
 
 t.test('following a run continues until it has ended, and returns its result', async (t) => {
@@ -298,7 +328,7 @@ t.test('following a run continues until it has ended, and returns its result', a
     yield* output as AsyncIterable<Uint8Array>;
   };
   const headers = { authorization: 'Bearer good' };
-  const answer = await fetch(`${api.url}${path}/report/logs?follow=true`, { headers });
+  const answer = await fetch(`${api.url}${path}/report/run-logs?follow=true`, { headers });
   t.equal(answer.headers.get('content-type'), 'application/x-ndjson');
   output.write('2026-11-21T12:00:01Z one\n');
   const lines: object[] = [];
