@@ -4,7 +4,7 @@ import { WebSocket } from 'ws';
 import { lookupHost } from './connection.ts';
 
 const connectTimeoutMs = 30_000;
-/** The API server and the platform send messages of at most 64 KiB. */
+/** The API server sends messages of at most 64 KiB, and the platform of at most 128 KiB. */
 const messageMax = 1024 * 1024;
 
 /** A response that refuses a WebSocket. */

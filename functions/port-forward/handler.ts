@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
 import { environmentQuery } from '../../runtime/contracts/api/common.ts';
 import { forwardProtocol, portForwardQuery } from '../../runtime/contracts/api/port-forward.ts';
@@ -11,7 +11,8 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findRunningPod } from '../../runtime/workloads/running-pods.ts';
-import { relayTcp } from './relay.ts';
+import { createPodReader } from './pod-reader.ts';
+import { relayTcp, type PodConnection } from './relay.ts';
 
 export interface PortForwardDependencies {
   kube: KubeClient;
@@ -73,17 +74,17 @@ function forwardRoute<T extends App | ServiceResource>(
       }
       const pod = await findRunningPod(kube, workload, { container });
       const { name } = pod.metadata;
-      const socket = await connectTo(pod, container, signal);
+      const connection = await connectTo(pod, container, signal);
       return {
         status: 101,
         audit: { pod: name, port },
         useSocket(client) {
           const serve = async () => {
-            const end = await relayTcp(client, socket, { idleMs, clock });
+            const end = await relayTcp(client, connection, { idleMs, clock });
             log.info({ action, actor, pod: name, port, ...end }, 'session ended');
           };
           void serve();
-          socket.resume();
+          connection.socket.resume();
         },
       };
     },
@@ -95,7 +96,7 @@ function forwardRoute<T extends App | ServiceResource>(
  * (docs/decisions/0009-pods-as-processes.md), and all other ports of the address belong to others.
  * @throws Problem `not_ready`
  */
-async function connectTo(pod: Pod, container: string, signal: AbortSignal): Promise<Socket> {
+async function connectTo(pod: Pod, container: string, signal: AbortSignal): Promise<PodConnection> {
   const port = pod.spec.containers.find(({ name }) => name === container)?.ports?.[0]?.containerPort;
   const host = pod.status?.podIP;
   const refused = (cause?: unknown) =>
@@ -103,14 +104,15 @@ async function connectTo(pod: Pod, container: string, signal: AbortSignal): Prom
       cause,
     });
   if (port === undefined || host === undefined) throw refused();
-  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
+  const reader = createPodReader();
+  const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, onread: reader.onread });
   socket.pause();
   const abort = () => socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   socket.once('close', () => signal.removeEventListener('abort', abort));
   try {
     await once(socket, 'connect', { signal: AbortSignal.any([signal, AbortSignal.timeout(connectMs)]) });
-    return socket;
+    return { socket, reader };
   } catch (error) {
     socket.destroy();
     throw refused(error);

@@ -5,6 +5,7 @@ import { countWaiting } from '../../runtime/api/waiting-messages.ts';
 import { forwardEnd } from '../../runtime/contracts/api/port-forward.ts';
 import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { PodReader } from './pod-reader.ts';
 
 /** How a forwarded connection ended, and what it carried. */
 export interface ForwardEnd {
@@ -13,10 +14,19 @@ export interface ForwardEnd {
   receivedBytes: number;
 }
 
+/** A connection to a pod, which is paused. */
+export interface PodConnection {
+  socket: Socket;
+  reader: PodReader;
+}
+
+/** Bytes that may wait for a slow client: a few reads, so that the pod is read while some of them are being sent. */
+const toClientMax = 512 * 1024;
+
 /** Connects a client's WebSocket with a TCP connection to a pod, until both directions or one side have ended. */
 export async function relayTcp(
   client: WebSocket,
-  pod: Socket,
+  { socket: pod, reader }: PodConnection,
   { idleMs, clock }: { idleMs: number; clock: Clock },
 ): Promise<ForwardEnd> {
   const ended = Promise.withResolvers<ForwardEnd['by']>();
@@ -33,7 +43,7 @@ export async function relayTcp(
   const idle = watchIdle(clock, idleMs, () => end('idle', sessionCodes.idle, idleReason(idleMs)));
 
   const toPod = countWaiting({ pause: () => client.pause(), resume: () => client.resume() });
-  const toClient = countWaiting({ pause: () => pod.pause(), resume: () => pod.resume() });
+  const toClient = countWaiting({ pause: () => pod.pause(), resume: () => pod.resume() }, toClientMax);
 
   client.on('message', (data: Buffer, isBinary) => {
     if (hasEnded) return;
@@ -47,10 +57,13 @@ export async function relayTcp(
     // Node.js would keep an empty message without counting it.
     if (data.length > 0 && pod.writable) pod.write(data, toPod(data.length));
   });
-  pod.on('data', (data) => {
+  reader.start((data) => {
+    if (hasEnded) return false;
     idle.touch();
     bytes.receivedBytes += data.length;
     client.send(data, { binary: true }, toClient(data.length));
+    // Otherwise the kernel has all of it.
+    return client.bufferedAmount > 0;
   });
   pod.once('end', () => client.send(forwardEnd));
   pod.once('close', (failed) => {

@@ -118,6 +118,27 @@ t.test('a slow reader slows the sender down', async (t) => {
   await stop();
 });
 
+t.test('a slow reader gets what was sent, although buffers are used again', async (t) => {
+  const content = randomBytes(16 * 1024 * 1024);
+  const port = await serve(t, (socket) => socket.end(content));
+  const { open, stop } = await withForward(t, port);
+  const socket = open();
+  const parts: Buffer[] = [];
+  let read = 0;
+  socket.on('data', (data: Buffer) => {
+    parts.push(data);
+    read += data.length;
+    if (read < 1024 * 1024) return;
+    read = 0;
+    socket.pause();
+    setTimeout(() => socket.resume(), 20);
+  });
+  await once(socket, 'end');
+  t.equal(sha(Buffer.concat(parts)), sha(content));
+  socket.destroy();
+  await stop();
+});
+
 t.test('what cannot be reached is refused with a reason', async (t) => {
   const port = await serve(t, () => undefined);
   const world = await podSessions(t);
