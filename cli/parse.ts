@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { loadGroup, type Command, type Group } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { flagName, type Flag, type RawValue } from './flags.ts';
-import { suggestion } from './suggest.ts';
+import { commandLike, optionLike } from './suggest.ts';
 
 /** Removes {@link guard}. cac applies this to the same value several times. */
 function unguarded(value: unknown): string {
@@ -31,27 +31,6 @@ const aliases: Readonly<Record<string, readonly string[]>> = {
   rm: ['delete', 'remove', 'revoke'],
   show: ['status'],
   status: ['show'],
-};
-
-/** Names that other tools give to commands of the same meaning. */
-const synonyms: Readonly<Record<string, readonly string[]>> = {
-  add: ['create', 'set'],
-  change: ['update', 'set'],
-  describe: ['show', 'status'],
-  destroy: ['delete', 'remove', 'revoke'],
-  edit: ['update', 'set'],
-  get: ['show', 'list', 'status'],
-  info: ['show', 'status'],
-  inspect: ['show', 'status'],
-  log: ['logs'],
-  modify: ['update', 'set'],
-  new: ['create'],
-  ps: ['list', 'show'],
-  remove: ['delete', 'revoke'],
-  switch: ['use'],
-  tail: ['logs'],
-  unset: ['delete', 'remove'],
-  view: ['show', 'status'],
 };
 
 /** A prefix of values, without which cac would convert commits such as `0123456` and `1e5` to numbers. */
@@ -108,7 +87,7 @@ export function wordsOf({ words, wordsAreOptional }: Command): string[] {
 
 /** The command with a name or an alias. */
 export function commandNamed({ commands }: Group, word: string): Command | undefined {
-  const names = [word, ...(aliases[word] ?? [])];
+  const names = [word, ...(Object.hasOwn(aliases, word) ? (aliases[word] ?? []) : [])];
   return names
     .map((candidate) => commands.find(({ name }) => name === candidate))
     .find((command) => command !== undefined);
@@ -118,12 +97,17 @@ function unknownWord(path: readonly string[], group: Group, word: string): Error
   const typed = path.join(' ');
   if (word.startsWith('-')) return usageFailure(`Options go after the command: ${typed} <command> ${word}`);
   const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
-  const close = synonyms[word]?.find((name) => names.includes(name)) ?? suggestion(word, names);
-  const proposal = group.suggestions?.[word] ?? (close === undefined ? undefined : `${typed} ${close}`);
+  const close = commandLike(word, names);
+  const proposal = ownText(group.suggestions, word) ?? (close === undefined ? undefined : `${typed} ${close}`);
   return usageFailure(
     `Unknown command "${typed} ${word}".`,
     proposal === undefined ? `see ${typed} --help` : `did you mean ${proposal}?`,
   );
+}
+
+/** The text for a word, which may be the name of a property that every object has. */
+function ownText(texts: Readonly<Record<string, string>> | undefined, word: string): string | undefined {
+  return texts && Object.hasOwn(texts, word) ? texts[word] : undefined;
 }
 
 function read(path: readonly string[], command: Command, literal: readonly string[]) {
@@ -233,6 +217,6 @@ function find({ flags, suggestions }: Command, typed: string): [string, Flag<unk
   );
   if (entry) return entry;
   const visible = entries.filter(([, flag]) => !flag.hidden).map(([key, flag]) => flagName(key, flag));
-  const close = suggestions?.[typed] ?? suggestion(typed, visible);
+  const close = ownText(suggestions, typed) ?? optionLike(typed, visible);
   throw usageFailure(`Unknown option ${typed}.`, close === undefined ? 'see --help' : `did you mean ${close}?`);
 }

@@ -1,3 +1,69 @@
+/** Names that other tools give to commands of the same meaning, in the order of likelihood. */
+const commandSynonyms: Readonly<Record<string, readonly string[]>> = {
+  add: ['create', 'set'],
+  change: ['update', 'set'],
+  connect: ['port-forward'],
+  copy: ['cp'],
+  describe: ['show', 'status'],
+  destroy: ['delete', 'remove', 'revoke'],
+  edit: ['update', 'set'],
+  get: ['show', 'list', 'status'],
+  info: ['show', 'status'],
+  inspect: ['show', 'status'],
+  log: ['logs'],
+  modify: ['update', 'set'],
+  new: ['create'],
+  ps: ['list', 'show'],
+  redeploy: ['restart'],
+  releases: ['history'],
+  remove: ['delete', 'revoke'],
+  revisions: ['history'],
+  signin: ['login'],
+  signout: ['logout'],
+  switch: ['use'],
+  tail: ['logs'],
+  trigger: ['run', 'test'],
+  undo: ['rollback'],
+  unset: ['delete', 'remove'],
+  view: ['show', 'status'],
+};
+
+/** Names that other tools give to options of the same meaning. */
+const optionSynonyms: Readonly<Record<string, readonly string[]>> = {
+  '--cron': ['--schedule'],
+  '--domain': ['--hostname'],
+  '--force': ['--yes'],
+  '--format': ['--output'],
+  '--instances': ['--replicas'],
+  '--limit': ['--tail'],
+  '--lines': ['--tail'],
+  '--namespace': ['--environment'],
+  '--ns': ['--environment'],
+  '--scale': ['--replicas'],
+  '--stage': ['--environment'],
+  '--tz': ['--time-zone'],
+  '--url': ['--api'],
+};
+
+/** The command that the user probably meant. */
+export function commandLike(typed: string, names: readonly string[]): string | undefined {
+  return meant(typed, names, commandSynonyms);
+}
+
+/** The option that the user probably meant, such as `--replicas`. */
+export function optionLike(typed: string, names: readonly string[]): string | undefined {
+  return meant(typed, names, optionSynonyms);
+}
+
+function meant(
+  typed: string,
+  names: readonly string[],
+  synonyms: Readonly<Record<string, readonly string[]>>,
+): string | undefined {
+  const similar = Object.hasOwn(synonyms, typed) ? synonyms[typed] : undefined;
+  return similar?.find((name) => names.includes(name)) ?? suggestion(typed, names);
+}
+
 /** The word that the user probably meant: the only one with this prefix, or the closest one with at most two typos. */
 export function suggestion(typed: string, words: readonly string[]): string | undefined {
   const completions = words.filter((word) => word.startsWith(typed));

@@ -7,6 +7,7 @@ import { text, texts, withoutDefaults } from '../flags.ts';
 import { usedGitFlags, gitSourceFlags, gitSourceBody } from '../git-source.ts';
 import { resolveScope } from '../scope.ts';
 import { newEnvironmentBody, newEnvironmentFlags } from '../new-environment.ts';
+import { copyCommand } from './app-cp.ts';
 import { appKind } from './app-kind.ts';
 import { waitFlags } from '../wait.ts';
 import { buildCommit, deployCommand } from './app-deploy.ts';
@@ -126,6 +127,21 @@ const update = command({
 });
 
 export const appCommands: Commands = {
+  suggestions: {
+    bash: 'svc app exec -it <app> -- sh',
+    config: 'svc app env',
+    console: 'svc app exec -it <app> -- sh',
+    domain: 'svc app host',
+    domains: 'svc app host',
+    run: 'svc app exec <app> -- <command>',
+    scale: 'svc app update <app> --replicas',
+    shell: 'svc app exec -it <app> -- sh',
+    ssh: 'svc app exec -it <app> -- sh',
+    start: 'svc app update <app> --replicas',
+    stop: 'svc app update <app> --replicas 0',
+    url: 'svc open <app>',
+    variables: 'svc app env',
+  },
   commands: [
     create,
     appKind.list,
@@ -140,6 +156,7 @@ export const appCommands: Commands = {
     promoteCommand,
     logsCommand,
     execCommand('app'),
+    copyCommand,
   ],
   groups: [
     envGroup(restartableApp),
