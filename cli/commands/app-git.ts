@@ -81,12 +81,15 @@ function untilPolled(context: Context, { scope, app, since, read, flags }: PollW
     flags,
     async () => {
       const git = await read();
-      if (git.error === undefined) {
-        return git.polledAt === undefined || git.polledAt === since
-          ? { progress: 'reading the repository' }
-          : { done: git };
+      const polled = git.polledAt !== undefined && git.polledAt !== since;
+      if (git.error === undefined) return polled ? { done: git } : { progress: 'reading the repository' };
+      if (git.problem === 'unreachable') {
+        if (!polled) return { progress: 'reading the repository' };
+        throw new Failure(`The git source is stored, but the repository is unreachable: ${git.error}`, {
+          code: 'git_source',
+          hint: `the platform tries again every minute; check with: svc app git status ${app} ${scope.flags}`,
+        });
       }
-      if (git.problem === 'unreachable') return { progress: `the repository is unreachable: ${git.error}` };
       throw new Failure(`The git source is stored, but cannot be built: ${git.error}`, {
         code: 'git_source',
         hint: `the app keeps its image until you fix this: svc app git set ${app} --url <url> ${scope.flags}`,

@@ -59,20 +59,28 @@ t.test('app git set waits until the repository was read, and fails when it canno
     [`GET ${path}`]: sequence(
       { body: earlier },
       { body: earlier },
-      { body: { ...source, error: 'no route', problem: 'unreachable' } },
+      { body: { ...earlier, error: 'no route', problem: 'unreachable' } },
       { body: now },
     ),
   });
   const set = ['app', 'git', 'set', 'api', '--url', url];
   const read = await run(set);
   t.match(read, { code: 0, stdout: /Last commit: +0123456/ });
-  t.match(read.stderr, /^reading the repository\nthe repository is unreachable: no route\nbuilding the newest commit/);
+  t.match(read.stderr, /^reading the repository\nbuilding the newest commit/);
 
   const refusal = { ...source, error: 'The branch "nope" does not exist.', problem: 'repository' };
   routes[`GET ${path}`] = { body: refusal };
   t.match(await run([...set, '--branch', 'nope']), {
     code: 1,
     stderr: /cannot be built: The branch "nope" does not exist\..*git_source.*svc app git set api --url <url>/s,
+  });
+
+  // Sooner than the time-out: a repository that cannot be reached now rarely can be a moment later.
+  const unreachable = { ...now, commit: undefined, error: 'no route', problem: 'unreachable' };
+  routes[`GET ${path}`] = sequence({ body: earlier }, { body: earlier }, { body: unreachable });
+  t.match(await run(set), {
+    code: 1,
+    stderr: /^reading the repository\nerror: .*unreachable: no route \(git_source\)\nhint: .*svc app git status api/,
   });
 
   const before = seen.length;
