@@ -6,9 +6,9 @@ import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadAuthzConfig } from '../../runtime/process/config.ts';
 import { runProcess } from '../../runtime/process/lifecycle.ts';
 import { createLogger } from '../../runtime/process/log.ts';
+import { openLineOutput } from '../../runtime/process/line-output.ts';
 import { createMetrics } from '../../runtime/process/metrics.ts';
 import { createDecisionLog } from './decision-log.ts';
-import { openDecisionOutput } from './decision-output.ts';
 import { createFeed } from './feed.ts';
 import { createAuthorizeHandler } from './handler.ts';
 import { createGateMetrics } from './metrics.ts';
@@ -41,8 +41,8 @@ await runProcess({
     const readiness = createReadiness(view, clock);
     const ready = () => lifecycle.running() && readiness();
 
-    const output = openDecisionOutput(stdout);
-    const decisions = createDecisionLog(name, output, clock);
+    const output = openLineOutput(stdout);
+    const decisions = createDecisionLog({ name, output, clock, onLost: () => metrics.denialLost() });
     lifecycle.add({
       name: 'decision log',
       stop: () => {

@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { createLostDenials } from '../../runtime/process/denial-log.ts';
 import type { PollOutcome } from './feed-poll.ts';
 import type { Decision } from './verdict.ts';
 import type { GateView } from './view.ts';
@@ -12,6 +13,8 @@ export interface GateMetrics {
   polled(outcome: PollOutcome): void;
   /** A write of usage failed; it is retried. */
   flushFailed(): void;
+  /** No log entry shows a denial. */
+  denialLost(): void;
 }
 
 /** The metrics of the checker (docs/reference/metrics.md#gate). */
@@ -49,6 +52,8 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
     registers: [registry],
   });
 
+  const lostDenials = createLostDenials(registry);
+
   return {
     decided(decision) {
       decisions[decision] = (decisions[decision] ?? 0) + 1;
@@ -58,6 +63,9 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
     },
     flushFailed() {
       flushFailures.inc();
+    },
+    denialLost() {
+      lostDenials.inc();
     },
   };
 }

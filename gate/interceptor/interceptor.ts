@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
 import type { TrafficReport } from '../../runtime/contracts/traffic-report.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { DenialLog } from '../../runtime/process/denial-log.ts';
 import type { Activator } from './activator.ts';
 import type { Activity } from './activity.ts';
 import { httpCarrier, upgradeCarrier, type Carrier } from './carrier.ts';
@@ -45,6 +46,8 @@ export interface InterceptorOptions {
   queue: Pick<RequestQueue, 'wait' | 'next'>;
   activity: Activity;
   metrics: InterceptorMetrics;
+  /** Of requests to gated routes while no checker is ready. */
+  denials: Pick<DenialLog, 'record'>;
   clock: Clock;
   log: Logger;
   /** Maximum time to find a pod for a request, from its arrival, in ms. */
@@ -209,7 +212,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     handle(request, response) {
       if (isGateCheck(request)) {
         metrics.unrouted('gate_unavailable');
-        refuseGateCheck(response);
+        refuseGateCheck(request, response, options);
         return;
       }
       const requestId = requestIdOf(request);

@@ -5,7 +5,9 @@ import { systemClock } from '../../runtime/domain/clock.ts';
 import { kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadInterceptorConfig } from '../../runtime/process/config.ts';
+import { createDenialLog, createLostDenials } from '../../runtime/process/denial-log.ts';
 import { runProcess } from '../../runtime/process/lifecycle.ts';
+import { openLineOutput } from '../../runtime/process/line-output.ts';
 import { createLogger } from '../../runtime/process/log.ts';
 import { createMetrics } from '../../runtime/process/metrics.ts';
 import { connectKube } from '../../runtime/kube/connect.ts';
@@ -29,6 +31,7 @@ const queueMax = 1_000;
 const lingerMs = 5_000;
 /** Together with the linger time, less than the 25 s that a process has to stop. */
 const drainMs = 17_000;
+const stdout = 1;
 
 const config = loadInterceptorConfig(process.env);
 const log = createLogger(name, config.log);
@@ -56,6 +59,16 @@ await runProcess({
     functions.onChange(({ type, object: { metadata } }) => {
       if (type === 'deleted') metrics.forget({ namespace: metadata.namespace ?? '', name: metadata.name });
     });
+    const output = openLineOutput(stdout);
+    const lostDenials = createLostDenials(registry);
+    const denials = createDenialLog({ name, output, clock, onLost: () => lostDenials.inc() });
+    lifecycle.add({
+      name: 'denial log',
+      stop: () => {
+        denials.close();
+        return output.close();
+      },
+    });
     const interceptor = createInterceptor({
       replica: config.pod.name,
       routes,
@@ -64,6 +77,7 @@ await runProcess({
       queue,
       activity,
       metrics,
+      denials,
       clock,
       log,
       holdMs,

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { clientOf, keyPrefixOf, type DenialLog } from '../../runtime/process/denial-log.ts';
 import { checkerHost, gateUnavailable } from '../../runtime/contracts/gate-denials.ts';
 
 /**
@@ -14,7 +16,19 @@ export function isGateCheck({ headers: { host } }: IncomingMessage): boolean {
  * (docs/decisions/0057-interceptors-stand-in-for-checkers.md). It closes the connection, so that the ingress asks a
  * checker with its next request once there is one.
  */
-export function refuseGateCheck(response: ServerResponse): void {
+export function refuseGateCheck(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { denials, clock }: { denials: Pick<DenialLog, 'record'>; clock: Clock },
+): void {
   const { status, headers, body } = gateUnavailable;
   response.writeHead(status, [...headers, 'Connection', 'close']).end(body, 'latin1');
+  denials.record({
+    at: clock.now(),
+    reason: 'unavailable',
+    fault: 'no_checker',
+    ...clientOf(request),
+    keyPrefix: keyPrefixOf(request),
+    app: undefined,
+  });
 }

@@ -14,7 +14,7 @@ t.test('an interceptor that stands in for checkers denies every request, and no 
   // A function that has somehow got the checkers' host.
   const resource = helloFunction();
   world.functions.put({ ...resource, status: { ...resource.status, host: checkerHost } });
-  const { port, registry } = await world.startInterceptor();
+  const { port, registry, denials } = await world.startInterceptor();
   const questions: { method?: string; path?: string; headers?: Record<string, string> }[] = [
     {},
     { headers: { 'X-API-Key': 'svc_good' } },
@@ -42,6 +42,8 @@ t.test('an interceptor that stands in for checkers denies every request, and no 
     });
   }
   t.same(requests, []);
+  t.equal(denials.length, questions.length, 'denials are always logged');
+  t.match(denials, [{ reason: 'unavailable', fault: 'no_checker', clientIp: '127.0.0.1' }]);
   const counted = await registry.getSingleMetric('interceptor_requests_total')?.get();
   t.match(counted?.values, [{ labels: { result: 'gate_unavailable' }, value: questions.length }]);
 });

@@ -36,6 +36,7 @@ const interceptor = createInterceptor({
   queue,
   activity,
   metrics,
+  denials: { record: () => undefined },
   clock,
   log,
   holdMs,

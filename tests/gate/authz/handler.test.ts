@@ -30,7 +30,12 @@ async function rig(t: Test, { before }: { before?: (response: ServerResponse) =>
   const metrics = createGateMetrics(registry, view, clock);
   const lines: string[] = [];
   const trouble = recordingLog();
-  const decisions = createDecisionLog('svc-authz', { write: (line) => lines.push(line) > 0 }, clock);
+  const decisions = createDecisionLog({
+    name: 'svc-authz',
+    output: { write: (line) => lines.push(line) > 0 },
+    clock,
+    onLost: () => undefined,
+  });
   const handle = createAuthorizeHandler({ check, clock, decisions, metrics, log: trouble.log });
   const authorize: typeof handle = (request, response) => {
     before?.(response);

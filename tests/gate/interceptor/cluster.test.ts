@@ -76,6 +76,7 @@ t.test('a real function scales from zero and back, and no request is lost', { sk
       queue,
       activity,
       metrics,
+      denials: { record: () => undefined },
       clock,
       log,
       holdMs: 60_000,

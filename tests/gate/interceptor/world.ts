@@ -19,6 +19,7 @@ import type { FunctionResource } from '../../../runtime/contracts/resources/func
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { KubeError, type Scale } from '../../../runtime/kube/kube-client.ts';
+import type { Denial } from '../../../runtime/process/denial.ts';
 import { freePort } from '../../support/servers.ts';
 import { silentLog } from '../../support/log.ts';
 
@@ -201,6 +202,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       inflight: () => activity.inflight(),
       waiting: () => activator.waiting(),
     });
+    const denials: Denial[] = [];
     const interceptor = createInterceptor({
       replica: 'interceptor-0',
       routes,
@@ -209,6 +211,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       queue,
       activity,
       metrics,
+      denials: { record: (denial) => denials.push(denial) },
       holdMs,
       ...base,
     });
@@ -233,7 +236,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       endpoints.stop();
       routes.stop();
     });
-    return { port, server, interceptor, activity, activator, queue, endpoints, registry, metrics };
+    return { port, server, interceptor, activity, activator, queue, endpoints, registry, metrics, denials };
   };
 
   /** The raw client request; headers may be given raw, with repeats. */

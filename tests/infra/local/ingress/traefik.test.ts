@@ -10,6 +10,7 @@ import { buildDigest, tools } from '../../../../infra/testcluster/binaries.ts';
 import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
+import { systemClock } from '../../../../runtime/domain/clock.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
 import { refuseGateCheck } from '../../../../gate/interceptor/missing-checker.ts';
 import { gateUnavailable } from '../../../../runtime/contracts/gate-denials.ts';
@@ -281,9 +282,9 @@ tap.test('without a checker, both pass on the denial of the interceptor that sta
   const world = await createWorld(t);
   const app = await world.serve('api', namespace, (_, response) => response.writeHead(500).end('of the app'));
   let ready = false;
-  const authz = await world.serveChecker((_, response) => {
+  const authz = await world.serveChecker((request, response) => {
     if (ready) response.writeHead(200).end();
-    else refuseGateCheck(response);
+    else refuseGateCheck(request, response, { denials: { record: () => undefined }, clock: systemClock });
   });
   await world.put(...objects);
   const traefik = await startTraefik(t, objects, { app: [app.port], authz: authz.port });

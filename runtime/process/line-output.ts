@@ -1,5 +1,10 @@
 import { pino } from 'pino';
-import type { DecisionOutput } from './decision-log.ts';
+
+/** A line-oriented output that never blocks: {@link openLineOutput}'s, or a test's array. */
+export interface LineOutput {
+  /** @returns false when the line was dropped */
+  write(line: string): boolean;
+}
 
 /** Buffered bytes beyond which entries are dropped. */
 const backlogMaxBytes = 4 * 1024 * 1024;
@@ -10,7 +15,7 @@ const batchMs = 200;
 const closeLimitMs = 1_000;
 
 /** An output that `close` flushes. */
-export interface BufferedOutput extends DecisionOutput {
+export interface BufferedOutput extends LineOutput {
   /** Writes the buffered entries; gives up after a second when the output blocks. */
   close(): Promise<void>;
 }
@@ -19,7 +24,7 @@ export interface BufferedOutput extends DecisionOutput {
  * An asynchronous output to a file descriptor (1 is stdout). When the reader stops reading, `write` never blocks: it
  * drops entries beyond 4 MiB and returns false.
  */
-export function openDecisionOutput(fileDescriptor: number): BufferedOutput {
+export function openLineOutput(fileDescriptor: number): BufferedOutput {
   const stream = pino.destination({
     dest: fileDescriptor,
     sync: false,

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t from 'tap';
 
-const output = join(import.meta.dirname, '../../../gate/authz/decision-output.ts');
+const output = join(import.meta.dirname, '../../../runtime/process/line-output.ts');
 const lines = 20_000;
 
 /** Writes lines of about a kilobyte to stdout, reports how many were accepted, and waits to be closed. */
 const program = `
-import { openDecisionOutput } from ${JSON.stringify(output)};
-const output = openDecisionOutput(1);
+import { openLineOutput } from ${JSON.stringify(output)};
+const output = openLineOutput(1);
 const line = 'x'.repeat(1000) + '\\n';
 let taken = 0;
 for (let round = 0; round < ${lines}; round++) {
@@ -50,8 +50,8 @@ t.test('closing writes the remaining lines', (t) => {
     [
       '--input-type=module',
       '-e',
-      `import { openDecisionOutput } from ${JSON.stringify(output)};
-       const output = openDecisionOutput(1);
+      `import { openLineOutput } from ${JSON.stringify(output)};
+       const output = openLineOutput(1);
        output.write('one\\n');
        await output.close();
        process.exit(0);`,
