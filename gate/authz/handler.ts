@@ -9,6 +9,7 @@ import {
   type GateDenialCode,
 } from '../../runtime/contracts/gate-denials.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { ProbeCheck } from '../../runtime/domain/gate-probe.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { limitField } from './limit-fields.ts';
 import type { GateMetrics } from './metrics.ts';
@@ -22,6 +23,8 @@ export interface AuthorizeDependencies {
   clock: Clock;
   decisions: DecisionLog;
   metrics: GateMetrics;
+  /** Recognizes the platform's own probes of gates; undefined without their key. */
+  isProbe?: ProbeCheck | undefined;
   log: Logger;
 }
 
@@ -104,7 +107,7 @@ function answer(response: ServerResponse, verdict: Verdict): void {
  * `X-Svc-Key-*` headers of this response; it returns any other response to the client. An internal error denies.
  */
 export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
-  const { check, clock, decisions, metrics, log } = dependencies;
+  const { check, clock, decisions, metrics, isProbe, log } = dependencies;
 
   const checkRequest = (request: IncomingMessage): Verdict => {
     const { url = '', headers } = request;
@@ -121,6 +124,13 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
     );
   };
 
+  /** After the verdict, which does not depend on it: a probe is denied as any request without a key. */
+  const isOwnProbe = ({ decision }: Verdict, { url = '', headers }: IncomingMessage): boolean => {
+    if (!isProbe || decision === 'allow' || decision === 'preflight') return false;
+    const sent = single(headers['x-api-key']);
+    return sent !== undefined && url.startsWith(appQuery) && isProbe(sent, url.slice(appQuery.length));
+  };
+
   return (request: IncomingMessage, response: ServerResponse): void => {
     let verdict: Verdict;
     try {
@@ -131,6 +141,10 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
       if (response.headersSent) response.destroy();
       else deny(response, gateUnavailable);
       metrics.decided('unavailable');
+      return;
+    }
+    if (isOwnProbe(verdict, request)) {
+      metrics.probed();
       return;
     }
     metrics.decided(verdict.decision);

@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { connectionSettings } from '../../runtime/db/connection.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
+import { createProbeCheck } from '../../runtime/domain/gate-probe.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { parseTrustedProxies } from '../../runtime/domain/trusted-proxies.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
@@ -84,7 +86,10 @@ await runProcess({
     lifecycle.add({ name: 'feed', stop: () => feed.stop() });
 
     const check = createRequestCheck({ view, usage, trustedProxies });
-    const authorize = createAuthorizeHandler({ check, clock, decisions, metrics, log });
+    const { gateProbeKeyFile } = config;
+    const probeKey = gateProbeKeyFile === undefined ? undefined : await readFile(gateProbeKeyFile, 'utf8');
+    const isProbe = probeKey === undefined ? undefined : createProbeCheck(probeKey, clock);
+    const authorize = createAuthorizeHandler({ check, clock, decisions, metrics, isProbe, log });
     const server = createAuthzServer({ port: config.http.port, authorize, registry, ready, clock, drainMs });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });

@@ -13,6 +13,8 @@ export interface GateMetrics {
   polled(outcome: PollOutcome): void;
   /** A write of usage failed; it is retried. */
   flushFailed(): void;
+  /** The platform itself asked whether a route requires a key. */
+  probed(): void;
   /** No log entry shows a denial. */
   denialLost(): void;
 }
@@ -52,6 +54,11 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
     registers: [registry],
   });
 
+  const probes = new Counter({
+    name: 'authz_probes_total',
+    help: 'Checks by the platform itself whether a route requires a key; they are no denials.',
+    registers: [registry],
+  });
   const lostDenials = createLostDenials(registry);
 
   return {
@@ -63,6 +70,9 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
     },
     flushFailed() {
       flushFailures.inc();
+    },
+    probed() {
+      probes.inc();
     },
     denialLost() {
       lostDenials.inc();

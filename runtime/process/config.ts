@@ -44,6 +44,8 @@ const kubernetes = {
 };
 /** JSON in the format of `parseKeyRing`. */
 const encryptionKeys = { ENCRYPTION_KEYS_FILE: file };
+/** The key that signs probes of gates; without it, they count as other requests. */
+const gateProbe = { GATE_PROBE_KEY_FILE: file.optional() };
 const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -158,11 +160,12 @@ export function loadWorkersConfig(env: Environment) {
  * @throws Error that names each invalid variable
  */
 export function loadControllersConfig(env: Environment) {
-  const parsed = read(env, { ...common, ...database, ...kubernetes, ...failpoints });
+  const parsed = read(env, { ...common, ...database, ...kubernetes, ...gateProbe, ...failpoints });
   return Object.freeze({
     ...commonPart(parsed),
     database: databasePart(parsed),
     kubernetes: kubernetesPart(parsed),
+    gateProbeKeyFile: parsed.GATE_PROBE_KEY_FILE,
     failpoints: failpointsPart(parsed),
   });
 }
@@ -172,11 +175,12 @@ export function loadControllersConfig(env: Environment) {
  * @throws Error that names each invalid variable
  */
 export function loadAuthzConfig(env: Environment) {
-  const parsed = read(env, { ...common, ...http, ...database });
+  const parsed = read(env, { ...common, ...http, ...database, ...gateProbe });
   return Object.freeze({
     ...commonPart(parsed),
     http: Object.freeze({ port: parsed.PORT }),
     database: databasePart(parsed),
+    gateProbeKeyFile: parsed.GATE_PROBE_KEY_FILE,
   });
 }
 

@@ -6,7 +6,7 @@ const everyMs = 1_000;
 const kindsMax = 100;
 
 /** Denials that share everything that an entry shows. */
-export interface CountedDenials {
+interface CountedDenials {
   denial: Denial;
   count: number;
 }

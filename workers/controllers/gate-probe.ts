@@ -42,6 +42,8 @@ type GateSeen =
 
 /** The ingress to ask, and the hosts. */
 export interface GateQuestion {
+  /** The workload's id. */
+  app: string;
   /** The ingress inside the cluster: scheme, host and optional port. */
   address: string;
   /** The app's public hosts, at least one, with the port if clients send one. */
@@ -53,17 +55,20 @@ export interface GateQuestion {
 export type ProbeGate = (question: GateQuestion) => Promise<GateAnswer>;
 
 /**
- * Sends requests without a key. A result other than `refused` or `open` counts immediately; these two count only when
+ * Creates a probe that sends requests without a valid key. A result other than `refused` or `open` counts immediately; these two count only when
  * all {@link rounds} requests to every host get them.
+ * @param sign signs a probe of a workload, so that checkers do not log it as a denial
  */
-export const probeGate: ProbeGate = async ({ address, hosts, signal }) => {
-  const probe = (host: string) => sendProbe(address, host, signal);
-  const firstResults = await Promise.all(hosts.map(probe));
-  const first = verdict(hosts, firstResults);
-  if (first.kind !== 'refused' && first.kind !== 'open') return first;
-  const repeats = hosts.flatMap((host) => Array.from({ length: rounds - 1 }, () => host));
-  return verdict([...hosts, ...repeats], [...firstResults, ...(await Promise.all(repeats.map(probe)))]);
-};
+export function createGateProbe(sign?: (app: string) => string): ProbeGate {
+  return async ({ app, address, hosts, signal }) => {
+    const probe = (host: string) => sendProbe(address, host, sign?.(app), signal);
+    const firstResults = await Promise.all(hosts.map(probe));
+    const first = verdict(hosts, firstResults);
+    if (first.kind !== 'refused' && first.kind !== 'open') return first;
+    const repeats = hosts.flatMap((host) => Array.from({ length: rounds - 1 }, () => host));
+    return verdict([...hosts, ...repeats], [...firstResults, ...(await Promise.all(repeats.map(probe)))]);
+  };
+}
 
 /** Combines the responses: any that is neither `refused` nor `open` counts first, and these two only if all agree. */
 function verdict(hosts: readonly string[], answers: readonly GateSeen[]): GateAnswer {
@@ -77,7 +82,12 @@ function verdict(hosts: readonly string[], answers: readonly GateSeen[]): GateAn
 }
 
 /** Sends one request on its own connection. */
-function sendProbe(address: string, host: string, signal: AbortSignal): Promise<GateSeen> {
+function sendProbe(
+  address: string,
+  host: string,
+  signature: string | undefined,
+  signal: AbortSignal,
+): Promise<GateSeen> {
   const { protocol, hostname, port } = new URL(address);
   const options = {
     hostname,
@@ -85,7 +95,7 @@ function sendProbe(address: string, host: string, signal: AbortSignal): Promise<
     path: gateProbePath,
     method: 'GET',
     agent: false as const,
-    headers: { Host: host, 'User-Agent': 'svc-gate-probe' },
+    headers: { Host: host, 'User-Agent': 'svc-gate-probe', ...(signature !== undefined && { 'X-API-Key': signature }) },
     signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
   };
   const request =

@@ -2,6 +2,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { GatedWorkload } from '../../runtime/contracts/resources/public-route.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import type { GateSight } from './gate-message.ts';
 import { gateOutcome, mustAsk, type GateOutcome, type GateStep } from './gate-step.ts';
@@ -29,13 +30,13 @@ export function createGateWatch({ probeGate, clock }: { probeGate: ProbeGate; cl
   const probedAt = new Map<string, number>();
 
   /** The responses for the workload; undefined when the ingress is unknown or was asked a moment ago. */
-  const probe = async (uid: string, { hosts, config, signal }: GateView) => {
+  const probe = async ({ metadata: { uid, labels } }: Stored<GatedWorkload>, { hosts, config, signal }: GateView) => {
     const { ingressAddress: address } = config;
     if (address === undefined) return undefined;
     const before = probedAt.get(uid);
     if (before !== undefined && clock.monotonic() - before < probePauseMs) return undefined;
     const asClients = hosts.map((host) => new URL(publicUrl(config, host)).host);
-    const answer = await probeGate({ address, hosts: asClients, signal });
+    const answer = await probeGate({ app: labels?.[idLabel] ?? '', address, hosts: asClients, signal });
     probedAt.set(uid, clock.monotonic());
     return answer;
   };
@@ -45,7 +46,7 @@ export function createGateWatch({ probeGate, clock }: { probeGate: ProbeGate; cl
       const { uid } = workload.metadata;
       const { routed, changed, config } = view;
       const gateSight: GateSight = { routed, changed, ingress: config.ingressAddress };
-      if (mustAsk(step, gateSight)) gateSight.answer = await probe(uid, view);
+      if (mustAsk(step, gateSight)) gateSight.answer = await probe(workload, view);
       else probedAt.delete(uid);
       return gateOutcome(workload, step, gateSight, clock.now());
     },

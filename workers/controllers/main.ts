@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { checkerService } from '../../runtime/contracts/gate-denials.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
@@ -5,6 +6,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { waitForSchema } from '../../runtime/db/migrate.ts';
 import { createPool } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
+import { createProbeSigner } from '../../runtime/domain/gate-probe.ts';
 import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadControllersConfig } from '../../runtime/process/config.ts';
@@ -24,7 +26,7 @@ import { createScaler, type ScaledDeployment } from '../scaler/scaler.ts';
 import { appController } from './app.ts';
 import { buildController } from './build.ts';
 import { functionController } from './function.ts';
-import { probeGate } from './gate-probe.ts';
+import { createGateProbe, type ProbeGate } from './gate-probe.ts';
 import { createGateStandby, type KubeService } from './gate-standby.ts';
 import { jobController } from './job.ts';
 import { platformConfigController } from './platform-config.ts';
@@ -63,7 +65,10 @@ await runProcess({
     const kube = { ...connection, cache: manager.informers.cache };
     const events = createEventRecorder({ kube, component: name, clock, log });
     const records = createControllerRecords(pool);
-    const functions = addControllers(manager, { kube, events, records });
+    const { gateProbeKeyFile } = config;
+    const probeKey = gateProbeKeyFile === undefined ? undefined : await readFile(gateProbeKeyFile, 'utf8');
+    const probeGate = createGateProbe(probeKey === undefined ? undefined : createProbeSigner(probeKey, clock));
+    const functions = addControllers(manager, { kube, events, records, probeGate });
 
     const { informers } = manager;
     const scaler = createScaler({
@@ -113,7 +118,12 @@ await runProcess({
 /** Adds every controller. @returns that of functions */
 function addControllers(
   manager: Manager,
-  { kube, events, records }: { kube: KubeClient; events: EventRecorder; records: ControllerRecords },
+  {
+    kube,
+    events,
+    records,
+    probeGate,
+  }: { kube: KubeClient; events: EventRecorder; records: ControllerRecords; probeGate: ProbeGate },
 ): Controller {
   const dependent: Controller[] = [];
   const settings = platformConfigController({

@@ -39,6 +39,7 @@ export interface PlatformProcess {
 
 const database = { DATABASE_PASSWORD_FILE: secretFile('database') };
 const redis = { REDIS_PASSWORD_FILE: secretFile('redis') };
+const gateProbe = { GATE_PROBE_KEY_FILE: secretFile('gateProbe') };
 const failpointsDirectory = '/failpoints';
 
 /**
@@ -97,8 +98,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       replicas: 1,
       kubernetes: true,
       serves: false,
-      secrets: ['database'],
-      env: database,
+      secrets: ['database', 'gateProbe'],
+      env: { ...database, ...gateProbe },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
       probes,
     },
@@ -109,8 +110,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       replicas: checkerReplicas,
       kubernetes: false,
       serves: true,
-      secrets: ['database'],
-      env: { ...database, ...authzMemory },
+      secrets: ['database', 'gateProbe'],
+      env: { ...database, ...gateProbe, ...authzMemory },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
       // A second replica serves while a failing one is out of service.
       probes: checkerReplicas > 1 ? probePace(undefined) : probes,

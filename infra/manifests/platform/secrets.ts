@@ -28,6 +28,12 @@ export const systemSecrets = {
     mountPath: '/var/run/svc/encryption',
     purpose: 'keys of encrypted values',
   },
+  gateProbe: {
+    name: 'svc-gate-probe',
+    key: 'key',
+    mountPath: '/var/run/svc/gate-probe',
+    purpose: "key that signs the platform's checks of gates",
+  },
   admin: {
     name: 'svc-admin',
     key: 'password',

@@ -10,10 +10,13 @@ import { createAuthzServer } from '../../../gate/authz/server.ts';
 import type { KeyRow, PlanRow } from '../../../gate/authz/gate-store.ts';
 import { invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
 import { generateApiKey } from '../../../runtime/domain/api-key.ts';
+import { createProbeCheck, createProbeSigner } from '../../../runtime/domain/gate-probe.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { recordingLog } from '../../support/log.ts';
 import { app, bench, good, keyRow, otherApp, planRow } from './records.ts';
+
+const probeKey = 'the key of probes';
 
 interface Answer {
   status: number;
@@ -36,7 +39,8 @@ async function rig(t: Test, { before }: { before?: (response: ServerResponse) =>
     clock,
     onLost: () => undefined,
   });
-  const handle = createAuthorizeHandler({ check, clock, decisions, metrics, log: trouble.log });
+  const isProbe = createProbeCheck(probeKey, clock);
+  const handle = createAuthorizeHandler({ check, clock, decisions, metrics, isProbe, log: trouble.log });
   const authorize: typeof handle = (request, response) => {
     before?.(response);
     handle(request, response);
@@ -409,4 +413,55 @@ t.test('stopping keeps serving until the ingress has removed the replica', async
   await gate.clock.advance(0);
   await stopped;
   await t.rejects(gate.authorize(headers), { code: 'ECONNREFUSED' });
+});
+
+t.test('a probe of the platform is denied as any request, and neither logged nor counted as a denial', async (t) => {
+  const gate = await rig(t);
+  gate.load([gate.row()]);
+  const sign = createProbeSigner(probeKey, gate.clock);
+  const plain = await gate.authorize();
+  const probe = await gate.authorize({ 'X-API-Key': sign(gate.app.id) });
+  checkDenial(t, probe, 401, 'invalid_key');
+  t.equal(probe.body, plain.body);
+  t.same(probe.headers, plain.headers);
+  t.equal(gate.entries.length, 1, 'only the other request');
+  t.equal(await gate.metric('authz_requests_total{decision="deny_key"}'), 1);
+  t.equal(await gate.metric('authz_probes_total'), 1);
+
+  await gate.clock.advance(91_000);
+  const stale = await gate.authorize({ 'X-API-Key': sign(gate.app.id) });
+  checkDenial(t, stale, 503, 'gate_unavailable');
+  t.equal(gate.entries.length, 1, 'nor while keys cannot be verified');
+  t.equal(await gate.metric('authz_requests_total{decision="unavailable"}'), 0);
+});
+
+t.test('attack: a forged probe, or one of another workload, is logged and counted as any denial', async (t) => {
+  const gate = await rig(t);
+  gate.load([gate.row()]);
+  const real = createProbeSigner(probeKey, gate.clock)(gate.app.id);
+  const window = real.split('.')[1] ?? '';
+  const forgeries: [string, string][] = [
+    ['another key', createProbeSigner('another', gate.clock)(gate.app.id)],
+    ['another workload', createProbeSigner(probeKey, gate.clock)(gate.other.id)],
+    ['cut', real.slice(0, -1)],
+    ['longer', `${real}x`],
+    ['no signature', `svc-probe.${window}.`],
+    ['no window', real.replace(window, '')],
+    ['another window', real.replace(window, String(Number(window) + 1))],
+    ['a distant window', real.replace(window, String(Number(window) + 5))],
+    ['a window that is no number', real.replace(window, 'NaN')],
+    ['twice', `${real}, ${real}`],
+    ['another case', real.toUpperCase()],
+  ];
+  for (const [index, [name, forgery]] of forgeries.entries()) {
+    checkDenial(t, await gate.authorize({ 'X-API-Key': forgery }), 401, 'invalid_key');
+    t.equal(gate.entries.length, index + 1, name);
+    t.equal(await gate.metric('authz_requests_total{decision="deny_key"}'), index + 1, name);
+  }
+  t.equal(await gate.metric('authz_probes_total'), 0);
+  t.notMatch(JSON.stringify(gate.entries), 'svc-probe.', 'what was sent is not logged');
+  await gate.clock.advance(180_000);
+  gate.load([gate.row()]);
+  await gate.authorize({ 'X-API-Key': real });
+  t.equal(gate.entries.length, forgeries.length + 1, 'an old one');
 });

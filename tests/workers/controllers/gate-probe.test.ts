@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import t from 'tap';
 import { gateProbePath, invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
-import { classify, probeGate } from '../../../workers/controllers/gate-probe.ts';
+import { classify, createGateProbe } from '../../../workers/controllers/gate-probe.ts';
 import { freePort } from '../../support/servers.ts';
 
 interface Teardown {
@@ -29,6 +29,8 @@ async function listen(t: Teardown, server: Server | TcpServer): Promise<number> 
 
 const host = 'api--shop-prod.apps.test:18080';
 const never = new AbortController().signal;
+const app = 'an-app';
+const probeGate = createGateProbe((of) => `signature of ${of}`);
 const refuse: RequestListener = (_request, response) => void response.writeHead(401).end(invalidKeyBody);
 const serve: RequestListener = (_request, response) => void response.writeHead(200).end('hello');
 
@@ -43,7 +45,12 @@ async function ingress(t: Teardown, answer: (nth: number) => RequestListener, ho
   });
   server.on('connection', () => connections++);
   const address = `http://127.0.0.1:${await listen(t, server)}`;
-  return { requests, connections: () => connections, probe: (signal = never) => probeGate({ address, hosts, signal }) };
+  return {
+    requests,
+    address,
+    connections: () => connections,
+    probe: (signal = never) => probeGate({ app, address, hosts, signal }),
+  };
 }
 
 t.test('the gate counts as active only when each of several connections is refused', async (t) => {
@@ -53,12 +60,19 @@ t.test('the gate counts as active only when each of several connections is refus
   t.equal(always.connections(), 10, 'each over its own connection');
   for (const { url, method, headers } of always.requests) {
     t.same([method, url, headers.host], ['GET', gateProbePath, host]);
-    t.notHas(headers, 'x-api-key');
+    t.equal(headers['x-api-key'], 'signature of an-app');
   }
   const one = await ingress(t, (nth) => (nth === 7 ? serve : refuse));
   t.same(await one.probe(), { kind: 'mixed', status: 200 }, 'one replica of the ingress has the previous route');
   const behind = await ingress(t, (nth) => (nth === 1 ? serve : refuse));
   t.same(await behind.probe(), { kind: 'mixed', status: 200 }, 'whichever answers first');
+});
+
+t.test('without a key to sign with, a probe brings no key', async (t) => {
+  const { requests, address } = await ingress(t, () => refuse);
+  t.same(await createGateProbe()({ app, address, hosts: [host], signal: never }), { kind: 'refused' });
+  t.equal(requests.length, 10);
+  t.ok(requests.every(({ headers }) => !('x-api-key' in headers)));
 });
 
 t.test('several hosts count only when all of them get the same answer, every time', async (t) => {
@@ -121,9 +135,14 @@ t.test('an answer that is neither refused nor open is probed only once', async (
 });
 
 t.test('an ingress that does not listen or accept makes the result unknown', async (t) => {
-  const refused = await probeGate({ address: `http://127.0.0.1:${await freePort()}`, hosts: [host], signal: never });
+  const refused = await probeGate({
+    app,
+    address: `http://127.0.0.1:${await freePort()}`,
+    hosts: [host],
+    signal: never,
+  });
   t.same(refused, { kind: 'unreachable', reason: 'ECONNREFUSED' });
-  const unknown = await probeGate({ address: 'http://ingress.invalid', hosts: [host], signal: never });
+  const unknown = await probeGate({ app, address: 'http://ingress.invalid', hosts: [host], signal: never });
   t.match(unknown, { kind: 'unreachable', reason: /^E/ });
 });
 
@@ -175,12 +194,12 @@ t.test('over TLS the app’s host selects the route, and the certificate is not 
     refuse(request, response);
   });
   const address = `https://127.0.0.1:${await listen(t, server)}`;
-  t.same(await probeGate({ address, hosts: [host], signal: never }), { kind: 'refused' });
+  t.same(await probeGate({ app, address, hosts: [host], signal: never }), { kind: 'refused' });
   t.same([...names], ['api--shop-prod.apps.test']);
   const silentServer = createTcpServer();
   const mute = `https://127.0.0.1:${await listen(t, silentServer)}`;
   silentServer.on('connection', (socket) => t.teardown(() => socket.destroy()));
-  t.same(await probeGate({ address: mute, hosts: [host], signal: never }), { kind: 'silent' });
+  t.same(await probeGate({ app, address: mute, hosts: [host], signal: never }), { kind: 'silent' });
 });
 
 t.test('only the exact bytes of the gate’s answer count as the gate', (t) => {

@@ -345,8 +345,8 @@ t.test('secrets are files in the pods that need them, and never in variables', (
     'svc-redis': ['svc-redis'],
     'console-api': ['svc-database', 'svc-encryption-keys', 'svc-admin'],
     'svc-workers': ['svc-database', 'svc-redis', 'svc-encryption-keys'],
-    'svc-controllers': ['svc-database'],
-    'svc-authz': ['svc-database'],
+    'svc-controllers': ['svc-database', 'svc-gate-probe'],
+    'svc-authz': ['svc-database', 'svc-gate-probe'],
     'svc-interceptor': [],
   });
   for (const [, { template }] of workloads()) {

@@ -1,0 +1,62 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Clock } from './clock.ts';
+
+/** No API key begins like this, so a probe is always denied. */
+const prefix = 'svc-probe.';
+const windowMs = 60_000;
+/** How far the clocks of a controller and a checker may differ, in windows. */
+const skew = 1;
+/** Signatures that are remembered at most; there is one for each gated workload and window. */
+const rememberedMax = 30_000;
+
+function windowOf(clock: Clock): number {
+  return Math.floor(clock.now().getTime() / windowMs);
+}
+
+function signature(key: string, app: string, window: number): string {
+  return createHmac('sha256', key).update(`${window}.${app}`).digest('base64url');
+}
+
+/**
+ * Signs the platform's own checks whether a route requires a key. Sent in place of an API key, a signature holds for one
+ * workload and about two minutes. It opens nothing: it only says that the denial need not be logged.
+ */
+export function createProbeSigner(key: string, clock: Clock): (app: string) => string {
+  return (app) => {
+    const window = windowOf(clock);
+    return `${prefix}${window}.${signature(key, app, window)}`;
+  };
+}
+
+/** Whether what was sent in place of a key is a signature of {@link createProbeSigner} for this workload. */
+export type ProbeCheck = (sent: string, app: string) => boolean;
+
+/**
+ * Checks signatures. It signs once for each workload and window and not for each request, so that forged ones cost no more
+ * than a comparison.
+ */
+export function createProbeCheck(key: string, clock: Clock): ProbeCheck {
+  let current = -Infinity;
+  let remembered = new Map<string, Buffer>();
+
+  const expected = (app: string, window: number): Buffer | undefined => {
+    const name = `${window}.${app}`;
+    const known = remembered.get(name);
+    if (known || remembered.size >= rememberedMax) return known;
+    const signed = Buffer.from(signature(key, app, window));
+    remembered.set(name, signed);
+    return signed;
+  };
+
+  return (sent, app) => {
+    if (!sent.startsWith(prefix)) return false;
+    const now = windowOf(clock);
+    if (now !== current) [current, remembered] = [now, new Map()];
+    const dot = sent.indexOf('.', prefix.length);
+    const window = Number(sent.slice(prefix.length, dot));
+    if (dot < 0 || !Number.isInteger(window) || Math.abs(window - now) > skew) return false;
+    const mac = expected(app, window);
+    const claimed = Buffer.from(sent.slice(dot + 1));
+    return mac !== undefined && claimed.length === mac.length && timingSafeEqual(claimed, mac);
+  };
+}
