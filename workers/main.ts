@@ -35,6 +35,7 @@ import { watchEvents } from './events/metrics.ts';
 import { createMinioSource } from './events/minio.ts';
 import { createEventsProcessor } from './events/process.ts';
 import { createRemoteListing, createRemoteSource } from './events/remote-source.ts';
+import { watchPlatform } from './housekeeping/metrics.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
@@ -104,6 +105,7 @@ await runProcess({
     const queues = names.map((queue) => createJobQueue({ name: queue, redis: config.redis, log }));
     metrics.watch(pool, queues);
     watchEvents(registry, pool);
+    watchPlatform(registry, pool);
     const dispatcher = createDispatcher({ pool, queues, clock, log, metrics, failpoint });
 
     for (const queue of names) {

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import { installWithApt, systemPath } from '../../infra/testcluster/requirements.ts';
 
 /** Debian's packages of servers that only tests need, and the program of each. */
-const packages = { 'openssh-server': 'sshd', 'mariadb-server': 'mariadbd' } as const;
+const packages = {
+  'openssh-server': 'sshd',
+  'mariadb-server': 'mariadbd',
+  prometheus: 'promtool',
+  'prometheus-alertmanager': 'prometheus-alertmanager',
+} as const;
 
 export type TestPackage = keyof typeof packages;
 

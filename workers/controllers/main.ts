@@ -7,7 +7,7 @@ import { waitForSchema } from '../../runtime/db/migrate.ts';
 import { createPool } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { createProbeSigner } from '../../runtime/domain/gate-probe.ts';
-import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { appLabel, kindLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadControllersConfig } from '../../runtime/process/config.ts';
 import { resolveTxt } from '../../runtime/process/dns.ts';
@@ -30,11 +30,14 @@ import { createGateProbe, type ProbeGate } from './gate-probe.ts';
 import { createGateStandby, type KubeService } from './gate-standby.ts';
 import { jobController } from './job.ts';
 import { platformConfigController } from './platform-config.ts';
+import type { ScheduledJob } from './missed-schedules.ts';
+import { createNodeList } from './nodes.ts';
 import { podOomController } from './pod-oom.ts';
 import { projectController } from './project.ts';
 import { createControllerRecords, type ControllerRecords } from './records.ts';
 import { createReporter } from './reporter.ts';
 import { serviceController } from './service.ts';
+import { exportState, type ObservedState, type PlatformDeployment, type PlatformStatefulSet } from './state-metrics.ts';
 import { volumeController } from './volume.ts';
 
 const name = 'svc-controllers';
@@ -97,6 +100,17 @@ await runProcess({
       log,
     });
     manager.addLeaderPart({ name: 'gate standby', start: () => standby.start(), stop: () => standby.stop() });
+    const nodes = createNodeList({ kube, clock, log });
+    nodes.start();
+    lifecycle.add({ name: 'list of nodes', stop: () => nodes.stop() });
+    const state: ObservedState = {
+      pods: () => informers.of<Pod>(kinds.Pod, { labelSelector: kindLabel }).list(),
+      cronJobs: () => informers.of<ScheduledJob>(kinds.CronJob, managedSelection).list(),
+      deployments: () => informers.of<PlatformDeployment>(kinds.Deployment, managedSelection).list(),
+      statefulSets: () => informers.of<PlatformStatefulSet>(kinds.StatefulSet, managedSelection).list(),
+      nodes: () => nodes.current(),
+    };
+    exportState(registry, state, clock);
 
     manager.start();
     lifecycle.add({ name: 'controllers', stop: () => manager.stop() });

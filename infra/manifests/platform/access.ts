@@ -133,6 +133,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.PersistentVolumeClaim, child),
     rule(kinds.StorageClass, watch),
     rule(kinds.Pod, watch),
+    // To tell which nodes are not ready.
+    rule(kinds.Node, ['list']),
     rule(kinds.Service, child),
     rule(kinds.ConfigMap, child),
     rule(kinds.RoleBinding, child),

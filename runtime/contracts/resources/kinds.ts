@@ -34,6 +34,7 @@ export const kinds = {
   ServiceResource: platform('Service', 'services', true),
   WorkloadName: platform('WorkloadName', 'workloadnames', true),
   Namespace: builtin('v1', 'Namespace', 'namespaces', false),
+  Node: builtin('v1', 'Node', 'nodes', false),
   Pod: builtin('v1', 'Pod', 'pods'),
   Service: builtin('v1', 'Service', 'services'),
   Secret: builtin('v1', 'Secret', 'secrets'),
