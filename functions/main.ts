@@ -32,6 +32,7 @@ import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments
 import { eventsChannel } from '../runtime/records/function-events.ts';
 import { countFounder, deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
+import { createAlertRoutes } from './alerts/handler.ts';
 import { createAppliedConfigurationRoutes } from './applied-configurations/handler.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
@@ -66,6 +67,7 @@ import { createSourceServer } from './sources/serve.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
+import { createAlertStore } from '../runtime/services/alert-store.ts';
 import { createAcceptanceNotifier, type AcceptanceNotifier } from './webhooks/acceptance-notifier.ts';
 import { createBuildsReader } from './webhooks/build-registry.ts';
 import {
@@ -242,6 +244,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createServiceRoutes({ kube }),
     ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createPortForwardRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
+    ...createAlertRoutes({ alerts: createAlertStore(config.alertServers), clock }),
     ...createPlatformRoutes({
       version,
       kube,

@@ -9,6 +9,7 @@ import { choice, duration, orDefault, text, texts, negated, type FlagValues } fr
 import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
+import { alertCommands } from './alerts.ts';
 import { statusCommand } from './everyday-commands.ts';
 
 const path = '/platform/config';
@@ -228,5 +229,8 @@ const set = command({
 
 export const platformCommands: Commands = {
   commands: [statusCommand],
-  groups: [{ name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] }],
+  groups: [
+    { name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] },
+    { name: 'alerts', description: 'List and silence the alerts of the platform.', ...alertCommands },
+  ],
 };

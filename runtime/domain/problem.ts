@@ -51,6 +51,7 @@ export const problemStatus = {
   internal: 500,
   unavailable: 503,
   overloaded: 503,
+  alerts_unavailable: 503,
 } as const;
 
 /** A stable code of {@link problemStatus}. */

@@ -48,6 +48,12 @@ const encryptionKeys = { ENCRYPTION_KEYS_FILE: file };
 const gateProbe = { GATE_PROBE_KEY_FILE: file.optional() };
 const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
 
+/** Where alerts are read; without both there are none. */
+const alertServers = {
+  ALERTMANAGER_URL: address('http:', 'https:').optional(),
+  METRICS_STORE_URL: address('http:', 'https:').optional(),
+};
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @throws Error that names each invalid variable, but not its value, which may be a secret */
@@ -94,6 +100,11 @@ function kubernetesPart(env: z.output<z.ZodObject<typeof kubernetes>>): Kubernet
   return Object.freeze({ account: Object.freeze(account) });
 }
 
+function alertServersPart(env: z.output<z.ZodObject<typeof alertServers>>) {
+  const plain = (url: string | undefined) => url?.replace(/(?<!\/)\/+$/, '');
+  return Object.freeze({ alertmanager: plain(env.ALERTMANAGER_URL), metricsStore: plain(env.METRICS_STORE_URL) });
+}
+
 function failpointsPart(env: z.output<z.ZodObject<typeof failpoints>>): Readonly<{ dir?: string }> {
   return Object.freeze({ ...(env.SVC_FAILPOINTS_DIR !== undefined && { dir: env.SVC_FAILPOINTS_DIR }) });
 }
@@ -120,6 +131,7 @@ export function loadConsoleConfig(env: Environment) {
     WEBHOOK_BURST: z.coerce.number().int().min(1).default(100),
     /** Minutes of silence after which exec and port-forward sessions are closed. */
     SESSION_IDLE_MINUTES: z.coerce.number().positive().max(1440).default(30),
+    ...alertServers,
   });
   const passwordFile = parsed.ADMIN_PASSWORD_FILE;
   return Object.freeze({
@@ -134,6 +146,7 @@ export function loadConsoleConfig(env: Environment) {
     baseUrl: parsed.BASE_URL.replace(/(?<!\/)\/+$/, ''),
     webhookRate: Object.freeze({ perSecond: parsed.WEBHOOK_RATE_PER_SECOND, burst: parsed.WEBHOOK_BURST }),
     sessionIdleMs: parsed.SESSION_IDLE_MINUTES * 60_000,
+    alertServers: alertServersPart(parsed),
   });
 }
 

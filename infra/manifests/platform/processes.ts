@@ -3,6 +3,7 @@ import { publicUrl } from '../../../runtime/contracts/resources/platform-config.
 import { trustedProxyArguments } from '../../../runtime/domain/trusted-proxies.ts';
 import { probePace, type ProbePace } from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
+import { alertmanagerUrl } from '../monitoring/alertmanager.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
 
 /** The platform's processes. Each has a Deployment object, a ServiceAccount and rights of the same name. */
@@ -73,6 +74,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
         ADMIN_EMAIL: settings.adminEmail,
         ADMIN_PASSWORD_FILE: secretFile('admin'),
+        ALERTMANAGER_URL: alertmanagerUrl,
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },

@@ -149,6 +149,7 @@ t.test('console-api', (t) => {
     { name: 'ENCRYPTION_KEYS_FILE', value: '/var/run/svc/encryption/keys.json' },
     { name: 'ADMIN_EMAIL', value: 'admin@example.com' },
     { name: 'ADMIN_PASSWORD_FILE', value: '/var/run/svc/admin/password' },
+    { name: 'ALERTMANAGER_URL', value: 'http://alertmanager.monitoring.svc:9093' },
     { name: 'BASE_URL', value: 'https://console.apps.example.com' },
   ];
   const shared = {
