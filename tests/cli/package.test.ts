@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
@@ -18,23 +27,36 @@ t.test('the launcher runs from any folder by a link, as npm link makes it', asyn
   t.match(run(process.execPath, [join(folder, 'svc'), '--version'], tmpdir()), /^svc \d/);
 });
 
-t.test('the package has the launcher, the compiled program and the manual, and no sources', async (t) => {
-  const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], root)) as [
-    { files: { path: string }[] },
-  ];
-  const files = packed.files.map(({ path }) => path).filter((path) => !path.startsWith('dist/'));
-  t.same(files.toSorted(), ['LICENSE', 'README.md', 'cli/svc.js', 'docs/svc.1', 'package.json']);
-});
-
-t.test('the compiled program runs in node_modules, where Node runs no TypeScript', async (t) => {
-  const folder = t.testdir({ node_modules: { svc: { cli: {} } } });
+t.test('the package installs what the command line needs, and runs', (t) => {
+  // Outside the repository, whose packages Node would find.
+  const folder = join(home, 'machine');
+  mkdirSync(join(folder, 'node_modules'), { recursive: true });
+  run(process.execPath, [join(root, 'infra/package/main.ts')], folder);
+  const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  run('tar', ['-xzf', join(folder, tarball)], folder);
   const installed = join(folder, 'node_modules/svc');
-  run('tsc', ['--project', 'tsconfig.package.json', '--outDir', join(installed, 'dist')], root);
-  cpSync(join(root, 'cli/completions'), join(installed, 'dist/cli/completions'), { recursive: true });
-  for (const file of ['package.json', 'cli/svc.js']) copyFileSync(join(root, file), join(installed, file));
+  renameSync(join(folder, 'package'), installed);
+  const files = run('find', ['.', '-type', 'f', '-not', '-path', './dist/*'], installed).trim().split('\n');
+  t.same(files.toSorted(), ['./LICENSE', './README.md', './cli/svc.js', './docs/svc.1', './package.json']);
+  t.notOk(
+    existsSync(join(installed, 'dist/functions')),
+    'no module of the platform that the command line does not need',
+  );
+
+  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  const needed = ['cac', 'cron-parser', 'ignore', 'jq-wasm', 'prom-client', 'ws', 'yaml', 'zod'];
+  t.same(Object.keys(dependencies), needed);
+  // As npm installs them; each brings its own.
+  for (const name of needed) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+
   const svc = (...args: string[]) => run(process.execPath, [join(installed, 'cli/svc.js'), ...args], folder);
   t.match(svc('--version'), /^svc \d/);
   t.match(svc('app', 'list', '--json'), /^name$/m);
   t.match(svc('completion', 'bash'), /complete -F _svc svc/);
   t.throws(() => svc('up'), { message: /The npm package of svc has the command line, but not the platform/ });
+  const install = ['install', '--apps-domain', 'apps.example.com', '--cluster', 'home', '--registry', 'r.example.com'];
+  t.throws(() => svc(...install), { message: /npm install -g @kubernetes\/client-node/ });
+  t.end();
 });
