@@ -125,13 +125,13 @@ function messages() {
   return { stream, text: () => kept.trim() };
 }
 
-function checkEnd(end: SessionEnd, said: string): void {
+function checkEnd(end: SessionEnd, output: string): void {
   if ('exitCode' in end && end.exitCode === 0) return;
   if ('lost' in end) throw failure(`The session ended: ${end.lost}`);
   if ('failure' in end) {
     throw failure(`The command could not run: ${end.failure}`, 'copying needs sh, cat, mv and sha256sum in the image');
   }
-  throw failure(said === '' ? `The command ended with exit code ${end.exitCode}.` : said);
+  throw failure(output === '' ? `The command ended with exit code ${end.exitCode}.` : output);
 }
 
 function failure(message: string, hint?: string): Failure {

@@ -204,10 +204,10 @@ t.test('app history is a table with a mark on the current revision', async (t) =
 t.test('app history says which environment it shows unless the command line names it', async (t) => {
   const items = [{ ...deployment, environment: 'prod' }];
   const { run } = await world(t, { [`GET ${apps}/api/history`]: { body: { items } } });
-  const said = { stderr: 'environment: prod\n', stdout: /^REVISION/ };
-  t.match(await run(['app', 'history', 'api']), said);
+  const expected = { stderr: 'environment: prod\n', stdout: /^REVISION/ };
+  t.match(await run(['app', 'history', 'api']), expected);
   t.match(await run(['app', 'history', 'api', '-e', 'prod']), { stderr: '' });
-  t.match(await run(['app', 'history', 'api'], { env: { SVC_ENVIRONMENT: 'prod' } }), said);
+  t.match(await run(['app', 'history', 'api'], { env: { SVC_ENVIRONMENT: 'prod' } }), expected);
 });
 
 t.test('app history shows skipped deployments with the reason, without a revision', async (t) => {

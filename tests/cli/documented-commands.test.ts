@@ -31,6 +31,12 @@ function wordsOf(command: string): string[] {
   return words;
 }
 
+/** The `svc` commands in the cells of tables, such as those beside the commands of another platform. */
+function commandsInTables(page: string): string[] {
+  const rows = page.split('\n').filter((line) => line.startsWith('|'));
+  return rows.flatMap((row) => [...row.matchAll(/`(svc [^`]*)`/g)].map(([, text = '']) => text));
+}
+
 async function faultsOf(source: string, commands: readonly string[]): Promise<string[]> {
   const faults = await Promise.all(
     commands.map((command) =>
@@ -61,6 +67,13 @@ t.test('the commands of the documentation', async (t) => {
   );
   t.same(faults.flat(), []);
   t.ok(count > 100, `${count} commands`);
+});
+
+t.test('the commands beside those of other platforms', async (t) => {
+  const page = 'docs/how-to/come-from-another-platform.md';
+  const commands = commandsInTables(readFileSync(join(root, page), 'utf8'));
+  t.same(await faultsOf(page, commands), []);
+  t.ok(commands.length > 50, `${commands.length} commands`);
 });
 
 t.test('the examples of the help', async (t) => {
