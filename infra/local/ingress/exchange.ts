@@ -22,6 +22,11 @@ export interface RouteRequest {
 export interface RequestBody {
   /** In bytes; undefined for a chunked body. */
   length: number | undefined;
+  /**
+   * Set when the pod should get the head alone at first, so that a refusal costs no body: resolves when the body is to be
+   * sent all the same, and rejects when aborted.
+   */
+  headStart?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Starts reading, and sends `100 Continue` if the client waits for it. Call it at most once. */
   open(): Readable;
 }

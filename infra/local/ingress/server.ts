@@ -8,7 +8,7 @@ import { joinConnections } from '../../../runtime/http/tunnel.ts';
 import { badGatewayAnswer, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
 import { pairs, rawHeaders } from './headers.ts';
 import { toRouteRequest } from './request.ts';
-import { createTurns } from './turns.ts';
+import { createUploads } from './uploads.ts';
 
 const limits = {
   // Go's limit for a request's head: 1 MiB plus 4 KiB.
@@ -21,13 +21,6 @@ const limits = {
 
 /** What a client may still send after its answer, as in Go's `net/http` (maxPostHandlerReadBytes, rstAvoidanceDelay). */
 const afterAnswer = { bytes: 256 * 1024, ms: 500 };
-
-/**
- * Requests with a body of this many bytes or more, or of unknown length, begin one in each turn of the event loop, and so do
- * connections end that were not read to their end. When a client sends hundreds at once, each costs a millisecond or two,
- * which all other requests would wait for.
- */
-const uploads = { bytes: 64 * 1024, perTurn: 1 };
 
 export interface IngressServerOptions {
   /** Rejects only when the client has disconnected. */
@@ -57,7 +50,8 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   // By default node:http silently drops headers beyond 2,000, which a middleware may need.
   server.maxHeadersCount = 0;
   answerHalfClosed(server, clock, options.halfCloseMs ?? halfCloseMs);
-  const takeTurn = createTurns(uploads.perTurn);
+  const uploads = createUploads(clock);
+  const takeTurn = (work: () => void) => uploads.takeTurn(work);
   /** Connections that have not sent anything yet, and upgraded connections. */
   const unusedSockets = new Set<Duplex>();
   const tunnels = new Set<Duplex>();
@@ -78,10 +72,11 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   };
   const serve = async (request: IncomingMessage, response: ServerResponse, proceed?: () => void) => {
     const body = bodyOf(request, proceed);
-    if (body && (body.length ?? Infinity) >= uploads.bytes) {
+    if (body && uploads.isLarge(body.length)) {
       unusedSockets.delete(request.socket);
       await new Promise<void>(takeTurn);
       if (response.closed) return;
+      body.headStart = uploads.begin(response);
     }
     const answer = await handle(request, response, body);
     if (answer) write(answer, response);

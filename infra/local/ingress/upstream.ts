@@ -75,6 +75,9 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
     outgoing.once('close', () => fail());
     outgoing.once('response', (message) => {
       answered = true;
+      message.once('close', () => headStart.abort());
+      // One that does not refuse may read the body while it answers.
+      if ((message.statusCode ?? 0) < 400) pipeBody();
       // A pod that has answered needs no more of the body.
       message.once('end', () => outgoing.writableFinished || outgoing.destroy());
       const received = headersOf(message.rawHeaders);
@@ -93,9 +96,23 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
       received.set('Connection', ['Upgrade']).set('Upgrade', [protocol]);
       resolve({ status: 101, headers: received, body: '', tunnel: { socket, head } });
     });
+    const headStart = new AbortController();
+    let isPiped = false;
+    const pipeBody = () => {
+      if (!body || isPiped || outgoing.destroyed) return;
+      isPiped = true;
+      headStart.abort();
+      body.open().pipe(outgoing);
+    };
     const sendBody = () => {
       connected = true;
-      if (body) body.open().pipe(outgoing);
+      if (!body?.headStart) {
+        pipeBody();
+        return;
+      }
+      outgoing.flushHeaders();
+      outgoing.once('close', () => headStart.abort());
+      body.headStart(headStart.signal).then(pipeBody, () => undefined);
     };
     // Until the pod accepts the connection the body stays unread, so that it can go to another pod.
     outgoing.once('socket', (socket) => (socket.connecting ? socket.once('connect', sendBody) : sendBody()));

@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../../runtime/domain/clock.ts';
+import { createTurns } from './turns.ts';
+
+/**
+ * Requests with a body of this many bytes or more, or of unknown length, begin one in each turn of the event loop, and so do
+ * connections end that were not read to their end. When a client sends hundreds at once, each costs a millisecond or two,
+ * which all other requests would wait for.
+ */
+const largeBytes = 64 * 1024;
+const perTurn = 1;
+
+/**
+ * With more uploads in progress than this, the pod gets the head of a further one first, and time to refuse it. Below, head
+ * and body are sent together: no upload waits for an answer that does not come.
+ */
+const togetherMax = 32;
+const headStartMs = 1_000;
+
+/** What large uploads share, so that hundreds of them at once do not hold up other requests. */
+export interface Uploads {
+  isLarge(length: number | undefined): boolean;
+  /** Runs work of an upload in one of the next turns of the event loop. */
+  takeTurn(work: () => void): void;
+  /**
+   * Counts an upload until its response is closed.
+   * @returns the wait between its head and its body; undefined while there are few uploads
+   */
+  begin(response: ServerResponse): ((signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+export function createUploads(clock: Clock): Uploads {
+  const takeTurn = createTurns(perTurn);
+  let inProgress = 0;
+  return {
+    isLarge: (length) => (length ?? Infinity) >= largeBytes,
+    takeTurn,
+    begin(response) {
+      inProgress++;
+      response.once('close', () => inProgress--);
+      if (inProgress <= togetherMax) return undefined;
+      return async (signal) => {
+        await clock.sleep(headStartMs, signal);
+        await new Promise<void>(takeTurn);
+      };
+    },
+  };
+}
