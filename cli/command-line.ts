@@ -4,10 +4,10 @@ import { usageFailure } from './failure.ts';
 const part = /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s'"\\|&;<>$`()]+)|(\s+)|(.)/gs;
 
 /**
- * The program and arguments of `--command`: one value is a command line, whose words are separated and quoted as in a
+ * The program and arguments of a flag: one value is a command line, whose words are separated and quoted as in a
  * shell; several values are one word each. @throws Failure (usage) for what only a shell can do
  */
-export function commandWords(typed: readonly string[]): string[] {
+export function commandWords(typed: readonly string[], { flag, hint }: { flag: string; hint: string }): string[] {
   const [line = ''] = typed;
   if (typed.length !== 1) return [...typed];
   const words: string[] = [];
@@ -19,7 +19,7 @@ export function commandWords(typed: readonly string[]): string[] {
       continue;
     }
     const value = single ?? double?.replaceAll(/\\(["\\$`])/g, '$1') ?? escaped ?? plain;
-    if (value === undefined) throw usageFailure(`--command cannot use ${text} outside quotes. Use --shell.`);
+    if (value === undefined) throw usageFailure(`${flag} cannot use ${text} outside quotes. ${hint}`);
     word = (word ?? '') + value;
   }
   return word === undefined ? words : [...words, word];

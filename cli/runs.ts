@@ -9,7 +9,7 @@ import { resolveScope, type Scope } from './scope.ts';
 import { waitFor, type WaitFlags } from './wait.ts';
 
 /** Workloads with runs. */
-type Collection = 'jobs' | 'functions';
+type Collection = 'apps' | 'jobs' | 'functions';
 
 /** One run. */
 export function runOutput(run: AnyRunView): Output {
@@ -84,9 +84,28 @@ export async function printRuns(
     { title: 'TRIGGER', value: ({ trigger, actor }) => (actor === undefined ? trigger : `${trigger} (${actor})`) },
     { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
     { title: 'TOOK', value: durationText },
+    ...(runs.some(({ command }) => command)
+      ? [{ title: 'COMMAND', value: ({ command }: AnyRunView) => command?.join(' ') }]
+      : []),
     { title: 'MESSAGE', value: ({ message }) => message },
   ];
   context.print({ data: runs, table: table(runs, columns), names: runs.map((run) => run.name) }, flags.output);
+}
+
+/** Prints the log of a run until it ends, and says on stderr when another attempt begins. @returns how it ended */
+export function followRun(
+  context: Context,
+  scope: Scope,
+  { path, query }: { path: string; query: Record<string, string | number | undefined> },
+  output: OutputFormat | undefined,
+) {
+  const attempts = new Set<string>();
+  const format = ({ pod, line }: LogLineView) => {
+    if (!attempts.has(pod) && attempts.size > 0) context.say(`attempt ${attempts.size + 1}, pod ${pod}`);
+    attempts.add(pod);
+    return line;
+  };
+  return followLogs(context, scope, { path, query: { ...query, follow: 'true' } }, { output, format });
 }
 
 /** Prints the logs of a run, with `follow` until it ends; the names of its pods go to stderr. */
@@ -101,14 +120,7 @@ export async function printLogs(
   const query = { ...scope.query, run: flags.run, tail: flags.tail };
   const path = scope.path(collection, workload, 'run-logs');
   if (flags.follow) {
-    const attempts = new Set<string>();
-    const format = ({ pod, line }: LogLineView) => {
-      if (!attempts.has(pod) && attempts.size > 0) context.say(`attempt ${attempts.size + 1}, pod ${pod}`);
-      attempts.add(pod);
-      return line;
-    };
-    const source = { path, query: { ...query, follow: 'true' } };
-    const { run, ended, message } = await followLogs(context, scope, source, { output: flags.output, format });
+    const { run, ended, message } = await followRun(context, scope, { path, query }, flags.output);
     const reason = message === undefined ? '' : `: ${message}`;
     context.say(`run ${run} ${ended === 'removed' ? 'was deleted' : ended}${reason}`);
     return;

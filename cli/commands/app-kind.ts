@@ -36,6 +36,7 @@ export const appKind = defineKind<AppView>({
     ['Security', securityText(view.security)],
     ['Port', view.port],
     ['Health path', view.healthPath],
+    ['Release command', view.releaseCommand?.join(' ')],
     ['Memory', view.memory],
     ['CPU', view.cpu],
     ['Variables', Object.keys(view.env).join(', ') || undefined],

@@ -17,6 +17,7 @@ import { logsCommand } from './app-logs.ts';
 import { promoteCommand } from './app-promote.ts';
 import { restartableApp, restartCommand } from './app-restart.ts';
 import { rollbackCommand } from './app-rollback.ts';
+import { runCommand, runsCommand } from './app-run.ts';
 import { removalFlags, settingFlags, settingsBody } from './app-settings.ts';
 import { waitUntilRunning, waitUntilServing } from './app-wait.ts';
 import { webhookGroup } from './app-webhook.ts';
@@ -157,6 +158,8 @@ export const appCommands: Commands = {
     logsCommand,
     execCommand('app'),
     copyCommand,
+    runCommand,
+    runsCommand,
   ],
   groups: [
     envGroup(restartableApp),

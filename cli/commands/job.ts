@@ -87,7 +87,10 @@ const settingFlags = {
 
 function settingsBody(flags: FlagValues<typeof settingFlags>): Record<string, unknown> {
   if (flags.command.length > 0 && flags.shell !== undefined) throw usageFailure('Use either --command or --shell.');
-  const command = flags.shell === undefined ? commandWords(flags.command) : ['/bin/sh', '-c', flags.shell];
+  const command =
+    flags.shell === undefined
+      ? commandWords(flags.command, { flag: '--command', hint: 'Use --shell.' })
+      : ['/bin/sh', '-c', flags.shell];
   const values = {
     ...(command.length > 0 && { command }),
     ...(flags.volume.length > 0 && { volumes: flags.volume.map(readMount) }),

@@ -74,7 +74,12 @@ const settingsOf: SettingsReaders = {
     extraHosts: view.extraHosts,
     env: view.env,
     volumes: view.volumes,
-    ...present({ healthPath: view.healthPath, memory: view.memory, cpu: view.cpu }),
+    ...present({
+      healthPath: view.healthPath,
+      releaseCommand: view.releaseCommand,
+      memory: view.memory,
+      cpu: view.cpu,
+    }),
     ...routedSettings(view),
   }),
 };

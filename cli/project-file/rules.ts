@@ -42,6 +42,7 @@ export const rulesByKind: Readonly<Record<ProjectFileKind, SettingRules>> = {
     port: { default: 8080 },
     replicas: { default: 1 },
     healthPath: {},
+    releaseCommand: {},
     autoRollback: { default: true },
     hostname: { fixed: true },
     extraHosts: { form: 'set', default: [] },

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { appCreate, appUpdate, appView, deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { appRunCreate, appRunView } from '../../runtime/contracts/api/runs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
@@ -14,6 +15,7 @@ import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
 import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
+import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { checkSecurity } from '../../runtime/api/security-settings.ts';
@@ -33,6 +35,7 @@ import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
 import { checkSettings } from './settings.ts';
 import { patchApp } from './store.ts';
+import { appRuns, requireRelease, withCommand } from './runs.ts';
 import { appToView } from './view.ts';
 
 export interface AppDependencies {
@@ -168,6 +171,34 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
         podsOf: servingPods,
         summary:
           'Shows the logs of an app’s pods, by time. With `follow`, streams JSON lines across rollouts and restarts.',
+      },
+    ),
+    ...runRoutes(
+      apps,
+      { kube, clock, baseUrl },
+      {
+        kind: 'App',
+        start: {
+          path: '/runs',
+          summary:
+            'Runs a command once in a pod of its own, with the image, variables and secrets of the app’s release, and without its volumes.',
+          audit: 'app.run',
+          body: appRunCreate,
+        },
+        requestOf: withCommand,
+        list: { summary: 'Lists an app’s active and recent runs, newest first.' },
+        read: { summary: 'Shows a run of an app.' },
+        logs: {
+          path: '/run-logs',
+          summary:
+            'Shows the log of a run, by default the newest. With `follow`, streams JSON lines until the run has ended.',
+        },
+        container: 'app',
+        view: appRunView,
+        runName: (app, id) => `${app}-${id}`,
+        runsOf: appRuns,
+        startHint: (app) => `svc app run ${app} -- <command>`,
+        checkStart: requireRelease,
       },
     ),
     promoteRoute({ kube, pool, clock, baseUrl, resolveTxt }),

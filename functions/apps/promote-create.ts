@@ -54,7 +54,17 @@ export async function createPromoted(
   { source, target, image, promotion, secrets, actor, asker }: Copy,
 ): Promise<PromotionCreated> {
   const { name } = source.metadata;
-  const { hostname, extraHosts = [], git, release: _, bindings: __, env = [], volumes = [], ...settings } = source.spec;
+  const {
+    hostname,
+    extraHosts = [],
+    git,
+    release: _,
+    bindings: __,
+    runRequests: ___,
+    env = [],
+    volumes = [],
+    ...settings
+  } = source.spec;
   const secretNames = (await readSecrets(kube, source)).secrets.map((secret) => secret.name);
   const missingSecrets = secretNames.filter((secret) => !Object.hasOwn(secrets, secret));
   checkReferences(name, env, missingSecrets);

@@ -48,6 +48,7 @@ export function appToView(
     ...(outOfMemory && { outOfMemory }),
     ...(reported.url !== undefined && { url: reported.url }),
     ...(spec.healthPath !== undefined && { healthPath: spec.healthPath }),
+    ...(spec.releaseCommand && { releaseCommand: spec.releaseCommand }),
     ...(spec.memory !== undefined && { memory: spec.memory }),
     ...(spec.cpu !== undefined && { cpu: spec.cpu }),
     volumes: spec.volumes ?? [],

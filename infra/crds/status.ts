@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import type { Condition } from '../../runtime/contracts/kubernetes.ts';
-import type { AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import {
+  appRunTriggers,
+  type AppRun,
+  type AppStatus,
+  type ReleaseStatus,
+} from '../../runtime/contracts/resources/app.ts';
 import type { BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import { bindingPhases, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
 import {
@@ -39,17 +44,19 @@ const condition = shapeOf<Condition>()({
 const gate = { gate: z.enum(gatePhases).exactOptional(), gateSince: z.iso.datetime().exactOptional() };
 const common = { observedGeneration: count, conditions: z.array(condition).exactOptional() };
 
+const runFields = <const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) => ({
+  name: z.string(),
+  trigger: z.enum(triggers),
+  state: z.enum(runStates),
+  by: text,
+  createdAt: z.iso.datetime(),
+  startedAt: z.iso.datetime().exactOptional(),
+  endedAt: z.iso.datetime().exactOptional(),
+  message: text,
+});
+
 const run = <const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) =>
-  shapeOf<Run<Trigger[number]>>()({
-    name: z.string(),
-    trigger: z.enum(triggers),
-    state: z.enum(runStates),
-    by: text,
-    createdAt: z.iso.datetime(),
-    startedAt: z.iso.datetime().exactOptional(),
-    endedAt: z.iso.datetime().exactOptional(),
-    message: text,
-  });
+  shapeOf<Run<Trigger[number]>>()(runFields(triggers));
 
 /** The queue `bindings` writes them, and the controllers keep them. */
 const bindings = z
@@ -82,10 +89,12 @@ export const appStatus = shapeOf<AppStatus>()({
     readyReplicas: z.int().min(0).exactOptional(),
     faultSince: z.iso.datetime().exactOptional(),
     template: text,
+    commandSucceeded: z.boolean().exactOptional(),
   }).exactOptional(),
   image: text,
   imageEdits: count,
   bindings,
+  runs: z.array(shapeOf<AppRun>()({ ...runFields(appRunTriggers), command: z.array(z.string()) })).exactOptional(),
   ...gate,
 });
 

@@ -41,6 +41,7 @@ export const appDefinition = customResource({
     schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
     schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
     keyedBindings(schema);
+    keyedRunRequests(schema);
     // A worker that is late must not restore an older release.
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {

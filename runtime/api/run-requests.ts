@@ -11,13 +11,15 @@ interface Runnable extends KubeObject {
 
 /**
  * Requests a run with one write, after which the controller starts exactly one (decision 0007).
- * @param find reads the workload again for each attempt @returns the request's id
+ * @param find reads the workload again for each attempt
+ * @param options.complete adds what the user asked for besides a run, such as its command; default: nothing
+ * @returns the request's id
  * @throws Problem `too_many_requests` while too many runs wait, `conflict` while other writers keep changing the workload
  */
 export async function requestRun<T extends Runnable>(
   kube: Pick<KubeClient, 'replace'>,
   find: () => Promise<Stored<T>>,
-  { at, by }: { at: Date; by: string },
+  { at, by, complete = (request) => request }: { at: Date; by: string; complete?: (request: RunRequest) => RunRequest },
 ): Promise<string> {
   const id = randomBytes(5).toString('hex');
   await retryOnConflict(find, (workload) => {
@@ -28,7 +30,7 @@ export async function requestRun<T extends Runnable>(
         `The ${workload.kind.toLowerCase()} "${workload.metadata.name}" has ${runRequests.length} runs waiting to start. Try again when they have started.`,
       );
     }
-    const request = { id, at: at.toISOString(), by };
+    const request = complete({ id, at: at.toISOString(), by });
     return kube.replace({ ...workload, spec: { ...workload.spec, runRequests: [...runRequests, request] } });
   });
   return id;

@@ -2,8 +2,10 @@ import type { z } from 'zod';
 import { environmentQuery, page, pageQuery } from '../contracts/api/common.ts';
 import { logsQuery, runAccepted, runLogs } from '../contracts/api/runs.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
+import type { App } from '../contracts/resources/app.ts';
 import type { FunctionResource } from '../contracts/resources/function.ts';
 import type { JobResource } from '../contracts/resources/job.ts';
+import type { RunRequest } from '../contracts/resources/run.ts';
 import type { Clock } from '../domain/clock.ts';
 import { Problem } from '../domain/problem.ts';
 import { pageOf } from '../http/page.ts';
@@ -15,13 +17,15 @@ import { runLogReply } from './run-log-reply.ts';
 import { requestRun } from './run-requests.ts';
 import { runPageKey, type RunView } from './run-views.ts';
 
-type Runnable = JobResource | FunctionResource;
+type Runnable = App | JobResource | FunctionResource;
 
 /** How one kind of workload runs. */
-export interface RunKind<T extends Runnable> {
+export interface RunKind<T extends Runnable, Body extends z.ZodType = z.ZodType> {
   kind: T['kind'];
   /** The route that starts a run, below the workload's path. */
-  start: { path: string; summary: string; audit: string };
+  start: { path: string; summary: string; audit: string; body?: Body };
+  /** The request with what the body asks for; default: the body asks for nothing. */
+  requestOf?: (request: RunRequest, body: z.output<Body>) => RunRequest;
   list: { summary: string };
   read: { summary: string };
   logs: { path: string; summary: string };
@@ -47,12 +51,14 @@ interface RunRouteDependencies {
   baseUrl: string;
 }
 
-/** Starts, lists, shows and logs the runs of a job or of a cron function. */
-export function runRoutes<T extends Runnable>(
+/** Starts, lists, shows and logs the runs of an app, a job or a cron function. */
+export function runRoutes<T extends Runnable, Body extends z.ZodType = z.ZodType>(
   objects: ObjectRoutes<T>,
   { kube, clock, baseUrl }: RunRouteDependencies,
-  { kind, start, list, read, logs, container, view, runName, runsOf, startHint, check, checkStart }: RunKind<T>,
+  options: RunKind<T, Body>,
 ): Route[] {
+  const { kind, start, list, read, logs, container, view, runName, runsOf, startHint } = options;
+  const { check, checkStart, requestOf } = options;
   const what = kind.toLowerCase();
   const checked = async (find: () => Promise<Stored<T>>) => {
     const workload = await find();
@@ -78,18 +84,22 @@ export function runRoutes<T extends Runnable>(
       method: 'POST',
       access: { project: 'deployer', scope: 'deploy' },
       replies: { 202: runAccepted },
-      async handle({ environment, name, actor, findLiving }) {
+      async handle({ body, environment, name, actor, findLiving }) {
         const findStartable = async () => {
           const workload = await checked(findLiving);
           checkStart?.(workload);
           return workload;
         };
-        const id = await requestRun(kube, findStartable, { at: clock.now(), by: actor });
+        const id = await requestRun(kube, findStartable, {
+          at: clock.now(),
+          by: actor,
+          ...(requestOf && { complete: (request) => requestOf(request, body) }),
+        });
         const run = runName(name, id);
         const path = `projects/${environment.project}/${what}s/${name}/runs/${run}?environment=${environment.environment}`;
         const statusUrl = `${baseUrl}/api/v1/${path}`;
-        const body = { id: run, status: 'pending', statusUrl };
-        return { status: 202, headers: { Location: statusUrl }, body, audit: { run } };
+        const accepted = { id: run, status: 'pending', statusUrl };
+        return { status: 202, headers: { Location: statusUrl }, body: accepted, audit: { run } };
       },
     }),
     objects.route({

@@ -33,6 +33,8 @@ t.test('app create and update send the given settings, and nothing else', async 
     [['--volume', 'a:/a'], { volumes: [volumes[0]] }],
     [['--no-volumes'], { volumes: [] }],
     [['--auto-rollback', 'off'], { autoRollback: false }],
+    [['--release-command', "npm run 'db migrate'"], { releaseCommand: ['npm', 'run', 'db migrate'] }],
+    [['--remove-release-command'], { releaseCommand: null }],
     [['--default-memory', '--default-cpu', '--default-health-path'], { memory: null, cpu: null, healthPath: null }],
   ];
   for (const [flags, body] of updates) {
@@ -42,6 +44,8 @@ t.test('app create and update send the given settings, and nothing else', async 
   const wrong = [
     ['--memory', '1Gi', '--default-memory'],
     ['--volume', 'a:/a', '--no-volumes'],
+    ['--release-command', 'a', '--remove-release-command'],
+    ['--release-command', 'a && b'],
     ['--volume', 'a'],
     ['--port', '0'],
     ['--replicas', '51'],

@@ -1,10 +1,11 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import type { App, AppRun, AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
 import type { GateOutcome } from './gate-step.ts';
 import { currentBindingStatuses } from './bindings.ts';
+import type { CommandState } from './app-runs.ts';
 import type { Deployment } from './deployment-object.ts';
 import { podsOf, releaseStatus } from './app-release.ts';
 import { faultText } from './release-fault.ts';
@@ -20,13 +21,18 @@ export interface AppObservation {
   deployment: Stored<Deployment> | undefined;
   /** The app's serving pods. Needed only while the release is not available or pods are not ready. */
   pods: readonly Stored<Pod>[];
+  /** Its runs; absent without any. */
+  runs?: AppRun[];
+  /** The command of the release. */
+  command: CommandState;
   now: Date;
 }
 
 /** The status after a successful reconcile. Pure. */
-export function observedStatus({ app, host, config, gate, edited, deployment, pods, now }: AppObservation): AppStatus {
+export function observedStatus(observation: AppObservation): AppStatus {
+  const { app, host, config, gate, edited, deployment, pods, runs, command, now } = observation;
   const { generation } = app.metadata;
-  const release = releaseStatus(app, deployment, pods, now);
+  const release = withCommand(releaseStatus(app, deployment, pods, now), command);
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
   const { phase, message } = phaseOf(app, release, readyReplicas, pods);
   const states = [childrenAdoptedState(generation), ...(gate.state ? [gate.state] : [])];
@@ -43,10 +49,18 @@ export function observedStatus({ app, host, config, gate, edited, deployment, po
     image: edited ? app.spec.image : (app.status?.image ?? app.spec.image),
     ...imageEdits(app, edited),
     ...currentBindingStatuses(app),
+    ...(runs && { runs }),
     gate: gate.phase,
     ...(gate.since !== undefined && { gateSince: gate.since }),
     conditions: mergeConditions(app.status?.conditions, states, now),
   };
+}
+
+/** The status of a release whose pods wait for its command. */
+function withCommand(release: ReleaseStatus | undefined, command: CommandState): ReleaseStatus | undefined {
+  if (!release) return undefined;
+  if (command.phase === 'failed') return { ...release, phase: 'failed', message: command.message };
+  return command.phase === 'succeeded' ? { ...release, commandSucceeded: true } : release;
 }
 
 function imageEdits({ status }: Stored<App>, edited: boolean): { imageEdits?: number } {

@@ -37,6 +37,7 @@ import { ensurePods } from './app-pods.ts';
 import { handOverBindings, type BindingRecords } from './bindings.ts';
 import type { Deployment } from './deployment-object.ts';
 import { otherReleasesGoneInMs, patienceLeftMs } from './app-release.ts';
+import { deleteRuns, ensureReleaseCommand, ensureRuns, type CommandState } from './app-runs.ts';
 import { publicHosts } from './app-routing.ts';
 import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
@@ -48,6 +49,8 @@ import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from '.
 
 /** Retry without the installation's settings. A change of the settings also enqueues every app. */
 const configRetryMs = 5_000;
+/** Interval of looks at a release command, whose pod may have a fault that lasts. */
+const commandCheckMs = 10_000;
 
 /** Where the first deployment of an app comes from. */
 interface FirstDeployment {
@@ -115,6 +118,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const release = spec.release && recordedRelease(app, spec.release);
     let changed = { route: false, pods: false };
     let edit: ImageEdit | undefined;
+    let command: CommandState = { phase: 'none' };
     if (release) checkImageProject(release.image, identity, config.builds);
     if (release) {
       const { entryPoints, scheme } = config;
@@ -123,7 +127,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       const route = appRoute({ id, name, namespace, ...settings });
       edit = imageEdit(app, await seenDeployment(identity));
       const willDeploy = edit !== undefined && (await recordEdit(app, identity, edit, config));
-      changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !willDeploy });
+      command = await ensureReleaseCommand(kube, app, identity, { release, now: clock.now() });
+      const pods = !willDeploy && (command.phase === 'none' || command.phase === 'succeeded');
+      changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods });
     } else if (spec.image !== '') {
       checkImageProject(checkImage(spec.image), identity, config.builds);
       const actor = app.metadata.annotations?.[createdByAnnotation];
@@ -135,18 +141,39 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const view = { routed: release !== undefined, changed: changed.route, hosts, config, signal };
     const gate = await gates.check(app, step, view);
     const now = clock.now();
+    const { againInMs: runsAgainMs, ...runs } = await ensureRuns(kube, app, identity, {
+      release,
+      command: command.phase,
+      now,
+    });
     const after = await writeStatus<App>(
       kube,
       app,
-      observedStatus({ app, host, config, gate, edited: edit?.where === 'spec.image', ...observation, now }),
+      observedStatus({
+        app,
+        host,
+        config,
+        gate,
+        edited: edit?.where === 'spec.image',
+        ...observation,
+        ...runs,
+        command,
+        now,
+      }),
     );
     if (gate.event) await events.record(after, gate.event);
+    const { runRequests, ...settings } = after.spec;
+    // The change causes the next reconcile.
+    if (release && runRequests) await kube.replace({ ...after, spec: settings });
     if (after.status?.release?.phase === 'available')
       await collectEnvironments(kube, after, (id) => records.neededEnvironments(id));
     const othersGoneMs =
       release && observation.deployment ? otherReleasesGoneInMs(observation.pods, release.generation, now) : 0;
     const patienceMs = patienceLeftMs(after.status?.release, now) ?? 0;
-    const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0, patienceMs].filter((ms) => ms > 0);
+    const commandMs = command.phase === 'running' ? commandCheckMs : 0;
+    const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0, patienceMs, runsAgainMs ?? 0, commandMs].filter(
+      (ms) => ms > 0,
+    );
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   };
 
@@ -211,6 +238,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       const refs = childRefs(identity);
       const results = [];
       for (const ref of refs) results.push(await deleteChild(kube, app, ref));
+      results.push(await deleteRuns(kube, app, identity));
       if (results.includes(false)) throw new NotYetError('objects of the app are still being deleted');
       await releaseHosts(kube, identity.id);
       // Deletes the app's users from services; databases are kept.
@@ -229,7 +257,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware],
     watches: [
       // The Deployment object does not show why a pod does not start. Uses the same informer as PodOOM.
-      { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: (pod) => appOfFaulty(pod as Stored<Pod>) },
+      { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: (pod) => appOfPod(pod as Stored<Pod>) },
+      { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=App` }, keysOf: appOfRun },
       // An app may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
@@ -267,12 +296,17 @@ function holderOf({ spec: { kind, namespace, name } }: Stored<HostName>): Key[] 
   return kind === 'App' ? [{ namespace, name }] : [];
 }
 
-/** The app of a serving pod that does not start. */
-function appOfFaulty(pod: Stored<Pod>): Key[] {
-  const { labels = {}, namespace } = pod.metadata;
-  const name = labels[appLabel];
-  if (labels[kindLabel] !== 'App' || labels[roleLabel] !== 'serve' || name === undefined) return [];
-  return podFault(pod) ? [{ name, ...(namespace !== undefined && { namespace }) }] : [];
+/** The app of a pod that does not start, or that belongs to a one-off run. */
+function appOfPod(pod: Stored<Pod>): Key[] {
+  const { [kindLabel]: kind, [roleLabel]: role } = pod.metadata.labels ?? {};
+  if (kind !== 'App') return [];
+  return role === 'run' || (role === 'serve' && podFault(pod)) ? appOfRun(pod) : [];
+}
+
+/** The app that the labels of a run or a pod name. */
+function appOfRun({ metadata: { labels, namespace } }: Stored<KubeObject>): Key[] {
+  const name = labels?.[appLabel];
+  return name === undefined ? [] : [keyOf({ name, ...(namespace !== undefined && { namespace }) })];
 }
 
 function hasFailed({ status }: Stored<App>): boolean {

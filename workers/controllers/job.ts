@@ -22,7 +22,7 @@ import { createOnly, endOf } from './batch-run.ts';
 import { handOverBindings, type BindingRecords } from './bindings.ts';
 import { collectEnvironments, createScheduleChanges } from './environment-secrets.ts';
 import { ensureRunEnvironment, type RunWait } from './job-environment.ts';
-import { pastRuns } from './job-history.ts';
+import { pastRuns } from './run-history.ts';
 import { observedStatus } from './job-status.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
@@ -92,7 +92,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
       if (!wait) await kube.replace({ ...reported, spec });
       return undefined;
     }
-    const { past, nextInMs } = pastRuns(job, runs, now);
+    const { past, nextInMs } = pastRuns(job, job.spec, runs, now);
     for (const run of past) await deleteChild(kube, job, refOf(run));
     const remaining = runs.filter((run) => !past.includes(run));
     const status = observedStatus({ job, runs: remaining, pods, wait, now });

@@ -1,6 +1,6 @@
 import { lingerSeconds } from '../../infra/manifests/app.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { App, Release } from '../../runtime/contracts/resources/app.ts';
+import type { App, AppSpec, Release } from '../../runtime/contracts/resources/app.ts';
 import { withSettings } from '../../runtime/contracts/resources/app-settings.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { checkImageProject } from '../../runtime/domain/built-image.ts';
@@ -60,12 +60,20 @@ export async function applyRelease(
 function withRelease(app: Stored<App>, rollout: Rollout, envSecret: string | undefined): Stored<App> {
   const { restores, keptSettings } = rollout;
   const spec = restores === 'config' && keptSettings ? withSettings(app.spec, keptSettings) : app.spec;
-  const release = releaseOf(rollout);
+  const release = releaseOf(rollout, spec.releaseCommand);
   if (envSecret === undefined) return { ...app, spec: { ...spec, release } };
   const annotations = withEnvironmentSecret(app, envSecret);
   return { ...app, metadata: { ...app.metadata, annotations }, spec: { ...spec, release: { ...release, envSecret } } };
 }
 
-function releaseOf({ revision, id, image, digest }: Rollout): Release {
-  return { generation: revision, deploymentId: id, image, ...(digest !== null && { digest }), lingerSeconds };
+/** The command belongs to what is new: a rollback or restart runs what ran before. */
+function releaseOf({ revision, id, image, digest, trigger }: Rollout, command: AppSpec['releaseCommand']): Release {
+  return {
+    generation: revision,
+    deploymentId: id,
+    image,
+    ...(digest !== null && { digest }),
+    ...(command && trigger !== 'rollback' && trigger !== 'restart' && { command }),
+    lingerSeconds,
+  };
 }

@@ -3,7 +3,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { isPodReady } from '../../runtime/contracts/pod.ts';
 import { imageDigest } from '../../runtime/domain/image.ts';
-import { isOfRelease, servingPods } from '../../runtime/domain/labels.ts';
+import { idLabel, isOfRelease } from '../../runtime/domain/labels.ts';
 import { crashLogMaxBytes, type CrashLog } from '../../runtime/records/crash-logs.ts';
 import { readLog } from '../../runtime/workloads/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -25,7 +25,7 @@ type Reader = Pick<KubeClient, 'list' | 'stream'>;
  */
 export async function crashLog(kube: Reader, rollout: Rollout): Promise<CrashLog | undefined> {
   const restarts = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCount ?? 0;
-  const failing = (await podsOf(kube, rollout)).filter((pod) => !isPodReady(pod));
+  const failing = (await podsOf(kube, rollout)).filter((pod) => !isPodReady(pod) && pod.status?.phase !== 'Succeeded');
   const [worst] = failing.sort((a, b) => restarts(b) - restarts(a));
   if (!worst) return undefined;
   const { name } = worst.metadata;
@@ -63,8 +63,9 @@ export async function runningDigest(kube: Reader, rollout: Rollout): Promise<str
   return new Set(digests).size === 1 ? digests[0] : undefined;
 }
 
+/** The serving pods of a release, and that of its command. */
 async function podsOf(kube: Reader, { namespace, workloadId, revision }: Rollout): Promise<Stored<Pod>[]> {
-  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: servingPods(workloadId) });
+  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${workloadId}` });
   return items.filter(({ metadata }) => isOfRelease(metadata, revision));
 }
 

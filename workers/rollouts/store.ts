@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { RevisionSettings } from '../../runtime/contracts/resources/app-settings.ts';
-import type { DeploymentState } from '../../runtime/domain/deployment.ts';
+import type { DeploymentState, DeploymentTrigger } from '../../runtime/domain/deployment.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
 import type { Restored } from '../../runtime/records/acceptance.ts';
@@ -14,6 +14,7 @@ export interface Rollout {
   name: string;
   revision: number;
   state: DeploymentState;
+  trigger: DeploymentTrigger;
   image: string;
   digest: string | null;
   /** Of a rollback: what it restores besides the image. */
@@ -35,7 +36,7 @@ const graceMs = 60_000;
 export async function findRollout(pool: Pool, id: Id): Promise<Rollout | undefined> {
   const { rows } = await pool.query<Rollout>({
     name: 'find-rollout',
-    text: `SELECT d.id, d.workload_id AS "workloadId", w.project, w.namespace, w.name, d.revision, d.state, d.image, d.digest,
+    text: `SELECT d.id, d.workload_id AS "workloadId", w.project, w.namespace, w.name, d.revision, d.state, d.trigger, d.image, d.digest,
        d.restores, d.rollback_of AS "rollbackOf", kept.settings AS "keptSettings", kept.env_secret AS "keptEnvSecret",
        COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' AS deadline,
        COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' <= now() AS overdue,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { appCommand } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
 import { bindingSummary, newBinding } from './bindings.ts';
 import { deploymentState, deploymentTrigger, outOfMemory, timestamp, variables } from './common.ts';
@@ -11,6 +12,8 @@ const settings = {
   port: z.int().min(1).max(65_535),
   replicas: z.int().min(0).max(50),
   healthPath: z.string().startsWith('/').max(200),
+  /** A command that each new release runs before its pods start, such as a migration; a failure stops the deployment. */
+  releaseCommand: appCommand,
   /** Limits such as `512Mi` and `500m`; default: the environment's. */
   memory: z.string().max(22),
   cpu: z.string().max(22),
@@ -51,6 +54,7 @@ export const appUpdate = z
     commit: z.string().max(200),
     ...settings,
     healthPath: settings.healthPath.nullable(),
+    releaseCommand: settings.releaseCommand.nullable(),
     memory: settings.memory.nullable(),
     cpu: settings.cpu.nullable(),
   })
@@ -75,6 +79,7 @@ export const appView = z.object({
   outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),
   healthPath: z.string().optional(),
+  releaseCommand: z.array(z.string()).optional(),
   memory: z.string().optional(),
   cpu: z.string().optional(),
   volumes: z.array(mount),

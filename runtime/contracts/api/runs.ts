@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { runStates } from '../resources/run.ts';
+import { appCommand, runStates } from '../resources/run.ts';
+import { appRunTriggers } from '../resources/app.ts';
 import { flag, timestamp } from './common.ts';
 import { podLog, tailQuery } from './logs.ts';
 
@@ -18,8 +19,17 @@ export function runView<const Trigger extends readonly [string, ...string[]]>(tr
   });
 }
 
+/** `POST …/apps/{app}/runs` */
+export const appRunCreate = z.strictObject({ command: appCommand });
+
+/** A one-off run of an app. */
+export const appRunView = runView(appRunTriggers).extend({ command: z.array(z.string()) });
+
 /** A run of any workload. */
-export const anyRunView = runView(['manual', 'schedule', 'cron', 'test']);
+export const anyRunView = runView(['manual', 'schedule', 'cron', 'test', 'release']).extend({
+  /** Of an app's run. */
+  command: z.array(z.string()).optional(),
+});
 
 export type AnyRunView = z.infer<typeof anyRunView>;
 

@@ -3,6 +3,7 @@ import { hostKeysMax } from '../../domain/ssh-keys.ts';
 import type { KubeObject } from '../kubernetes.ts';
 import { binding, bindingsMax, type BindingStatus } from './binding.ts';
 import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
+import { appCommand, appRunRequest, runRequestsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
 
 /** The release that should run. Only the rollout step writes it, and only with a higher generation. */
@@ -14,6 +15,8 @@ const release = z.object({
   digest: z.string().optional(),
   /** The immutable Secret with the containers' environment; absent without variables. */
   envSecret: z.string().optional(),
+  /** The command that must succeed before its pods start. */
+  command: appCommand.optional(),
   /**
    * How long each pod keeps serving after its termination starts. Part of the release, because a change makes new pods.
    * Releases without it keep their value (decision 0027).
@@ -63,11 +66,15 @@ export const appSpec = z.object({
   bindings: z.array(binding).max(bindingsMax).optional(),
   volumes: z.array(volumeMount).max(20).optional(),
   gate: gateSettings.optional(),
+  /** The command that each new release runs before its pods start, such as a migration; not for rollbacks and restarts. */
+  releaseCommand: appCommand.optional(),
   /** If set, images are only built from this source. */
   git: appGitSource.optional(),
   /** Whether a failed deployment rolls the app back to the last good revision; default true. */
   autoRollback: z.boolean().optional(),
   release: release.optional(),
+  /** Requested one-off runs that the controller has not created yet. */
+  runRequests: z.array(appRunRequest).max(runRequestsMax).optional(),
 });
 
 export type AppSpec = z.infer<typeof appSpec>;
@@ -86,8 +93,18 @@ export interface ReleaseStatus {
   readyReplicas?: number;
   /** Since when its pods have had a fault that may be temporary. */
   faultSince?: string;
+  /** Whether its command has succeeded; absent before that, and without a command. */
+  commandSucceeded?: boolean;
   /** The digest of the pod template that the phase is about; a change of settings that makes new pods changes it. */
   template?: string;
+}
+
+/** What starts a run of an app: a request, or a release with a command. */
+export const appRunTriggers = ['manual', 'release'] as const;
+
+/** A run of an app: a command in a pod of its own. */
+export interface AppRun extends Run<(typeof appRunTriggers)[number]> {
+  command: string[];
 }
 
 export interface AppStatus extends GateStatus {
@@ -104,6 +121,8 @@ export interface AppStatus extends GateStatus {
   image?: string;
   imageEdits?: number;
   bindings?: BindingStatus[];
+  /** Newest first; absent without any. */
+  runs?: AppRun[];
 }
 
 export interface App extends KubeObject {

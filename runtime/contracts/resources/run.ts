@@ -18,6 +18,17 @@ export const runRequest = z.object({
 
 export type RunRequest = z.infer<typeof runRequest>;
 
+/** Limits of a command of an app: the most words, and the most characters of one. */
+const runCommandMax = { words: 100, characters: 4_096 };
+
+/** A program and its arguments, which no shell interprets. */
+export const appCommand = z.array(z.string().max(runCommandMax.characters)).min(1).max(runCommandMax.words);
+
+/** A requested run of an app, with its command. */
+export const appRunRequest = runRequest.extend({ command: appCommand });
+
+export type AppRunRequest = z.infer<typeof appRunRequest>;
+
 /** One run, as reported by its batch Job. */
 export interface Run<Trigger extends string = string> {
   name: string;

@@ -10,7 +10,7 @@ import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
 import { isReleaseCompletion } from '../../../workers/rollouts/completion.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { appObject, namespace, testApp } from './rollout-world.ts';
@@ -296,4 +296,43 @@ t.test('rollouts are woken by changes of their App, once each, until it worked',
   await kube.delete({ ...kinds.App, namespace, name: 'other' });
   await next();
   t.same(nudged, [app.id, other.id, app.id, other.id]);
+});
+
+t.test('a new image brings the release command along, a rollback and a restart do not', async (t) => {
+  const { kube, app, step } = await world(t);
+  const releaseCommand = ['npm', 'run', 'migrate'];
+  await kube.mergePatch({ ...(await app.object()), name: 'api', namespace }, { spec: { releaseCommand } });
+  const commands: unknown[] = [];
+  for (const trigger of ['webhook', 'rollback', 'restart', 'manual'] as const) {
+    await step(await app.accept('r/api:1', trigger));
+    commands.push((await app.object()).spec.release?.command);
+  }
+  t.same(commands, [releaseCommand, undefined, undefined, releaseCommand]);
+});
+
+t.test('the log of a failed release command is kept, one of a command that succeeded is not', async (t) => {
+  const { kube, app, step } = await world(t);
+  const id = await app.accept('r/api:1');
+  await step(id);
+  const seedPod = (name: string, phase: string) =>
+    kube.seed({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name,
+        namespace,
+        labels: { [idLabel]: app.id, 'platform.svc/role': 'run' },
+        annotations: { 'platform.svc/release': '1' },
+      },
+      spec: { containers: [{ name: 'app' }] },
+      status: { phase },
+    });
+  seedPod('api-release-1-a', 'Succeeded');
+  seedPod('api-release-1-b', 'Failed');
+  kube.stream = saying((path) =>
+    path.includes('-1-b') ? 'migrating\nrelation "orders" does not exist\n' : 'all done\n',
+  );
+  await app.report({ phase: 'failed', message: 'The release command failed: The program exited with code 1.' });
+  await step(id);
+  t.match(await app.history(), [{ state: 'failed', reason: /code 1[^]*relation "orders" does not exist/ }]);
 });

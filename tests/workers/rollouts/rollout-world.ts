@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { App, ReleaseStatus } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
+import type { DeploymentTrigger } from '../../../runtime/domain/deployment.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { workloadFinalizer, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
@@ -25,7 +26,7 @@ export function appObject(name: string, id: Id): App {
 export interface TestApp {
   id: Id;
   name: string;
-  accept(image: string, trigger?: 'webhook' | 'rollback'): Promise<Id>;
+  accept(image: string, trigger?: DeploymentTrigger): Promise<Id>;
   history(): Promise<Deployment[]>;
   object(): Promise<App>;
   /** Does what the App controller does when it sees the state of the pods. */

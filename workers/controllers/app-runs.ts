@@ -1,0 +1,151 @@
+import { appRunContainer, appRunJob, releaseCommandJob } from '../../infra/manifests/app-run.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
+import type { App, AppRun, Release } from '../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { idLabel, isOfRelease, releaseAnnotation, roleLabel } from '../../runtime/domain/labels.ts';
+import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { createOnly, endOf, reportRuns, runProgress } from './batch-run.ts';
+import { patienceMs } from './release-fault.ts';
+import { pastRuns, type RunLimits } from './run-history.ts';
+import type { WorkloadIdentity } from './workload.ts';
+
+const limits: RunLimits = { historyLimit: 10, retentionSeconds: 24 * 3_600 };
+
+/** The command of the current release: its pods may start when there is none or it has succeeded. */
+export type CommandState = { phase: 'none' | 'succeeded' | 'running' } | { phase: 'failed'; message: string };
+
+/**
+ * Runs the command of a release once, before its pods start. The outcome is kept in the status, so that it is not run
+ * again when its batch Job was deleted. @throws NotYetError while the command of an older release is being stopped: two of
+ * them must not change the same database
+ */
+export async function ensureReleaseCommand(
+  kube: KubeClient,
+  app: Stored<App>,
+  identity: WorkloadIdentity,
+  { release, now }: { release: Release; now: Date },
+): Promise<CommandState> {
+  const { command } = release;
+  if (!command) return { phase: 'none' };
+  const known = knownState(app, release);
+  if (known) return known;
+  const before = await observe(kube, identity);
+  if (!(await stopOlderCommands(kube, app, before.runs))) {
+    throw new NotYetError('the command of an older release is being stopped');
+  }
+  await ensureChild(kube, app, releaseCommandJob(identity, app.spec, { ...release, command }), createOnly);
+  const { runs, pods } = await observe(kube, identity);
+  const run = runs.find(({ metadata }) => isOfRelease(metadata, release.generation));
+  if (!run) return { phase: 'running' };
+  const { state, message } = runProgress(run, pods, { container: appRunContainer });
+  if (state === 'succeeded') return { phase: 'succeeded' };
+  if (state === 'failed') {
+    return { phase: 'failed', message: `The release command failed: ${message ?? 'see its logs'}` };
+  }
+  const waitedMs = now.getTime() - Date.parse(run.metadata.creationTimestamp ?? now.toISOString());
+  const faulty = pods.some((pod) => isOfRelease(pod.metadata, release.generation) && podFault(pod));
+  if (state === 'running' || !faulty || waitedMs < patienceMs) return { phase: 'running' };
+  await deleteChild(kube, app, refOf(run));
+  return { phase: 'failed', message: `The release command did not start: ${message ?? 'its pod has a fault'}` };
+}
+
+/** What the status says about the command of this release; undefined while it has not ended. */
+function knownState({ status }: Stored<App>, { generation, deploymentId }: Release): CommandState | undefined {
+  const { release } = status ?? {};
+  if (release?.generation !== generation || release.deploymentId !== deploymentId) return undefined;
+  if (release.commandSucceeded) return { phase: 'succeeded' };
+  return release.phase === 'failed' ? { phase: 'failed', message: release.message ?? '' } : undefined;
+}
+
+/** Stops the commands of other releases. @returns whether none is left */
+async function stopOlderCommands(
+  kube: KubeClient,
+  app: Stored<App>,
+  runs: readonly Stored<BatchJob>[],
+): Promise<boolean> {
+  let gone = true;
+  for (const run of runs) {
+    const older = isReleaseCommand(run) && !isOfRelease(run.metadata, app.spec.release?.generation ?? 0);
+    if (older && !endOf(run)) gone = (await deleteChild(kube, app, refOf(run))) && gone;
+  }
+  return gone;
+}
+
+function isReleaseCommand({ metadata }: BatchJob): boolean {
+  return metadata.annotations?.[releaseAnnotation] !== undefined;
+}
+
+/** The runs of an app after a reconcile. */
+export interface ObservedRuns {
+  /** For the status, newest first; absent without any. */
+  runs?: AppRun[];
+  /** Milliseconds until an ended run is due for deletion. */
+  againInMs?: number | undefined;
+}
+
+/**
+ * Starts each requested run exactly once, deletes ended ones beyond the limits, and reports all, as the Job controller does
+ * (decision 0007). Requests wait until the app has a release. The caller writes the report into the status and then
+ * removes the requests, so that a run is always in one of them.
+ */
+export async function ensureRuns(
+  kube: KubeClient,
+  app: Stored<App>,
+  identity: WorkloadIdentity,
+  { release, command, now }: { release: Release | undefined; command: CommandState['phase']; now: Date },
+): Promise<ObservedRuns> {
+  const { runRequests = [] } = app.spec;
+  // Most apps have none of these, so most reconciles list no runs.
+  const known = app.status?.runs !== undefined || command === 'running' || command === 'failed';
+  if (runRequests.length === 0 && !known) return {};
+  if (release) {
+    for (const request of runRequests) {
+      await ensureChild(kube, app, appRunJob(identity, app.spec, release, request), createOnly);
+    }
+  }
+  const { runs, pods } = await observe(kube, identity);
+  await stopOlderCommands(kube, app, runs);
+  // A run that is deleted before its request is removed, or before its outcome is known, would be created again.
+  const { past, nextInMs } =
+    runRequests.length > 0 || (command !== 'none' && !(release && knownState(app, release)))
+      ? { past: [], nextInMs: undefined }
+      : pastRuns(app, limits, runs, now);
+  for (const run of past) await deleteChild(kube, app, refOf(run));
+  const remaining = runs.filter((run) => !past.includes(run));
+  const report = reportRuns(remaining, pods, {
+    container: appRunContainer,
+    previous: app.status?.runs,
+    triggerOf: (run) => (isReleaseCommand(run) ? 'release' : 'manual'),
+  });
+  const commands = new Map(runs.map(({ metadata, spec }) => [metadata.name, commandOf(spec)]));
+  return {
+    ...(report.length > 0 && { runs: report.map((run) => ({ ...run, command: commands.get(run.name) ?? [] })) }),
+    againInMs: nextInMs,
+  };
+}
+
+/** Stops and deletes all runs of an app. @returns whether they are gone */
+export async function deleteRuns(kube: KubeClient, app: Stored<App>, identity: WorkloadIdentity): Promise<boolean> {
+  const { runs } = await observe(kube, identity);
+  const gone = [];
+  for (const run of runs) gone.push(await deleteChild(kube, app, refOf(run)));
+  return !gone.includes(false);
+}
+
+async function observe(kube: KubeClient, { id, namespace }: WorkloadIdentity) {
+  const selection = { namespace, labelSelector: `${idLabel}=${id},${roleLabel}=run` };
+  const [runs, pods] = await Promise.all([
+    kube.list<BatchJob>(kinds.BatchJob, selection),
+    kube.list<Pod>(kinds.Pod, selection),
+  ]);
+  return { runs: runs.items, pods: pods.items };
+}
+
+/** The command as it was requested: the manifest doubles the `$` before a parenthesis. */
+function commandOf({ template }: BatchJob['spec']): string[] {
+  const [container] = template.spec?.containers ?? [];
+  return (container?.command ?? []).map((word) => word.replaceAll('$$(', '$('));
+}
