@@ -12,7 +12,8 @@ import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, duration, text, toggle, withoutDefaults, type FlagValues } from '../flags.ts';
 import { resolveScope } from '../scope.ts';
-import { checkExclusive, podFlags, podRemovalFlags, podSettingsBody, variableFlag } from '../pod-settings.ts';
+import { newEnvironmentBody, newEnvironmentFlags } from '../new-environment.ts';
+import { checkExclusive, podFlags, podRemovalFlags, podSettingsBody } from '../pod-settings.ts';
 import { waitFlags } from '../wait.ts';
 import { bindingCommands } from './workload-bind.ts';
 import { deadLettersGroup, eventsCommand } from './function-events.ts';
@@ -64,9 +65,7 @@ const removalFlags = {
 };
 
 /** The fields of a request body for the flags. @throws Failure (usage) for a setting that is set and removed at once */
-function settingsBody(
-  flags: FlagValues<typeof settingFlags> & Partial<FlagValues<typeof removalFlags & typeof variableFlag>>,
-) {
+function settingsBody(flags: FlagValues<typeof settingFlags> & Partial<FlagValues<typeof removalFlags>>) {
   checkExclusive('hostname', flags.hostname !== undefined, flags.defaultHostname);
   return {
     ...podSettingsBody(flags),
@@ -87,7 +86,7 @@ const create = command({
   name: 'create',
   args: ['function'],
   description: 'Create a function from a source file or a container image.',
-  flags: { ...sourceFlags, ...settingFlags, ...securityFlags, ...variableFlag, ...waitFlags, ...scopeFlags },
+  flags: { ...sourceFlags, ...settingFlags, ...securityFlags, ...newEnvironmentFlags, ...waitFlags, ...scopeFlags },
   data: functionView,
   examples: [
     'svc function create hello --runtime node --code-file hello.js',
@@ -97,14 +96,16 @@ const create = command({
     'svc function create price --code-file price.py --dependency requests@2.32.3',
     'svc function create resize --image registry.example.com/shop/resize:3 --port 9000',
     'svc function create thumbs --code-file thumbs.js --env SIZE=320 --volume pictures:/data --memory 512Mi --cpu 500m',
+    'svc function create orders --code-file orders.py --bind orders --secret API_KEY --env-file .env',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
     'svc function create import --code-file import.js --trigger postgres --source orders --database shop --query "SELECT * FROM orders WHERE NOT done ORDER BY id" --mark-done "UPDATE orders SET done = true WHERE id = {{id}}"',
     'svc function create work --code-file work.py --trigger http --trigger redis --source cache --list jobs',
   ],
   async run({ context, args, flags }) {
     checkNewTrigger(flags);
-    const body = { name: args.function, ...newSourceBody(flags), ...settingsBody(flags), ...securityBody(flags) };
+    const settings = { ...newSourceBody(flags), ...settingsBody(flags), ...securityBody(flags) };
     const scope = resolveScope(context, flags);
+    const body = { name: args.function, ...settings, ...(await newEnvironmentBody(context, flags)) };
     const created = await functionKind.create(scope, body);
     const current = flags.wait ? await waitForUpdate(context, flags, scope, args.function) : created;
     functionKind.print(context, current, flags.output);

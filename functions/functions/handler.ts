@@ -17,10 +17,11 @@ import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { logRoute } from '../../runtime/api/log-routes.ts';
+import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { newSecurity } from '../../runtime/api/security-settings.ts';
-import { newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
+import { replacedVariables } from '../../runtime/api/workload-variables.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { pageOf } from '../../runtime/http/page.ts';
 import { requireScope, route, sessionOf, type Route } from '../../runtime/http/route.ts';
@@ -61,13 +62,14 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         body: functionCreate,
         bodyLimit: largeBodyLimit,
         async prepare({ body, environment }) {
-          const { name, env, security, trigger, events, ...settings } = body;
-          const variables = newVariables('Function', env ?? {});
+          const { name, env, secrets, bindings, security, trigger, events, ...settings } = body;
+          const asked = { name, env, secrets, bindings };
+          const resolved = await newEnvironment<FunctionResource>(dependencies, 'Function', environment, asked);
           const requested = specOf({
             ...settings,
             ...triggerOf({ trigger, events }),
             security: newSecurity(security),
-            ...(variables.length > 0 && { env: variables }),
+            ...resolved.spec,
           });
           const spec = await withSourceBound(dependencies, environment, { name, spec: requested }, events?.database);
           await checkPods(kube, environment.namespace, spec);
@@ -75,12 +77,13 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           const config = await readPlatformConfig(kube);
           functionImage(config, spec);
           if (spec.image !== undefined) await checkUsableImage(kube, config, environment, spec.image);
-          if (spec.trigger !== 'http') return { spec };
+          const created = { annotations: resolved.annotations, complete: resolved.storeSecrets };
+          if (spec.trigger !== 'http') return { spec, ...created };
           const { namespace, project } = environment;
           const { spec: served, host } = await withHost({ kube, config }, { name, namespace }, spec);
           const applicant = { project, labels: functionLabels({ name, namespace }, config.cluster) };
           await admitHosts({ kube, config, resolveTxt }, applicant, [host]);
-          return { spec: served, hosts: [host], url: publicUrl(config, host) };
+          return { spec: served, hosts: [host], url: publicUrl(config, host), ...created };
         },
       },
       list: { summary: 'Lists the functions of an environment by name.' },

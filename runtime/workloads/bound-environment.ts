@@ -7,7 +7,7 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { bindingNames, bindingVariables, readBinding } from './bindings.ts';
 import { resolvedEnvironment, type ResolvedEnvironment } from './environment.ts';
 import type { Configurable } from './objects.ts';
-import { readSecrets } from './secrets.ts';
+import { expectsSecrets, readSecrets } from './secrets.ts';
 
 type Reader = Pick<KubeClient, 'get'>;
 
@@ -34,7 +34,7 @@ export async function boundEnvironment(kube: Reader, owner: Stored<Configurable>
 
 /** Spares a request for functions and jobs without secrets. */
 function mayHaveSecrets(owner: Configurable): boolean {
-  return owner.kind === 'App' || owner.spec.secretsRevision !== undefined;
+  return owner.kind === 'App' || owner.spec.secretsRevision !== undefined || expectsSecrets(owner);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { boundEnvironment } from '../../runtime/workloads/bound-environment.ts';
+import { expectsSecrets, hasSecrets } from '../../runtime/workloads/secrets.ts';
 import { NotYetError } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { publishEnvironment } from './environment-secrets.ts';
@@ -18,12 +19,16 @@ interface Scheduled extends KubeObject {
  * binding is not ready, the current environment is kept.
  * @returns the Function with that name, and the Secret for its pods; undefined without variables
  * @throws Problem `invalid_value` when a variable does not resolve, NotYetError while the function has never had its
- * bindings
+ * bindings or the secrets of its create request
  */
 export async function ensureEnvironment(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
 ): Promise<{ resource: Stored<FunctionResource>; envSecret: string | undefined }> {
+  if (expectsSecrets(resource) && !(await hasSecrets(kube, resource))) {
+    const command = `svc function secret set ${resource.metadata.name}`;
+    throw new NotYetError(`the secrets of the create request are not stored yet; if this lasts, set them: ${command}`);
+  }
   const { environment, missing } = await boundEnvironment(kube, resource);
   if (missing.length > 0) {
     const template = await currentTemplate(kube, resource);

@@ -35,7 +35,7 @@ export async function ensureRunEnvironment(kube: KubeClient, job: Stored<JobReso
     const message = `Waiting for the secrets of its create request. If this lasts, set them: svc job secret set ${job.metadata.name}.`;
     return { job, environment: {}, wait: { failed: false, message } };
   }
-  if (secretsRevision === undefined && boundServices(job.spec).length === 0) {
+  if (secretsRevision === undefined && !expectsSecrets(job) && boundServices(job.spec).length === 0) {
     const values = new Map(resolveVariables(env ?? [], [], 'Job').map(({ name, value }) => [name, value]));
     const literal = env?.map(({ name }) => ({ name, value: values.get(name) ?? '' }));
     return { job, environment: { env: literal }, wait: undefined };

@@ -15,7 +15,7 @@ import {
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
-import { bindingSummary } from './bindings.ts';
+import { bindingSummary, newBinding } from './bindings.ts';
 import { flag, outOfMemory, timestamp, variables } from './common.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { runView } from './runs.ts';
@@ -82,6 +82,10 @@ export const functionCreate = z.strictObject({
   overlap: z.enum(runOverlaps).optional(),
   /** Variables; `${NAME}` refers to another variable, a secret, or a variable of a binding. */
   env: variables.optional(),
+  /** Services to bind it to; its first pod waits for them. */
+  bindings: z.array(newBinding).max(20).optional(),
+  /** Its secrets, which its first pod gets. */
+  secrets: z.record(z.string().max(200), z.string().max(65_536)).optional(),
   /** Mounted in the pods of scheduled runs and test runs, too. */
   volumes: z.array(mount).max(20).optional(),
   /** Limits of one pod, such as `512Mi` and `500m`; default 256Mi of memory, no CPU limit. */

@@ -5,7 +5,7 @@ import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { FunctionResource, FunctionSpec } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { podLabels } from '../../../runtime/domain/labels.ts';
+import { podLabels, secretsExpectedAnnotation } from '../../../runtime/domain/labels.ts';
 import { bindingData, bindingSecretName } from '../../../runtime/workloads/bindings.ts';
 import { ownedSecret, type Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
@@ -268,4 +268,15 @@ t.test('a single-pod volume moves from pod to pod, and the function has at most 
       },
     },
   });
+});
+
+t.test('no pod starts before the secrets of the create request are stored', async (t) => {
+  const { hello, reconcile, kube, clock, environments } = await world(env({ URL: 'x?key=${KEY}' }));
+  await kube.mergePatch(ref, { metadata: { annotations: { [secretsExpectedAnnotation]: 'true' } } });
+  await t.rejects(reconcile(), { name: 'NotYetError', message: /svc function secret set hello/ });
+  t.same(kube.all(kinds.Deployment), []);
+  await createSecretStore({ kube, clock }).create(await hello(), [{ name: 'KEY', value: 'hush' }]);
+  // The API may end before it removes the annotation.
+  await reconcile();
+  t.match(Object.values(environments()), [{ KEY: 'hush', URL: 'x?key=hush' }]);
 });
