@@ -38,6 +38,8 @@ import { createRemoteListing, createRemoteSource } from './events/remote-source.
 import { watchPlatform } from './housekeeping/metrics.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
+import { createImageProcessor } from './images/process.ts';
+import { ensureImageCleanup } from './images/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
 import { createPollingProcessor } from './polling/process.ts';
 import { isReleaseCompletion } from './rollouts/completion.ts';
@@ -68,6 +70,7 @@ await runProcess({
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
     await ensureHousekeeping(pool);
+    await ensureImageCleanup(pool);
 
     const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
@@ -98,6 +101,7 @@ await runProcess({
           minio: createMinioSource({ pool, list: createRemoteListing(readers) }),
         },
       }),
+      images: createImageProcessor({ pool, kube, clock }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

@@ -152,6 +152,7 @@ export const buildStatus = shapeOf<BuildStatus>()({
   endedAt: z.iso.datetime().exactOptional(),
   image: text,
   digest: text,
+  sizeBytes: count,
   commit: text,
   commitMessage: text,
   commitAuthor: text,

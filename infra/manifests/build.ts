@@ -18,11 +18,15 @@ const user = 10_001;
 const credentialsFolder = '/credentials';
 const workspace = '/workspace';
 /**
- * Secrets with registry credentials, which an administrator can create: one for the push, and one for the base images that
- * builds pull, which every RUN step can read.
+ * Secrets with registry credentials, which an administrator can create: one for the push, one for the base images that builds
+ * pull, which every RUN step can read, and one that svc-workers reads to delete images. The push's is read by no process.
  * https://kubernetes.io/docs/tasks/configure-pod-container/pull-image-private-registry/
  */
-export const registrySecrets = { push: 'svc-registry', base: 'svc-base-registry' } as const;
+export const registrySecrets = {
+  push: 'svc-registry',
+  base: 'svc-base-registry',
+  delete: 'svc-registry-delete',
+} as const;
 const registryFolder = '/registry';
 
 const size = {
@@ -151,7 +155,7 @@ function workspaceMounts(step: keyof typeof buildSteps): V1VolumeMount[] {
 }
 
 /** A step's registry credentials. */
-function registryMount(secret: keyof typeof registrySecrets): V1VolumeMount {
+function registryMount(secret: 'push' | 'base'): V1VolumeMount {
   return { name: `registry-${secret}`, mountPath: registryFolder, readOnly: true };
 }
 

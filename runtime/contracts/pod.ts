@@ -7,7 +7,7 @@ export type ContainerState = Json<V1ContainerState>;
 export type ContainerStatus = Pick<Json<V1ContainerStatus>, 'name' | 'ready' | 'restartCount' | 'state' | 'lastState'> &
   Partial<Pick<V1ContainerStatus, 'imageID'>>;
 
-type PodContainer = Pick<V1Container, 'name' | 'ports' | 'resources' | 'volumeMounts'>;
+type PodContainer = Pick<V1Container, 'name' | 'image' | 'ports' | 'resources' | 'volumeMounts'>;
 
 /** The fields of a pod that the platform reads. */
 export interface Pod extends KubeObject {

@@ -85,6 +85,24 @@ export function checkImageProject(
   throw imageNotAllowed(image);
 }
 
+/** What the names of all images begin with that are built for an environment. Pure. */
+export function imagePrefix({ registry }: Pick<BuildRegistry, 'registry'>, namespace: string): string {
+  return `${registry}/${namespace}/`;
+}
+
+/**
+ * Where the registry has the images of an app: its address and the path of the repository. Undefined for a repository that
+ * is not exactly the app's own, such as in a registry that builds pushed to before. Pure.
+ */
+export function repositoryAt(
+  { registry, pushAddress }: BuildRegistry,
+  { repository, namespace, app }: { repository: string; namespace: string; app: string },
+): { address: string; path: string } | undefined {
+  if (repository !== `${imagePrefix({ registry }, namespace)}${app}`) return undefined;
+  const [host = '', ...path] = repository.split('/');
+  return { address: pushAddress === undefined ? `https://${host}` : new URL(pushAddress).origin, path: path.join('/') };
+}
+
 /** Whether two image names have the same repository, whatever their hosts' spelling, tags and digests. Pure. */
 export function isSameRepository(image: string, other: string): boolean {
   const [one, two] = [repositoryOf(image), repositoryOf(other)];

@@ -29,6 +29,7 @@ export const problemStatus = {
   last_admin: 409,
   not_ready: 409,
   conflict: 409,
+  image_deleted: 409,
   git_source_configured: 409,
   source_incomplete: 409,
   source_store_full: 409,

@@ -98,6 +98,19 @@ export const catalogue = {
     timeoutMs: 60_000,
     concurrency: 4,
   },
+  /**
+   * Deletes one image that a build made; the record is `images.id`. The row {@link imageCleanupId} searches for images that
+   * nothing needs, and is due again every hour. Few at once, since a registry may be slow.
+   */
+  images: {
+    payload: workPayload,
+    attempts: 4,
+    backoffMs: 5_000,
+    backoffMaxMs: 60_000,
+    timeoutMs: 45_000,
+    concurrency: 2,
+    limiter: { max: 20, duration: 1_000 },
+  },
   /** Folds usage and deletes old rows. The only row, {@link housekeepingId}, is due again every hour. */
   housekeeping: {
     payload: workPayload,
@@ -120,6 +133,9 @@ export const buildGraceMs = 5 * 60_000;
 
 /** The only record of the queue `housekeeping`. */
 export const housekeepingId = '00000000-0000-7000-8000-000000000001';
+
+/** The record of the queue `images` that searches for images to delete. */
+export const imageCleanupId = '00000000-0000-7000-8000-000000000002';
 
 /** The name of a queue, and the `kind` of its rows in the work table. */
 export type QueueName = keyof typeof catalogue;

@@ -4,6 +4,7 @@ import type { DeploymentState, DeploymentTrigger } from '../domain/deployment.ts
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { QueueName } from '../queues/catalogue.ts';
+import { imageDeleted } from './images.ts';
 import { invalidWebhookToken, type WebhookProof } from './webhooks.ts';
 
 /**
@@ -136,6 +137,8 @@ const refusals: Readonly<Record<string, () => Problem>> = {
   not_ready: () => new Problem('not_ready', 'The app is still being set up; try again in a few seconds.'),
   not_found: () => new Problem('not_found', 'The app was deleted.'),
   invalid_webhook_token: invalidWebhookToken,
+  image_being_deleted: () => imageDeleted('deleting'),
+  image_deleted: () => imageDeleted('deleted'),
 };
 
 /**
@@ -171,7 +174,7 @@ export async function announce(database: Database, superseded: readonly Id[]): P
  * Accepts a deployment, in the caller's transaction if there is one: takes the app's next revision under its row lock,
  * writes the record and its work, and supersedes the app's active deployments.
  * @throws Problem `not_found` (the app was deleted), `not_ready` (it is not projected yet), `invalid_webhook_token` (the
- * proof is no longer valid)
+ * proof is no longer valid), `image_deleted`
  */
 export async function acceptDeployment(database: Database, request: NewDeployment): Promise<Acceptance> {
   const [accepted] = await runAcceptances<Unannounced>(database, {

@@ -30,6 +30,7 @@ export function deploymentToView(entry: Deployment): DeploymentView {
     ...(entry.automatic && { automatic: true }),
     ...(rolledBackTo !== null && { rolledBackTo }),
     current,
+    ...(entry.imageState !== null && entry.imageState !== 'stored' && { imageDeleted: true }),
     ...(promotedFrom && { promotedFrom }),
     acceptedAt: entry.acceptedAt.toISOString(),
     ...(entry.startedAt && { startedAt: entry.startedAt.toISOString() }),

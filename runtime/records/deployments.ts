@@ -7,6 +7,7 @@ import { Problem } from '../domain/problem.ts';
 import type { CommitDetails, NewDeployment, Restored } from './acceptance.ts';
 import { lockAppRow } from './app-lock.ts';
 import { endIfActive, type DeploymentEnd } from './deployment-completion.ts';
+import { recordImage, type ImageState } from './images.ts';
 import { insertWork } from './work.ts';
 
 /** One entry of an app's history (docs/reference/deployments.md#history). */
@@ -39,6 +40,8 @@ export interface Deployment {
   promotedFromEnvironment: string | null;
   promotedFromRevision: number | null;
   reason: string | null;
+  /** Whether its image exists; null for an image that no build of the platform made. */
+  imageState: ImageState | null;
   /** Whether it is the newest that succeeded, which the app runs. */
   current: boolean;
   acceptedAt: Date;
@@ -52,6 +55,7 @@ export const deploymentColumns = `d.id, d.workload_id AS "workloadId", w.namespa
   d.rollback_of AS "rollbackOf", d.restores, d.automatic, d.rolled_back_to AS "rolledBackTo",
   d.promoted_from_environment AS "promotedFromEnvironment", d.promoted_from_revision AS "promotedFromRevision", d.reason,
   d.accepted_at AS "acceptedAt", d.started_at AS "startedAt", d.ended_at AS "endedAt",
+  (SELECT state FROM images WHERE images.id = d.image_id) AS "imageState",
   (d.state = 'succeeded' AND d.revision = (SELECT max(revision) FROM deployments
     WHERE workload_id = d.workload_id AND state = 'succeeded')) AS current`;
 
@@ -205,6 +209,8 @@ export async function startBuild(database: Database, id: Id): Promise<boolean> {
 export interface BuiltImage {
   image: string;
   digest: string;
+  /** What it takes as an archive, if the build measured it. */
+  sizeBytes?: number | undefined;
   /** Undefined for an uploaded folder. */
   commit?: string | undefined;
   /** The message of the commit, from git. */
@@ -213,17 +219,18 @@ export interface BuiltImage {
 }
 
 /**
- * Sets the built image of a deployment and inserts the rollout's work row, in the caller's transaction. Existing
+ * Sets the built image of a deployment, records it as stored, and inserts the rollout's work row, in the caller's transaction. Existing
  * details of the commit are kept.
  * @returns false, without writing, when the deployment was no longer building
  */
 export async function deployBuilt(client: ClientBase, id: Id, built: BuiltImage): Promise<boolean> {
   const { image, digest, commit, commitMessage, commitAuthor } = built;
+  const imageId = await recordImage(client, id, built);
   const { rowCount } = await client.query(
-    `UPDATE deployments SET image = $2, digest = $3, commit = COALESCE($4, commit), built_at = clock_timestamp(),
+    `UPDATE deployments SET image = $2, digest = $3, image_id = $7, commit = COALESCE($4, commit), built_at = clock_timestamp(),
        commit_message = COALESCE(commit_message, NULLIF($5, '')), commit_author = COALESCE(commit_author, NULLIF($6, ''))
      WHERE id = $1 AND state = 'building' AND built_at IS NULL`,
-    [id, image, digest, commit ?? null, commitMessage ?? null, commitAuthor ?? null],
+    [id, image, digest, commit ?? null, commitMessage ?? null, commitAuthor ?? null, imageId ?? null],
   );
   if (rowCount === 1) await insertWork(client, 'rollouts', id);
   return rowCount === 1;

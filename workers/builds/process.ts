@@ -19,6 +19,8 @@ import { buildGraceMs } from '../../runtime/queues/catalogue.ts';
 import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build-slots.ts';
 import { failDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
+import { awaitsDeletion } from '../../runtime/records/image-deletions.ts';
+import { recordImage } from '../../runtime/records/images.ts';
 import { findDeploymentSource } from '../../runtime/records/sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf, type BuildSource } from './build-object.ts';
@@ -35,6 +37,8 @@ export interface BuildDependencies {
 const checkMs = 5_000;
 /** Interval at which a queued build checks for a free slot, in ms; usually it is woken earlier. */
 const waitMs = 30_000;
+/** Interval at which a build waits for the deletion of an image of its app, in ms: it may push the same image. */
+const deletionMs = 1_000;
 
 /** Whether a build with this time-out should have ended. */
 function isOverdue({ since, now }: BuildRecord, timeoutSeconds: number): boolean {
@@ -54,9 +58,12 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     return 'done';
   };
 
-  /** Ends a build whose deployment has ended. */
+  /** Ends a build whose deployment has ended. What it pushed is recorded, so that the clean-up deletes it. */
   const stop = async (record: BuildRecord): Promise<Outcome> => {
     await saveLog(record);
+    const build = record.built ? undefined : await kube.get<Build>(kinds.Build, buildName(record.id), buildNamespace);
+    const { image, digest, sizeBytes } = build?.status ?? {};
+    if (image !== undefined && digest !== undefined) await recordImage(pool, record.id, { image, digest, sizeBytes });
     return remove(record);
   };
 
@@ -130,6 +137,10 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     if ('again' in source) return source;
     const { builds } = await readPlatformConfig(kube);
     const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = builds ?? {};
+    const { namespace, name } = record;
+    if (await transaction(pool, (client) => awaitsDeletion(client, { namespace, app: name }))) {
+      return { again: new Date(record.now.getTime() + deletionMs) };
+    }
     const slot = await acquireBuildSlot(pool, record.id, atOnce);
     if (slot === 'ended') return { again: record.now };
     if (slot === 'full') return { again: new Date(record.now.getTime() + waitMs) };
@@ -149,7 +160,7 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     if (!build || build.metadata.deletionTimestamp !== undefined) {
       return fail(attempt, record, 'The build was deleted before it finished. Deploy again.');
     }
-    const { phase, message, image, digest, commit, commitMessage, commitAuthor } = build.status ?? {};
+    const { phase, message, image, digest, sizeBytes, commit, commitMessage, commitAuthor } = build.status ?? {};
     if (phase === 'failed') return fail(attempt, record, message ?? 'The build failed. See its log.');
     if (phase === 'succeeded') {
       if (
@@ -160,7 +171,7 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
         return fail(attempt, record, 'The build finished without an image. Deploy again.');
       }
       await saveLog(record);
-      const result = { image, digest, commit, commitMessage, commitAuthor };
+      const result = { image, digest, sizeBytes, commit, commitMessage, commitAuthor };
       const built = await transaction(pool, (client) => deployBuilt(client, record.id, result));
       const { namespace, name: app, revision } = record;
       if (built) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');

@@ -35,7 +35,11 @@ export interface BuildRecords {
 }
 
 /** The termination messages of the steps that fetch and push, written by `infra/images/builder/main.ts`. */
-const image = z.object({ image: z.string().max(600), digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) });
+const image = z.object({
+  image: z.string().max(600),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  sizeBytes: z.int().min(0).exactOptional(),
+});
 const source = z.object({
   commit: z.string().regex(/^[0-9a-f]{40,64}$/),
   commitMessage: z.string().max(300),

@@ -115,10 +115,11 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
 function endOfBuild({ status }: Stored<Build>): BuildProgress | undefined {
   const end = findCondition(status?.conditions, succeeded);
   if (!end || end.status === 'Unknown') return undefined;
-  const { startedAt, endedAt, image, digest, commit, commitMessage, commitAuthor } = status ?? {};
+  const { startedAt, endedAt, image, digest, sizeBytes, commit, commitMessage, commitAuthor } = status ?? {};
   return {
     ...(image !== undefined && { image }),
     ...(digest !== undefined && { digest }),
+    ...(sizeBytes !== undefined && { sizeBytes }),
     ...(commit !== undefined && { commit }),
     ...(commitMessage !== undefined && { commitMessage }),
     ...(commitAuthor !== undefined && { commitAuthor }),

@@ -26,11 +26,11 @@ export async function buildImage(settings: BuildSettings, maker: Maker, certific
 export async function pushImage(settings: BuildSettings, maker: Maker): Promise<PushedImage> {
   const { image } = settings;
   process.stdout.write(`pushing ${image}\n`);
-  const digest = await (maker === 'folder'
+  const pushed = await (maker === 'folder'
     ? pushFolderImage(settings, contextOf(settings))
     : pushContainerImage(settings));
-  process.stdout.write(`image ${image} ${digest}\n`);
-  return { image, digest };
+  process.stdout.write(`image ${image} ${pushed.digest}\n`);
+  return { image, ...pushed };
 }
 
 /** The folder to build. It may not be outside the source, not even by a link. */

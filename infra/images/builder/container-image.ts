@@ -75,11 +75,16 @@ const buildPolicy = { default: [{ type: 'reject' }], transports: { docker: anyth
 /** Accepts archives only: this program reads no image from a registry. */
 const pushPolicy = { default: [{ type: 'reject' }], transports: { 'oci-archive': anything } };
 
-/** Pushes the image that was built. @returns its digest */
-export async function pushContainerImage({ workspace, target, plainHttp }: BuildSettings): Promise<string> {
+/** Pushes the image that was built. @returns its digest, and the size of its archive */
+export async function pushContainerImage({
+  workspace,
+  target,
+  plainHttp,
+}: BuildSettings): Promise<{ digest: string; sizeBytes: number }> {
   const archive = archiveIn(workspace);
   // A link could name a file of this container.
-  if (!lstatSync(archive, { throwIfNoEntry: false })?.isFile()) throw new BuildFailure('the build left no image');
+  const file = lstatSync(archive, { throwIfNoEntry: false });
+  if (!file?.isFile()) throw new BuildFailure('the build left no image');
   const folder = mkdtempSync(join(tmpdir(), 'push-'));
   try {
     const [policy, digest] = [join(folder, 'policy.json'), join(folder, 'digest')];
@@ -91,7 +96,7 @@ export async function pushContainerImage({ workspace, target, plainHttp }: Build
       env: { HOME: folder, XDG_RUNTIME_DIR: folder, REGISTRY_AUTH_FILE: credentialsFile() },
       name: 'skopeo copy',
     });
-    return readFileSync(digest, 'utf8').trim();
+    return { digest: readFileSync(digest, 'utf8').trim(), sizeBytes: file.size };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

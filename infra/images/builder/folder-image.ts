@@ -62,8 +62,11 @@ async function buildGo(context: string): Promise<void> {
   }
 }
 
-/** Uploads the folder to the image store over HTTP. @returns the image's digest */
-export async function pushFolderImage({ image, target }: BuildSettings, context: string): Promise<string> {
+/** Uploads the folder to the image store over HTTP. @returns the image's digest, and the size of its archive */
+export async function pushFolderImage(
+  { image, target }: BuildSettings,
+  context: string,
+): Promise<{ digest: string; sizeBytes: number }> {
   const { language, start } = planOf(context);
   const env: Record<string, string> =
     language === 'python' ? { PYTHONUNBUFFERED: '1', PYTHONPATH: '/app/.packages' } : { NODE_ENV: 'production' };
@@ -75,14 +78,16 @@ function dependsOnSomething(context: string): boolean {
   return /"(?:\w+D|d)ependencies"/.test(readFileSync(join(context, 'package.json'), 'utf8'));
 }
 
-/** Uploads the folder as an archive. @returns the digest that the store assigns */
+/** Uploads the folder as an archive. @returns the digest that the store assigns, and the archive's size */
 async function send(
   context: string,
   { image, target, configuration }: { image: string; target: string; configuration: object },
-): Promise<string> {
+): Promise<{ digest: string; sizeBytes: number }> {
   const archive = spawn('tar', ['--create', '--file=-', `--directory=${context}`, '.'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  let sizeBytes = 0;
+  archive.stdout.on('data', (chunk: Buffer) => (sizeBytes += chunk.length));
   const host = target.slice(0, target.indexOf('/'));
   const packed = new Promise<number | null>((resolve) => archive.once('close', resolve));
   const answer = await new Promise<{ status: number; body: string }>((resolve, reject) => {
@@ -105,7 +110,7 @@ async function send(
   });
   if ((await packed) !== 0) throw new BuildFailure('tar failed to pack the folder');
   if (answer.status !== 201) throw new BuildFailure(`the image store refused the image: ${answer.body.slice(0, 300)}`);
-  return (JSON.parse(answer.body) as { digest: string }).digest;
+  return { digest: (JSON.parse(answer.body) as { digest: string }).digest, sizeBytes };
 }
 
 /** This step's credentials for a registry, as a header. */

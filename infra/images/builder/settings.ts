@@ -30,6 +30,8 @@ export interface BuildSettings {
 export interface PushedImage {
   image: string;
   digest: string;
+  /** What it takes as an archive, in bytes. */
+  sizeBytes: number;
 }
 
 /** Reads the settings. @throws BuildFailure when one is missing */

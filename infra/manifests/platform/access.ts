@@ -11,6 +11,7 @@ import type {
 import type { BuiltIn } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import { apiGroup, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { registrySecrets } from '../build.ts';
 import { systemObject, type Manifest } from './object.ts';
 import type { ProcessName } from './processes.ts';
 
@@ -92,10 +93,11 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.App, ['update'], 'finalizers'),
     // The status of bindings; their Secrets are owned by the workload.
     rule(kinds.App, ['update'], 'status'),
-    rule(kinds.Function, ['get', 'update']),
+    // `list`: to find what runs an image before it is deleted.
+    rule(kinds.Function, [...read, 'update']),
     rule(kinds.Function, ['update'], 'status'),
     rule(kinds.Function, ['update'], 'finalizers'),
-    rule(kinds.Job, ['get', 'update']),
+    rule(kinds.Job, [...read, 'update']),
     rule(kinds.Job, ['update'], 'status'),
     rule(kinds.Job, ['update'], 'finalizers'),
     rule(kinds.ServiceResource, ['get']),
@@ -190,6 +192,8 @@ const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> 
     rule(kinds.Build, [...watch, 'create', 'delete']),
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
+    // The registry's credentials for deletions, and no other Secret.
+    { ...rule(kinds.Secret, ['get']), resourceNames: [registrySecrets.delete] },
   ],
   // The git credentials of a build.
   'svc-controllers': [rule(kinds.Secret, ['get', 'create', 'update', 'delete'])],

@@ -169,6 +169,8 @@ export const deploymentView = z.object({
   /** For a failed or cancelled deployment: the revision that the app went back to. */
   rolledBackTo: z.int().optional(),
   current: z.boolean(),
+  /** Whether its image was deleted, or is being deleted: nothing can roll back to it. */
+  imageDeleted: z.boolean().optional(),
   /** For a promotion: where the image ran before. */
   promotedFrom: z.object({ environment: z.string(), revision: z.int() }).optional(),
   acceptedAt: timestamp,

@@ -44,6 +44,8 @@ export interface BuildStatus {
   /** For `succeeded`: the image as nodes pull it, its digest, and its commit, which an uploaded folder has none of. */
   image?: string;
   digest?: string;
+  /** What the image takes as an archive. */
+  sizeBytes?: number;
   commit?: string;
   /** The first line of the commit's message, and its author. */
   commitMessage?: string;

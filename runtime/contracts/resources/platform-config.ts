@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { certificatesMaxBytes } from '../../domain/certificates.ts';
-import { buildTimeoutRange, platformProfiles } from '../../domain/platform-profile.ts';
+import { buildTimeoutRange, keptImagesRange, platformProfiles } from '../../domain/platform-profile.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import type { FunctionSource } from './function.ts';
@@ -29,6 +29,9 @@ export const defaultBuildsAtOnce = 2;
 /** Default time limit of a build, in seconds. */
 export const defaultBuildTimeoutSeconds = 25 * 60;
 
+/** Default number of images of an app that the clean-up keeps: rollbacks restore the environments of as many revisions. */
+export const defaultKeptImages = 10;
+
 /** How images of git sources are built. */
 const buildSettings = z.object({
   /** The builder image. */
@@ -48,6 +51,8 @@ const buildSettings = z.object({
   atOnce: z.int().min(1).max(100).exactOptional(),
   /** Time limit of a build from its start, in seconds. Default {@link defaultBuildTimeoutSeconds}. */
   timeoutSeconds: z.int().min(buildTimeoutRange.min).max(buildTimeoutRange.max).exactOptional(),
+  /** How many images of each app's rollback history the clean-up keeps. Default {@link defaultKeptImages}. */
+  keepImages: z.int().min(keptImagesRange.min).max(keptImagesRange.max).exactOptional(),
 });
 
 export type BuildSettings = z.infer<typeof buildSettings>;

@@ -42,10 +42,10 @@ const needed: Record<ProcessName, string[]> = {
   'svc-workers': [
     `get,list,watch,update ${platform}/apps`,
     `update ${platform}/apps/finalizers`,
-    `get,update ${platform}/functions`,
+    `get,list,update ${platform}/functions`,
     `update ${platform}/functions/status`,
     `update ${platform}/functions/finalizers`,
-    `get,update ${platform}/jobs`,
+    `get,list,update ${platform}/jobs`,
     `update ${platform}/jobs/status`,
     `update ${platform}/jobs/finalizers`,
     `get ${platform}/services`,

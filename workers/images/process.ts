@@ -1,0 +1,156 @@
+import type { Pool } from 'pg';
+import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
+import { defaultKeptImages, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { transaction } from '../../runtime/db/pool.ts';
+import { repositoryAt } from '../../runtime/domain/built-image.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { imageCleanupId } from '../../runtime/queues/catalogue.ts';
+import {
+  beginDeletion,
+  endDeletion,
+  findUnneeded,
+  namespacesOf,
+  queueDeletions,
+  refuseDeletion,
+  tagsOf,
+  type Needed,
+} from '../../runtime/records/image-deletions.ts';
+import type { StoredImage } from '../../runtime/records/images.ts';
+import { findImageUser } from '../../runtime/workloads/image-users.ts';
+import { readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
+import { readDeletionCredentials } from './credentials.ts';
+import { deleteManifest } from './registry.ts';
+
+export interface ImageDependencies {
+  pool: Pool;
+  kube: Pick<KubeClient, 'get' | 'list'>;
+  clock: Clock;
+  /** Images of one page of the clean-up; default 500. */
+  pageSize?: number;
+  /** Time-out of each request to the registry, in ms; default 8 s. */
+  registryTimeoutMs?: number;
+}
+
+/** Interval of the clean-up, in ms. */
+const cleanupMs = 3_600_000;
+/** How long one attempt of the clean-up searches, in ms; the next attempt continues there. */
+const budgetMs = 15_000;
+/** Interval at which a deletion waits for a build of the same app, in ms. */
+const buildMs = 15_000;
+
+type Builds = NonNullable<PlatformConfigSpec['builds']>;
+
+/**
+ * Deletes images from the registry: those that a user asked to delete, and those that the clean-up finds. An image is
+ * first marked as being deleted, while nothing needs it; from then on no deployment of it is accepted and no build of its app
+ * starts. Then its users in Kubernetes are looked up, and then the registry is asked. Each step can run twice.
+ */
+export function createImageProcessor(dependencies: ImageDependencies): Processor {
+  const { pool, kube, clock, pageSize = 500, registryTimeoutMs } = dependencies;
+  /** Where the next search begins, if the last one ran out of time. */
+  let position: Id | undefined;
+
+  const cleanUp = async ({ log, signal }: Attempt): Promise<Outcome> => {
+    const builds = (await readSettingsIfAny(kube))?.builds;
+    const next = { again: new Date(clock.now().getTime() + cleanupMs) };
+    if (!builds) return next;
+    const { keepImages: keep = defaultKeptImages } = builds;
+    const started = clock.monotonic();
+    let count = 0;
+    for (;;) {
+      const page = await findUnneeded(pool, { after: position, keep, size: pageSize });
+      await queueDeletions(pool, page.ids);
+      count += page.ids.length;
+      position = page.next;
+      if (position === undefined) break;
+      if (signal.aborted || clock.monotonic() - started > budgetMs) return { again: clock.now() };
+    }
+    if (count > 0) log.info({ images: count }, 'images to delete found');
+    return next;
+  };
+
+  const refuse = async ({ log }: Attempt, image: StoredImage, reason: { problem: string; message: string }) => {
+    await refuseDeletion(pool, image.id, reason);
+    log.warn({ image: nameOf(image), ...reason }, 'image not deleted');
+    return 'done' as const;
+  };
+
+  const remove = async (attempt: Attempt, image: StoredImage, builds: Builds | undefined, caCertificates?: string) => {
+    const location = builds && repositoryAt(builds, image);
+    if (!location) {
+      return refuse(attempt, image, {
+        problem: 'registry_changed',
+        message: 'Builds push to another registry now. Delete the image in its registry.',
+      });
+    }
+    const names = await tagsOf(pool, image.id);
+    const user = await findImageUser(kube, await namespacesOf(pool, image.project), { ...image, names });
+    if (user !== undefined) {
+      return refuse(attempt, image, { problem: 'in_use', message: `The image is in use by ${user}.` });
+    }
+    const result = await deleteManifest(
+      { ...location, digest: image.digest },
+      {
+        credentials: await readDeletionCredentials(kube),
+        caCertificates,
+        signal: attempt.signal,
+        ...(registryTimeoutMs !== undefined && { timeoutMs: registryTimeoutMs }),
+      },
+    );
+    if (result.result === 'refused' || (result.result === 'unknown' && attempt.last)) {
+      return refuse(attempt, image, result);
+    }
+    if (result.result === 'unknown') throw new Error(result.message);
+    await endDeletion(pool, image.id);
+    const { project, namespace, app, digest, requestedBy } = image;
+    attempt.log.info(
+      {
+        action: 'image.delete',
+        actor: requestedBy ?? 'svc',
+        project,
+        namespace,
+        app,
+        digest,
+        sizeBytes: image.sizeBytes,
+      },
+      'audit',
+    );
+    return 'done' as const;
+  };
+
+  return async (attempt) => {
+    if (attempt.recordId === imageCleanupId) return cleanUp(attempt);
+    const { builds, caCertificates } = (await readSettingsIfAny(kube)) ?? {};
+    const keep = builds?.keepImages ?? defaultKeptImages;
+    const begun = await transaction(pool, (client) => beginDeletion(client, attempt.recordId, keep));
+    if (begun === undefined) return 'done';
+    if ('by' in begun) return keepIt(pool, clock, attempt.recordId, begun);
+    if (begun.state === 'deleted') return 'done';
+    try {
+      return await remove(attempt, begun, builds, caCertificates);
+    } catch (error) {
+      if (!attempt.last) throw error;
+      return refuse(attempt, begun, {
+        problem: 'unavailable',
+        message: 'A component of the platform did not answer. Delete the image again later.',
+      });
+    }
+  };
+}
+
+async function keepIt(pool: Pool, clock: Clock, id: Id, needed: Needed): Promise<Outcome> {
+  // The build ends soon, and the image may then be the one that its deployment runs.
+  if (needed.by === 'build') return { again: new Date(clock.now().getTime() + buildMs) };
+  if (needed.by === 'deployment' && needed.requested) {
+    const { app, environment, revision } = needed;
+    const message = `The image is in use by revision ${revision} of ${app} in ${environment}.`;
+    await refuseDeletion(pool, id, { problem: 'in_use', message });
+  }
+  return 'done';
+}
+
+function nameOf({ repository, digest }: StoredImage): string {
+  return `${repository}@${digest}`;
+}
