@@ -10,6 +10,7 @@ type Collection =
   | 'deployments'
   | 'environments'
   | 'functions'
+  | 'images'
   | 'jobs'
   | 'members'
   | 'notifications'

@@ -44,6 +44,7 @@ import { createGitRoutes } from './git/handler.ts';
 import { createGateRoutes } from './gate/handler.ts';
 import { createHealthRoutes, readControllerHealth } from './health/handler.ts';
 import { createHistoryRoutes } from './history/handler.ts';
+import { createImageRoutes } from './images/handler.ts';
 import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
@@ -223,6 +224,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createDeploymentRoutes({ kube, pool }),
     ...createGitRoutes({ kube, pool, baseUrl }),
     ...createSourceRoutes({ kube, pool, baseUrl }),
+    ...createImageRoutes({ kube, pool }),
     ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
     ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
     ...createPlanRoutes(gateRecords),

@@ -30,7 +30,7 @@ export function deploymentOutput(deployment: DeploymentView): Output {
       ['App', deployment.app],
       ['Environment', deployment.environment],
       ['Revision', deployment.revision],
-      ['Image', deployment.image],
+      ['Image', deployment.image && `${deployment.image}${deployment.imageDeleted ? ' (deleted)' : ''}`],
       ['Commit', deployment.commit],
       ['Message', deployment.commitMessage?.split('\n', 1)[0]],
       ['Author', deployment.commitAuthor],
@@ -175,7 +175,10 @@ export const historyCommand = command({
         data: items,
         table: table(items, [
           { title: 'REVISION', value: ({ revision, current }) => revision && `${revision}${current ? ' *' : ''}` },
-          { title: 'IMAGE', value: ({ image }) => image },
+          {
+            title: 'IMAGE',
+            value: ({ image, imageDeleted }) => image && `${image}${imageDeleted ? ' (deleted)' : ''}`,
+          },
           { title: 'COMMIT', value: ({ commit }) => commit?.slice(0, 12) },
           { title: 'TRIGGER', value: ({ trigger }) => trigger },
           { title: 'WHEN', value: ({ acceptedAt }) => ago(acceptedAt, now) },

@@ -2,13 +2,21 @@ import { resolve } from 'node:path';
 import { buildImage, ImageBuildError } from '../../infra/local/image-build.ts';
 import { homeAt, homeFolder } from '../../infra/local/home.ts';
 import { createImageStore } from '../../infra/local/node/images.ts';
+import { imagesPruned, imageView, type ImageView } from '../../runtime/contracts/api/images.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
+import { keptImagesRange } from '../../runtime/domain/platform-profile.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { command, type Commands } from '../command.ts';
-import { outputFlag } from '../common-flags.ts';
+import { outputFlag, scopeFlags, yesFlag } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { confirmDeletion } from '../deletion.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
-import { text, texts, type Flag } from '../flags.ts';
-import { columns, fields } from '../output.ts';
+import { amount, text, texts, toggle, type Flag } from '../flags.ts';
+import { ago, fields, table } from '../output.ts';
+import { confirm } from '../prompt.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
+import { deleteLocalImages, listLocalImages } from './image-local.ts';
 
 const tag: Flag<string> = {
   placeholder: '<name:tag>',
@@ -76,25 +84,164 @@ const build = command({
   },
 });
 
+const localFlag = toggle('images on this machine that svc image build made (svc up)');
+
+const imageKind = {
+  name: 'image',
+  plural: 'images',
+  id: ({ name }: ImageView) => name,
+  path: (scope: Scope, name: string) => scope.path('images', name),
+  read: (scope: Scope, name: string) =>
+    scope.api.call('GET', scope.path('images', name), imageView, { query: scope.query }),
+};
+
+/** `3`, or `prod/shop:3` for a revision of another app or environment. */
+function revisionsText({ revisions, app, environment }: ImageView): string | undefined {
+  const texts = revisions.map((each) => {
+    const other = each.app !== app || each.environment !== environment;
+    return other ? `${each.environment}/${each.app}:${each.revision}` : String(each.revision);
+  });
+  const [shown, hidden] = [texts.slice(0, 5), texts.length - 5];
+  return [...shown, ...(hidden > 0 ? ['…'] : [])].join(', ') || undefined;
+}
+
+function imagesTable(images: readonly ImageView[], now: Date): string {
+  return table(images, [
+    { title: 'IMAGE', value: ({ name }) => name },
+    { title: 'DIGEST', value: ({ digest }) => digest.slice(0, 19) },
+    { title: 'REVISIONS', value: revisionsText },
+    { title: 'SIZE', value: ({ sizeBytes }) => sizeBytes && sizeText(sizeBytes) },
+    { title: 'IN USE', value: ({ inUse }) => (inUse ? 'yes' : 'no') },
+    { title: 'STATUS', value: ({ status }) => status },
+    { title: 'BUILT', value: ({ builtAt }) => ago(builtAt, now) },
+    { title: 'MESSAGE', value: ({ message }) => message },
+  ]);
+}
+
 const list = command({
   name: 'list',
-  description: 'List the images on this machine.',
-  flags: outputFlag,
-  examples: ['svc image list'],
+  description: 'List the images that builds made, newest first.',
+  flags: { app: text('<app>', 'only images of this app'), local: localFlag, ...scopeFlags },
+  data: imageView,
+  watch: true,
+  examples: ['svc image list', 'svc image list --app shop -o json', 'svc image list --local'],
   async run({ context, flags }) {
-    const images = await createImageStore(homeAt(homeFolder(context.env)).images).list();
+    if (flags.local) {
+      await listLocalImages(context, flags.output);
+      return;
+    }
+    const scope = resolveScope(context, flags);
+    const images = await scope.api.list(scope.path('images'), imageView, { ...scope.query, app: flags.app });
     context.print(
-      {
-        data: images,
-        table: columns([
-          ['IMAGE', 'DIGEST'],
-          ...images.map(({ reference, digest }) => [reference, digest.slice(0, 19)]),
-        ]),
-        names: images.map(({ reference }) => reference),
-      },
+      { data: images, table: imagesTable(images, context.clock.now()), names: images.map(({ name }) => name) },
       flags.output,
     );
   },
 });
 
-export const imageCommands: Commands = { commands: [build, list] };
+/** Waits until an image is deleted. @throws Failure with the registry's reason when it is not */
+async function waitForDeletion(context: Context, flags: WaitFlags, scope: Scope, { id, name }: ImageView) {
+  await waitFor(
+    context,
+    flags,
+    async () => {
+      const current = await imageKind.read(scope, id);
+      if (current.status === 'deleted') return { done: current };
+      if (current.status === 'stored' && current.problem !== undefined) {
+        throw new Failure(`The image ${name} was not deleted. ${current.message ?? ''}`.trim(), {
+          code: current.problem,
+        });
+      }
+      return { progress: `${name}: deleting` };
+    },
+    `svc image list ${scope.flags}`,
+  );
+}
+
+const remove = command({
+  name: 'delete',
+  args: ['...images'],
+  description: 'Delete images that nothing uses from the registry.',
+  flags: { local: localFlag, ...yesFlag, ...waitFlags, ...scopeFlags },
+  examples: ['svc image delete shop:3-1f0c2b4d5e6f7a8b', 'svc image delete shop:1 --local --yes'],
+  async run({ context, args, flags }) {
+    if (flags.local) {
+      await deleteLocalImages(context, flags, args.images);
+      return;
+    }
+    const scope = resolveScope(context, flags);
+    const images = await confirmDeletion(context, flags, {
+      kind: imageKind,
+      scope,
+      names: args.images,
+      loss: 'all revisions that only they can restore',
+    });
+    for (const { name } of images) await scope.api.send('DELETE', imageKind.path(scope, name), { query: scope.query });
+    for (const { view } of images) {
+      if (flags.wait) await waitForDeletion(context, flags, scope, view);
+      context.say(`image ${view.name} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
+    }
+  },
+});
+
+const prune = command({
+  name: 'prune',
+  description: 'Delete images that nothing uses, except the newest of each app.',
+  flags: {
+    keep: amount('<n>', 'images of each app to keep (default: as the automatic clean-up)', keptImagesRange),
+    app: text('<app>', 'only images of this app'),
+    dryRun: toggle('only list the images'),
+    ...yesFlag,
+    ...waitFlags,
+    ...scopeFlags,
+  },
+  data: imageView,
+  examples: ['svc image prune --dry-run', 'svc image prune --keep 2 --app shop --yes'],
+  async run({ context, flags }) {
+    const scope = resolveScope(context, flags);
+    const body = {
+      ...(flags.keep !== undefined && { keep: flags.keep }),
+      ...(flags.app !== undefined && { app: flags.app }),
+    };
+    const call = (dryRun: boolean) =>
+      scope.api.call('POST', `${scope.path('images')}/prune`, imagesPruned, {
+        query: scope.query,
+        body: { ...body, dryRun },
+      });
+    const found = await call(true);
+    const count = `${found.images.length}${found.more ? ' or more' : ''} ${found.images.length === 1 ? 'image' : 'images'}`;
+    const print = (images: readonly ImageView[]) =>
+      context.print(
+        { data: images, table: imagesTable(images, context.clock.now()), names: images.map(({ name }) => name) },
+        flags.output,
+      );
+    if (found.images.length === 0 || flags.dryRun) {
+      if (found.images.length === 0) context.say('nothing to delete');
+      else if (found.more) context.say(`the oldest ${found.images.length} images are listed; there are more`);
+      print(found.images);
+      return;
+    }
+    await confirm(context, flags, `Delete ${count}, and keep the newest ${found.keep} of each app?`);
+    const requested: ImageView[] = [];
+    for (let more = true; more;) {
+      const page = await call(false);
+      requested.push(...page.images);
+      ({ more } = page);
+    }
+    if (flags.wait) for (const image of requested) await waitForDeletion(context, flags, scope, image);
+    context.say(
+      `${requested.length} ${requested.length === 1 ? 'image' : 'images'} ${flags.wait ? 'deleted' : 'are being deleted'}`,
+    );
+    print(requested);
+  },
+});
+
+/** A size in the largest unit of which there is one: `12.3 MiB`. */
+function sizeText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let [size, unit] = [bytes, 0];
+  while (size >= 1024 && unit < units.length - 1) [size, unit] = [size / 1024, unit + 1];
+  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
+}
+
+export const imageCommands: Commands = { commands: [list, remove, prune, build] };

@@ -47,6 +47,7 @@ function toOutput(config: PlatformConfigView): Output {
     ['CA certificates', caCertificates === undefined ? 'public' : describeCertificates(caCertificates).join('\n')],
     ['Builds at once', builds?.atOnce ?? 'none: svc install --image-builder --build-registry'],
     ['Build time-out', builds && durationText(builds.timeoutSeconds)],
+    ['Images kept of each app', builds?.keepImages],
     ['Builder', builds?.image],
     ['Build registry', builds && [builds.registry, builds.pushAddress].filter(Boolean).join(', by ')],
     ['Git networks', builds && listed(builds.gitNetworks)],
@@ -114,6 +115,7 @@ const settingFlags = {
   caFile: text('<file>', 'CA certificates for builds, dependencies and git, in PEM'),
   buildsAtOnce: text('<n>', 'concurrent builds'),
   buildTimeout: orDefault(duration('<duration>', 'maximum duration of a build, such as 25m', buildTimeoutRange)),
+  keepImages: text('<n>', 'built images of each app that the clean-up keeps (default 10)'),
   gitNetwork: texts('<network>', 'private network of git servers'),
   gitNetworks: negated('build only from git servers on the internet'),
   ...imageFlags,
@@ -134,6 +136,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
   const builds = {
     ...(flags.buildsAtOnce !== undefined && { atOnce: number('--builds-at-once', flags.buildsAtOnce) }),
     ...(flags.buildTimeout !== undefined && { timeoutSeconds: flags.buildTimeout }),
+    ...(flags.keepImages !== undefined && { keepImages: number('--keep-images', flags.keepImages) }),
     ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
   };
   const limits = (Object.keys(limitFlags) as (keyof typeof limitFlags)[]).flatMap((key) => {

@@ -156,7 +156,7 @@ export const rootGroup: Group = {
     },
     {
       name: 'image',
-      description: 'Build images for the platform on this machine.',
+      description: 'Manage the images of builds, and build images on this machine.',
       load: async () => (await import('./image.ts')).imageCommands,
     },
   ],

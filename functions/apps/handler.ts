@@ -81,7 +81,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
           }
           if (git) checkGitSource(git);
           const config = await readPlatformConfig(kube);
-          if (image !== undefined) await checkUsableImage(kube, config, environment, image, name);
+          if (image !== undefined) await checkUsableImage({ kube, pool }, config, environment, image, name);
           const { hosts, spec: routing } = await newRouting({ kube, config, resolveTxt }, environment, body);
           await checkSettings(kube, environment, settings);
           const requested = { name, env, secrets, bindings };
@@ -123,7 +123,8 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
             'The request changes nothing. Set an image (optionally with its commit) or settings.',
           );
         }
-        if (image !== undefined) await checkUsableImage(kube, await readPlatformConfig(kube), environment, image);
+        if (image !== undefined)
+          await checkUsableImage({ kube, pool }, await readPlatformConfig(kube), environment, image);
         checkSecurity(settings.security);
         const current = await findLiving();
         if (image !== undefined && current.spec.git) throw gitSourceConfigured(name);

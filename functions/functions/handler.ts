@@ -76,7 +76,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           await checkFits(kube, environment, spec);
           const config = await readPlatformConfig(kube);
           functionImage(config, spec);
-          if (spec.image !== undefined) await checkUsableImage(kube, config, environment, spec.image);
+          if (spec.image !== undefined) await checkUsableImage({ kube, pool }, config, environment, spec.image);
           const created = { annotations: resolved.annotations, complete: resolved.storeSecrets };
           if (spec.trigger !== 'http') return { spec, ...created };
           const { namespace, project } = environment;
@@ -207,7 +207,7 @@ function updateRoute(
         // A function that the limits no longer fit can still change in every other way.
         if (body.memory !== undefined || body.minReplicas !== undefined) await checkFits(kube, environment, spec);
         functionImage(config, spec);
-        if (body.image !== undefined) await checkUsableImage(kube, config, environment, body.image);
+        if (body.image !== undefined) await checkUsableImage({ kube, pool }, config, environment, body.image);
         if (!spec.events && !query.discardEvents) await checkDelivered(pool, current);
         if (spec.trigger !== 'http') return spec;
         const { namespace, project } = environment;

@@ -37,7 +37,7 @@ export interface JobDependencies {
 
 /** `/projects/{project}/jobs`: Job objects, which the Job controller reconciles. */
 export function createJobRoutes(dependencies: JobDependencies): Route[] {
-  const { kube, clock } = dependencies;
+  const { kube, pool, clock } = dependencies;
   const jobs = objectRoutes<JobResource>(kube, 'Job');
   const variables: VariableKind<JobResource> = {
     phrase: 'a job',
@@ -63,7 +63,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
           const spec = jobSpec.parse({ ...settings, ...resolved.spec });
           checkJob(spec);
           await checkQuota(kube, environment, spec);
-          await checkUsableImage(kube, await readPlatformConfig(kube), environment, spec.image);
+          await checkUsableImage({ kube, pool }, await readPlatformConfig(kube), environment, spec.image);
           await checkMounts(kube, environment.namespace, spec.volumes ?? []);
           return { spec, annotations: resolved.annotations, complete: resolved.storeSecrets };
         },
@@ -94,7 +94,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
         checkJob(withoutNull(change));
         if (change.memory !== undefined) await checkQuota(kube, environment, { memory: change.memory });
         if (body.image !== undefined) {
-          await checkUsableImage(kube, await readPlatformConfig(kube), environment, body.image);
+          await checkUsableImage({ kube, pool }, await readPlatformConfig(kube), environment, body.image);
         }
         await checkMounts(kube, environment.namespace, change.volumes ?? []);
         const job = await patchJob(kube, current, change);

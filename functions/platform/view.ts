@@ -3,6 +3,7 @@ import {
   acceptedCondition,
   defaultBuildsAtOnce,
   defaultBuildTimeoutSeconds,
+  defaultKeptImages,
   defaultProjectsPerUser,
   type BuildSettings,
   type PlatformConfig,
@@ -46,7 +47,9 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
 
 function buildsToView({ image, registry, pushAddress, gitNetworks = [], ...rest }: BuildSettings) {
   const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = rest;
-  return { image, registry, ...(pushAddress !== undefined && { pushAddress }), gitNetworks, atOnce, timeoutSeconds };
+  const { keepImages = defaultKeptImages } = rest;
+  const push = pushAddress !== undefined && { pushAddress };
+  return { image, registry, ...push, gitNetworks, atOnce, timeoutSeconds, keepImages };
 }
 
 function changeStatus({ metadata, status }: PlatformConfig): Pick<PlatformConfigView, 'status' | 'message'> {

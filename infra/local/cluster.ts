@@ -21,7 +21,7 @@ import { builtImages, createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
-import { readUploadCredentials } from './upload-credentials.ts';
+import { readStoreCredentials } from './store-credentials.ts';
 
 /** Options of {@link startLocalCluster}. */
 export interface LocalClusterOptions {
@@ -87,8 +87,9 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   add({ name: 'ingress', stop: () => ingress.stop() });
 
   const images = createImageStore(home.images);
-  const credentials = () => readUploadCredentials(kube, `127.0.0.1:${ports.images}`);
-  const imageUpload = createImageUploadServer({ images, log, prefix: builtImages, credentials });
+  const credentials = () => readStoreCredentials(kube, 'push', `127.0.0.1:${ports.images}`);
+  const deletionCredentials = () => readStoreCredentials(kube, 'delete', `127.0.0.1:${ports.images}`);
+  const imageUpload = createImageUploadServer({ images, log, prefix: builtImages, credentials, deletionCredentials });
   await imageUpload.start(ports.images);
   add({ name: 'image upload', stop: () => imageUpload.stop() });
 

@@ -13,12 +13,14 @@ import { close, listen } from '../../runtime/process/listening.ts';
 import type { ImageStore } from './node/images.ts';
 
 export interface ImageUploadOptions {
-  images: Pick<ImageStore, 'add'>;
+  images: Pick<ImageStore, 'add' | 'remove'>;
   log: Logger;
   /** Prefix that the name of every uploaded image must have. */
   prefix: string;
   /** What the header `Authorization: Basic` must carry; undefined refuses every upload. */
   credentials: () => Promise<string | undefined>;
+  /** The same for deletions. */
+  deletionCredentials: () => Promise<string | undefined>;
   /** Maximum size of an archive in bytes. Default 2 GiB. */
   maxBytes?: number;
 }
@@ -35,6 +37,9 @@ const configuration = z.strictObject({
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().max(20_000)),
 });
 
+/** The repository's path without the host, and the digest. */
+const manifestPath = /^\/v2\/([a-z0-9]+(?:[._/-][a-z0-9]+)*)\/manifests\/(sha256:[a-f0-9]{64})$/;
+
 const defaultMaxBytes = 2 * 1024 ** 3;
 
 class Refusal extends Error {
@@ -50,23 +55,42 @@ class Refusal extends Error {
  * image's configuration in the header `x-configuration`. Build pods can write to the store only in this way, and only their
  * push step has the credentials: neither a source's own code nor another user of the machine can replace an image. The prefix
  * keeps them from replacing the platform's own images; apps run images by digest, so a later upload cannot change what
- * an app runs.
+ * an app runs. svc-workers deletes images with credentials of its own: `DELETE /v2/<path>/manifests/<digest>`.
  */
 export function createImageUploadServer(options: ImageUploadOptions): ImageUploadServer {
-  const { images, log, prefix, credentials, maxBytes = defaultMaxBytes } = options;
+  const { images, log, prefix, credentials, deletionCredentials, maxBytes = defaultMaxBytes } = options;
+
+  /** @throws Refusal for other credentials than the expected ones */
+  const authorize = async ({ headers }: IncomingMessage, expected: string | undefined): Promise<void> => {
+    const [, sent] = /^Basic (\S+)$/.exec(headers.authorization ?? '') ?? [];
+    if (sent === undefined || expected === undefined || !equalInConstantTime(sent, expected)) {
+      throw new Refusal(401, 'the credentials for the image store are missing or wrong');
+    }
+  };
+
+  /** Blocks requests from web pages (DNS rebinding): a browser sends another Host, or a preflight request first. */
+  const checkHost = ({ headers }: IncomingMessage): void => {
+    if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(headers.host ?? ''))
+      throw new Refusal(421, 'use the host 127.0.0.1 or localhost');
+  };
+
+  /** As a registry deletes a manifest. Only images that builds uploaded can be deleted. */
+  const remove = async (request: IncomingMessage): Promise<void> => {
+    const [, path, digest] = manifestPath.exec(request.url ?? '') ?? [];
+    if (path === undefined || digest === undefined)
+      throw new Refusal(404, 'only /v2/<path>/manifests/<digest> is supported');
+    await authorize(request, await deletionCredentials());
+    const repository = `${prefix.slice(0, prefix.indexOf('/'))}/${path}`;
+    if (!repository.startsWith(prefix)) throw new Refusal(403, `image names begin with ${prefix}`);
+    if (!(await images.remove(repository, digest))) throw new Refusal(404, 'the repository does not have this image');
+    log.info({ image: `${repository}@${digest}` }, 'image deleted');
+  };
 
   const receive = async (request: IncomingMessage): Promise<{ digest: string }> => {
-    // Blocks requests from web pages (DNS rebinding): a browser sends another Host, or a preflight request first.
-    if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
-      throw new Refusal(421, 'use the host 127.0.0.1 or localhost');
     const encodedName = /^\/images\/([^/?]+)$/.exec(request.url ?? '')?.[1];
     if (request.method !== 'PUT' || encodedName === undefined)
       throw new Refusal(404, 'only PUT /images/<name> is supported');
-    const [, sentCredentials] = /^Basic (\S+)$/.exec(request.headers.authorization ?? '') ?? [];
-    const expected = await credentials();
-    if (sentCredentials === undefined || expected === undefined || !equalInConstantTime(sentCredentials, expected)) {
-      throw new Refusal(401, 'the credentials for image uploads are missing or wrong');
-    }
+    await authorize(request, await credentials());
     const name = decodeName(encodedName);
     if (!name.startsWith(prefix) || !/^[a-z0-9._:/-]+:[A-Za-z0-9._-]+$/.test(name)) {
       throw new Refusal(403, `image names have the form ${prefix}<namespace>/<app>:<tag>`);
@@ -85,15 +109,21 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
 
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
+      checkHost(request);
+      if (request.method === 'DELETE') {
+        await remove(request);
+        response.writeHead(202).end();
+        return;
+      }
       const body = await receive(request);
       response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     } catch (error) {
       const status = error instanceof Refusal ? error.status : 500;
-      if (status === 500) log.error({ err: error }, 'image upload failed');
+      if (status === 500) log.error({ err: error }, 'request to the image store failed');
       // Closing the connection discards the rest of the upload.
       response
         .writeHead(status, { connection: 'close' })
-        .end(error instanceof Refusal ? error.message : 'the image upload failed');
+        .end(error instanceof Refusal ? error.message : 'the image store failed');
     }
   };
 

@@ -12,7 +12,7 @@ import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
 import { readPorts } from './ports.ts';
 import { findClosedAncestor } from './folder-permissions.ts';
-import { ensureUploadCredentials } from './upload-credentials.ts';
+import { ensureStoreCredentials } from './store-credentials.ts';
 import { waitForSupervisor, startOnFreePorts } from './supervisor.ts';
 
 export interface UpOptions {
@@ -76,7 +76,7 @@ export async function upLocal({
   });
   const kube = createKubeClient(loadKubeConfig(kubeconfig));
   try {
-    await ensureUploadCredentials(kube, `127.0.0.1:${ports.images}`);
+    await ensureStoreCredentials(kube, `127.0.0.1:${ports.images}`);
   } finally {
     await kube.close();
   }

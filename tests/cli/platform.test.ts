@@ -27,6 +27,7 @@ const settings: PlatformConfigView = {
     gitNetworks: [],
     atOnce: 2,
     timeoutSeconds: 1500,
+    keepImages: 10,
   },
   status: 'accepted',
 };
@@ -91,6 +92,7 @@ t.test('config set sends the named settings, and waits until they are active', a
     projectsPerUser: 5,
   });
   t.same(await sent('--build-timeout', '45m'), { builds: { timeoutSeconds: 2700 } });
+  t.same(await sent('--keep-images', '3'), { builds: { keepImages: 3 } });
   t.same(await sent('--build-timeout', 'default'), { builds: { timeoutSeconds: null } });
   t.same(await sent('--builds-at-once', '4', '--git-network', '10.1.8.0/24', '--image-mongodb', 'mongo:8'), {
     serviceImages: { mongodb: 'mongo:8' },

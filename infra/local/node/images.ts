@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, readFile, readdir, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -42,6 +42,13 @@ export interface ImageStore {
   list(): Promise<{ reference: string; digest: string }[]>;
   /** Adds a tag to an image in the store. */
   tag(reference: string, image: Pick<Image, 'digest'>): Promise<void>;
+  /**
+   * Removes an image from a repository, with all its tags there, and its files when no other repository has it.
+   * @returns false when the repository does not have it
+   */
+  remove(repository: string, digest: string): Promise<boolean>;
+  /** Removes a tag, and the image when that was its last. @returns false when the tag does not exist */
+  untag(reference: string): Promise<boolean>;
 }
 
 export function createImageStore(root: string): ImageStore {
@@ -50,12 +57,15 @@ export function createImageStore(root: string): ImageStore {
 
   const owners = (digest: string) => join(root, 'owners', digest.replace(':', '-'));
 
+  const recordedOwners = async (digest: string): Promise<string[]> =>
+    (await readdir(owners(digest)).catch(() => [])).map(decodeURIComponent);
+
   /** Whether a digest may be used with this repository's name. */
   const isOwner = async (repository: string, digest: string): Promise<boolean> => {
     if (existsSync(join(owners(digest), encodeURIComponent(repository)))) return true;
     // Images of older versions of the platform have tags only.
     const tagged = (await list()).filter((tag) => tag.digest.trim() === digest);
-    const recorded = (await readdir(owners(digest)).catch(() => [])).map(decodeURIComponent);
+    const recorded = await recordedOwners(digest);
     const repositories = [...tagged.map(({ reference }) => repositoryOf(reference)), ...recorded];
     const built = (name: string) => name.startsWith(builtImages);
     return repositories.includes(repository) || repositories.length === 0 || !repositories.every(built);
@@ -87,9 +97,36 @@ export function createImageStore(root: string): ImageStore {
     );
   };
 
+  const remove: ImageStore['remove'] = async (repository, digest) => {
+    if (!/^sha256:[a-f0-9]{64}$/.test(digest)) return false;
+    const tagged = (await list()).filter((each) => each.digest.trim() === digest);
+    const own = tagged.filter(({ reference }) => repositoryOf(reference) === repository);
+    const isRecorded = (await recordedOwners(digest)).includes(repository);
+    if (own.length === 0 && !isRecorded) return false;
+    for (const { reference } of own) await rm(tagFile(reference), { force: true });
+    await rm(join(owners(digest), encodeURIComponent(repository)), { force: true });
+    if (tagged.length > own.length || (await recordedOwners(digest)).length > 0) return true;
+    // Renamed first, so that an image that is added again meanwhile is complete.
+    const removed = join(root, 'blobs', `.unfinished-${randomUUID()}`);
+    await rename(blob(digest), removed).catch(() => undefined);
+    await rm(owners(digest), { recursive: true, force: true });
+    await rm(removed, { recursive: true, force: true });
+    return true;
+  };
+
   return {
     tag,
     list,
+    remove,
+    async untag(reference) {
+      const digest = (await readFile(tagFile(reference), 'utf8').catch(() => undefined))?.trim();
+      if (digest === undefined) return false;
+      const repository = repositoryOf(reference);
+      await rm(tagFile(reference), { force: true });
+      const others = (await list()).filter((each) => repositoryOf(each.reference) === repository);
+      if (!others.some((each) => each.digest.trim() === digest)) await remove(repository, digest);
+      return true;
+    },
     async find(reference) {
       const [, pinnedDigest] = reference.split('@');
       if (pinnedDigest !== undefined) {
@@ -141,8 +178,8 @@ export function imageIdOf(reference: string, { digest }: Pick<Image, 'digest'>):
   return `${repositoryOf(reference)}@${digest}`;
 }
 
-/** A reference without tag and digest. */
-function repositoryOf(reference: string): string {
+/** A reference without tag and digest. Pure. */
+export function repositoryOf(reference: string): string {
   const [name = ''] = reference.split('@');
   const colon = name.indexOf(':', name.lastIndexOf('/') + 1);
   return colon === -1 ? name : name.slice(0, colon);

@@ -70,6 +70,8 @@ export const platformConfigView = z.object({
       gitNetworks: z.array(z.string()),
       atOnce: z.int(),
       timeoutSeconds: z.int(),
+      /** How many images of each app's rollback history the clean-up keeps. */
+      keepImages: z.int(),
     })
     .optional(),
   /**
@@ -119,6 +121,7 @@ export const platformConfigUpdate = z
       .strictObject({
         atOnce: z.number().nullable(),
         timeoutSeconds: z.number().nullable(),
+        keepImages: z.number().nullable(),
         gitNetworks: z.array(z.string().max(200)).max(200).nullable(),
       })
       .partial(),

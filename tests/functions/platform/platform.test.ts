@@ -137,7 +137,7 @@ t.test('images of services, package registries and builds are set by their parts
     await change({
       serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' },
       packageRegistries: { npm },
-      builds: { atOnce: 4, timeoutSeconds: 600, gitNetworks: ['10.20.0.1', '10.20.0.1/32'] },
+      builds: { atOnce: 4, timeoutSeconds: 600, keepImages: 3, gitNetworks: ['10.20.0.1', '10.20.0.1/32'] },
     }),
     { status: 200 },
   );
@@ -150,11 +150,12 @@ t.test('images of services, package registries and builds are set by their parts
       registry: 'r.test/builds',
       atOnce: 4,
       timeoutSeconds: 600,
+      keepImages: 3,
       gitNetworks: ['10.20.0.1/32'],
     },
     status: 'accepted',
   });
-  const unset = { atOnce: null, timeoutSeconds: null };
+  const unset = { atOnce: null, timeoutSeconds: null, keepImages: null };
   await change({ serviceImages: { redis: null }, packageRegistries: { npm: null }, builds: unset });
   t.match(stored()?.spec, {
     serviceImages: { mysql: 'r.test/m:2' },
@@ -169,6 +170,7 @@ t.test('images of services, package registries and builds are set by their parts
     { packageRegistries: { npm: 'ftp://x' } },
     { builds: { atOnce: 0 } },
     { builds: { timeoutSeconds: 9 } },
+    { builds: { keepImages: 0 } },
     { builds: { timeoutSeconds: 86_401 } },
     { builds: { gitNetworks: ['x'] } },
   ]) {

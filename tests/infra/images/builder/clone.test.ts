@@ -181,6 +181,7 @@ t.test('a folder image is stored under the name of a built image, and under no o
     log: silentLog,
     prefix: 'localhost:5000/builds/',
     credentials: () => Promise.resolve(uploads),
+    deletionCredentials: () => Promise.resolve(undefined),
     maxBytes: 100_000,
   });
   const port = await intake.start(0);
