@@ -50,7 +50,7 @@ class RegistryFault extends Error {}
 /**
  * Deletes a manifest, with all its tags in this repository; one that does not exist counts as deleted. It follows no
  * redirect, reads little of an answer, and gives up after a time, so that no registry can hold a worker. Never rejects.
- * https://github.com/opencontainers/distribution-spec/blob/main/spec.md#deleting-manifests
+ * https://github.com/opencontainers/distribution-spec (Content Management, Deleting Manifests)
  */
 export async function deleteManifest(manifest: Manifest, access: RegistryAccess): Promise<DeletionResult> {
   const { address, path, digest } = manifest;
