@@ -208,20 +208,20 @@ const prune = command({
         query: scope.query,
         body: { ...body, dryRun },
       });
-    const found = await call(true);
-    const count = `${found.images.length}${found.more ? ' or more' : ''} ${found.images.length === 1 ? 'image' : 'images'}`;
+    const plan = await call(true);
+    const count = `${plan.images.length}${plan.more ? ' or more' : ''} ${plan.images.length === 1 ? 'image' : 'images'}`;
     const print = (images: readonly ImageView[]) =>
       context.print(
         { data: images, table: imagesTable(images, context.clock.now()), names: images.map(({ name }) => name) },
         flags.output,
       );
-    if (found.images.length === 0 || flags.dryRun) {
-      if (found.images.length === 0) context.say('nothing to delete');
-      else if (found.more) context.say(`the oldest ${found.images.length} images are listed; there are more`);
-      print(found.images);
+    if (plan.images.length === 0 || flags.dryRun) {
+      if (plan.images.length === 0) context.say('nothing to delete');
+      else if (plan.more) context.say(`the oldest ${plan.images.length} images are listed; there are more`);
+      print(plan.images);
       return;
     }
-    await confirm(context, flags, `Delete ${count}, and keep the newest ${found.keep} of each app?`);
+    await confirm(context, flags, `Delete ${count}, and keep the newest ${plan.keep} of each app?`);
     const requested: ImageView[] = [];
     for (let more = true; more;) {
       const page = await call(false);

@@ -118,12 +118,12 @@ export async function beginDeletion(
   id: Id,
   keep: number,
 ): Promise<StoredImage | Needed | undefined> {
-  const found = await client.query<{ namespace: string; app: string }>(
+  const names = await client.query<{ namespace: string; app: string }>(
     'SELECT namespace, app FROM images WHERE id = $1',
     [id],
   );
-  if (!found.rows[0]) return undefined;
-  await lockRepository(client, found.rows[0]);
+  if (!names.rows[0]) return undefined;
+  await lockRepository(client, names.rows[0]);
   const { rows } = await client.query<StoredImage>(`SELECT ${imageColumns} FROM images i WHERE id = $1 FOR UPDATE`, [
     id,
   ]);
