@@ -293,6 +293,42 @@ t.test('a place that was taken before the worker was killed is kept', async (t) 
   t.match(await app.history(), [{ state: 'building' }]);
 });
 
+t.test('what a build pushed is recorded with its size, also when its deployment was superseded', async (t) => {
+  const { pool, step, accept, report, built } = await world(t);
+  const images = async () => {
+    const { rows } = await pool.query(
+      `SELECT repository, size_bytes::float8 AS size, state, (SELECT count(*)::int FROM image_tags) AS tags FROM images`,
+    );
+    return rows;
+  };
+  const first = await accept();
+  await step(first);
+  await report({ ...built(1), sizeBytes: 700 }, first);
+  const second = await accept();
+  t.equal(await step(first), 'done', 'superseded');
+  t.same(await images(), [{ repository: 'r/shop-prod/api', size: 700, state: 'stored', tags: 1 }]);
+  await step(second);
+  await report(built(2), second);
+  await step(second);
+  t.same(await images(), [{ repository: 'r/shop-prod/api', size: 700, state: 'stored', tags: 2 }], 'the same digest');
+});
+
+t.test('a build waits while an image of its app is being deleted', async (t) => {
+  const { pool, app, step, accept, builds, report, built } = await world(t);
+  const first = await accept();
+  await step(first);
+  await report(built(1), first);
+  await step(first);
+  await pool.query(`UPDATE images SET state = 'deleting'`);
+  const second = await accept();
+  t.match(await step(second), { again: Date });
+  t.same(builds(), []);
+  t.match(await app.history(), [{ state: 'accepted' }, { state: 'superseded' }]);
+  await pool.query(`UPDATE images SET state = 'deleted'`);
+  await step(second);
+  t.equal(builds().length, 1);
+});
+
 t.test('the commit’s details from git are recorded on the deployment unless the sender gave them', async (t) => {
   const { app, step, accept, report, built } = await world(t);
   const says = { commitMessage: 'Fix the till', commitAuthor: 'ada' };
