@@ -6,7 +6,7 @@ interface Teardown {
 }
 
 /** A request that a registry got. */
-export interface RegistryRequest {
+interface RegistryRequest {
   method: string;
   url: string;
   authorization: string | undefined;

@@ -25,7 +25,8 @@ async function world(t: Test) {
     const { rows } = await pool.query(`SELECT record_id FROM work WHERE kind = 'images' AND state = 'pending'`);
     return rows.length;
   };
-  return { pool, kube, call: api.call, app, get, work };
+  const call = (method: string, path: string, options?: { body: object }) => api.call(method, path, options);
+  return { pool, kube, call, app, get, work };
 }
 
 t.test('the list shows what names each image, its size and whether it is used', async (t) => {
