@@ -26,6 +26,22 @@ export const environmentLogsCommand = command({
   run: async ({ context, flags }) => (await import('./environment-logs.ts')).printEnvironmentLogs(context, flags),
 });
 
+const { output: _, ...forwardFlags } = scopeFlags;
+
+export const portForwardCommand = command({
+  name: 'port-forward',
+  args: ['target', 'ports?'],
+  description: 'Forward a port of this machine to an app or a managed service.',
+  flags: forwardFlags,
+  examples: [
+    'svc port-forward app/api',
+    'svc port-forward app/api 9000:8080',
+    'svc port-forward service/orders 15432:5432',
+    'svc port-forward service/orders 0:5432',
+  ],
+  run: async ({ context, args, flags }) => (await import('./port-forward.ts')).forwardPort(context, args, flags),
+});
+
 export const loginCommand = command({
   name: 'login',
   description: 'Sign in to a platform.',

@@ -1,8 +1,7 @@
 import { appView } from '../../runtime/contracts/api/apps.ts';
 import { forwardProtocol } from '../../runtime/contracts/api/port-forward.ts';
 import { serviceView } from '../../runtime/contracts/api/services.ts';
-import { command } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { startForward } from '../port-forward.ts';
 import { resolveScope, type Scope } from '../scope.ts';
@@ -22,39 +21,30 @@ export function openForward(scope: Scope, { kind, name }: ForwardTarget, port: n
   return scope.api.open(path, forwardProtocol, { ...scope.query, port });
 }
 
-const { output: _, ...flags } = scopeFlags;
-
-export const portForwardCommand = command({
-  name: 'port-forward',
-  args: ['target', 'ports?'],
-  description: 'Forward a port of this machine to an app or a managed service.',
-  flags,
-  examples: [
-    'svc port-forward app/api',
-    'svc port-forward app/api 9000:8080',
-    'svc port-forward service/orders 15432:5432',
-    'svc port-forward service/orders 0:5432',
-  ],
-  async run({ context, args, flags: names }) {
-    const target = parseTarget(args.target);
-    const typed = parsePorts(args.ports);
-    const scope = resolveScope(context, names);
-    const port = typed?.remote ?? (await portOf(scope, target));
-    // So that a wrong name or port is a failure of the command, and not of a later connection.
-    const trial = await openForward(scope, target, port);
-    trial.resume();
-    trial.close();
-    const forward = await startForward({
-      port: typed?.local ?? port,
-      open: () => openForward(scope, target, port),
-      report: (reason) => context.say(`connection failed: ${reason}`),
-    });
-    context.say(`127.0.0.1:${forward.port} leads to port ${port} of ${args.target}. Stop with Ctrl-C.`);
-    await new Promise<void>((resolve) => context.onInterrupt?.(resolve));
-    forward.close();
-    return exitCodes.interrupted;
-  },
-});
+/** Runs `svc port-forward` until Ctrl-C. @returns the exit code @throws Failure */
+export async function forwardPort(
+  context: Context,
+  args: { target: string; ports: string | undefined },
+  names: Parameters<typeof resolveScope>[1],
+): Promise<number> {
+  const target = parseTarget(args.target);
+  const typed = parsePorts(args.ports);
+  const scope = resolveScope(context, names);
+  const port = typed?.remote ?? (await portOf(scope, target));
+  // So that a wrong name or port is a failure of the command, and not of a later connection.
+  const trial = await openForward(scope, target, port);
+  trial.resume();
+  trial.close();
+  const forward = await startForward({
+    port: typed?.local ?? port,
+    open: () => openForward(scope, target, port),
+    report: (reason) => context.say(`connection failed: ${reason}`),
+  });
+  context.say(`127.0.0.1:${forward.port} leads to port ${port} of ${args.target}. Stop with Ctrl-C.`);
+  await new Promise<void>((resolve) => context.onInterrupt?.(resolve));
+  forward.close();
+  return exitCodes.interrupted;
+}
 
 /** `app/api` or `service/orders`. @throws Failure (usage) */
 function parseTarget(text: string): ForwardTarget {

@@ -6,12 +6,12 @@ import {
   loginCommand,
   logoutCommand,
   openCommand,
+  portForwardCommand,
   statusCommand,
   whoamiCommand,
 } from './everyday-commands.ts';
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
-import { portForwardCommand } from './port-forward.ts';
 import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
 
 /** All commands of `svc`. Groups are loaded on use, since loading takes most of the time of a short command. */

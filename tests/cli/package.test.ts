@@ -27,6 +27,30 @@ t.test('the launcher runs from any folder by a link, as npm link makes it', asyn
   t.match(run(process.execPath, [join(folder, 'svc'), '--version'], tmpdir()), /^svc \d/);
 });
 
+t.test('a command loads only what it needs: the version and the help of all commands, no contract of the API', (t) => {
+  const folder = t.testdir({
+    'record.mjs': `import { registerHooks } from 'node:module';
+registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) });`,
+  });
+  const loadedBy = (...args: string[]) =>
+    run(process.execPath, ['--import', join(folder, 'record.mjs'), join(root, 'cli/svc.js'), ...args], folder)
+      .split('\n')
+      .filter((line) => line.startsWith('file:'));
+  for (const args of [['--version'], ['--help']]) {
+    const modules = loadedBy(...args);
+    t.ok(
+      modules.some((url) => url.endsWith('cli/main.ts')),
+      `${modules.length} modules`,
+    );
+    t.same(
+      modules.filter((url) => /node_modules\/(zod|ws|yaml)|runtime\/contracts\/api/.test(url)),
+      [],
+      args.join(' '),
+    );
+  }
+  t.end();
+});
+
 t.test('the package installs what the command line needs, and runs', (t) => {
   // Outside the repository, whose packages Node would find.
   const folder = join(home, 'machine');
