@@ -1,3 +1,6 @@
+/** What other tools call `ssh` or `console`. */
+export const shellCommand = 'svc app exec -it <app> -- sh';
+
 /** Names that other tools give to commands of the same meaning, in the order of likelihood. */
 const commandSynonyms: Readonly<Record<string, readonly string[]>> = {
   add: ['create', 'set'],

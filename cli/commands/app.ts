@@ -8,6 +8,7 @@ import { usedGitFlags, gitSourceFlags, gitSourceBody } from '../git-source.ts';
 import { resolveScope } from '../scope.ts';
 import { newEnvironmentBody, newEnvironmentFlags } from '../new-environment.ts';
 import { copyCommand } from './app-cp.ts';
+import { shellCommand } from '../suggest.ts';
 import { appKind } from './app-kind.ts';
 import { waitFlags } from '../wait.ts';
 import { buildCommit, deployCommand } from './app-deploy.ts';
@@ -129,15 +130,15 @@ const update = command({
 
 export const appCommands: Commands = {
   suggestions: {
-    bash: 'svc app exec -it <app> -- sh',
+    bash: shellCommand,
     config: 'svc app env',
-    console: 'svc app exec -it <app> -- sh',
+    console: shellCommand,
     domain: 'svc app host',
     domains: 'svc app host',
     run: 'svc app exec <app> -- <command>',
     scale: 'svc app update <app> --replicas',
-    shell: 'svc app exec -it <app> -- sh',
-    ssh: 'svc app exec -it <app> -- sh',
+    shell: shellCommand,
+    ssh: shellCommand,
     start: 'svc app update <app> --replicas',
     stop: 'svc app update <app> --replicas 0',
     url: 'svc open <app>',

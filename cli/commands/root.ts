@@ -13,6 +13,7 @@ import {
 import { installCommand } from './install-command.ts';
 import { downCommand, upCommand } from './local.ts';
 import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
+import { shellCommand } from '../suggest.ts';
 
 /** All commands of `svc`. Groups are loaded on use, since loading takes most of the time of a short command. */
 export const rootGroup: Group = {
@@ -21,11 +22,11 @@ export const rootGroup: Group = {
   suggestions: {
     addons: 'svc service',
     auth: 'svc login',
-    bash: 'svc app exec -it <app> -- sh',
+    bash: shellCommand,
     build: 'svc image build',
     config: 'svc platform config',
     connect: 'svc service connect',
-    console: 'svc app exec -it <app> -- sh',
+    console: shellCommand,
     cp: 'svc app cp',
     create: 'svc app create',
     cron: 'svc job create --schedule',
@@ -59,9 +60,9 @@ export const rootGroup: Group = {
     run: 'svc app exec, svc function run or svc job run',
     scale: 'svc app update --replicas',
     secret: 'svc app secret',
-    shell: 'svc app exec -it <app> -- sh',
+    shell: shellCommand,
     ship: 'svc deploy',
-    ssh: 'svc app exec -it <app> -- sh',
+    ssh: shellCommand,
     start: 'svc up',
     stop: 'svc down',
     upgrade: 'svc install',
