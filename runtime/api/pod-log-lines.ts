@@ -1,4 +1,5 @@
-import type { Pod } from '../contracts/pod.ts';
+import type { Stored } from '../contracts/kubernetes.ts';
+import { isPodEnded, type Pod } from '../contracts/pod.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
@@ -22,6 +23,8 @@ export interface LogRange {
   since?: Date | undefined;
 }
 
+/** Maximum pods that have ended whose logs are read. */
+const endedPodsMax = 30;
 /** Interval between checks for new pods and restarted containers. */
 const checkMs = 1_000;
 /** Maximum buffered lines while the reader is slow; beyond it, reading from pods pauses. */
@@ -40,8 +43,9 @@ export async function readLogLines(
   const { namespace, labelSelector, container } = source;
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
   const lines: LogLine[] = [];
-  let truncated = false;
-  for (const { metadata } of items) {
+  const pods = recentPods(items);
+  let truncated = pods.length < items.length;
+  for (const { metadata } of pods) {
     const query = queryOf(container, { tail, since });
     if (previous) query.set('previous', 'true');
     const log = await readLog(kube, namespace, metadata.name, query, logMaxBytes);
@@ -159,7 +163,7 @@ function createPodReaders(
       const wasListed = first;
       first = false;
       const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
-      for (const pod of items) {
+      for (const pod of recentPods(items)) {
         const { name } = pod.metadata;
         const { started, running, restarts } = containerState(pod, container);
         const isRead = finished.get(name) === restarts && (ended || !running);
@@ -176,6 +180,16 @@ function createPodReaders(
     },
     allDone: () => reading.size === 0,
   };
+}
+
+/**
+ * All live pods and the newest that have ended: a job keeps the pods of 40 runs, each with up to 11 attempts, and a request
+ * holds up to {@link logMaxBytes} of each.
+ */
+function recentPods(pods: readonly Stored<Pod>[]): Stored<Pod>[] {
+  const age = ({ metadata }: Stored<Pod>) => metadata.creationTimestamp ?? '';
+  const ended = pods.filter(isPodEnded).toSorted((a, b) => age(b).localeCompare(age(a)));
+  return [...pods.filter((pod) => !isPodEnded(pod)), ...ended.slice(0, endedPodsMax)];
 }
 
 /** Whether a container runs, and whether it has ever been started. */

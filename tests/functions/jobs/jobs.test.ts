@@ -303,6 +303,37 @@ t.test('the logs of a job are those of all its runs, by time', async (t) => {
   t.match(requests[0], /container=job/);
 });
 
+t.test(
+  'a job with many ended pods: the logs of the newest are read, and the answer says that others are missing',
+  async (t) => {
+    const { kube, api, create, job } = await service(t);
+    await create();
+    const id = job().metadata.labels?.['platform.svc/id'] ?? '';
+    for (let index = 0; index < 60; index++) {
+      kube.seed({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          name: `p${index}`,
+          namespace: 'shop-prod',
+          creationTimestamp: new Date(index * 1_000).toISOString(),
+          labels: { 'platform.svc/id': id },
+        },
+        spec: { containers: [] },
+        status: { phase: index === 0 ? 'Running' : 'Failed' },
+      });
+    }
+    const pods: string[] = [];
+    kube.stream = saying((url) => {
+      pods.push(/pods\/(\w+)\/log/.exec(url)?.[1] ?? '');
+      return '2026-11-21T12:00:02Z x\n';
+    });
+    const { body } = await api.call('GET', `${path}/report/logs`);
+    t.equal(body.truncated, true);
+    t.same(pods.toSorted(), ['p0', ...Array.from({ length: 30 }, (_, index) => `p${30 + index}`)].toSorted());
+  },
+);
+
 t.test('following a run continues until it has ended, and returns its result', async (t) => {
   const { kube, api, create, job } = await service(t, systemClock);
   await create();
