@@ -7,6 +7,7 @@ import {
   sessionCreated,
   sessionView,
 } from '../../runtime/contracts/api/sessions.ts';
+import { clientNetwork } from '../../runtime/domain/address.ts';
 import { generateSessionToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
@@ -81,15 +82,17 @@ export function createSessionRoutes({
         const account = normaliseEmail(body.email);
         const guesser = guesserOf(account, request);
         const own = 'own' in guesser ? guesser.own : undefined;
-        passwords.admit(own !== undefined);
-        const wait = await loginLimit.take(account, guesser);
-        if (wait > 0) {
-          log.warn({ clientAddress }, 'login refused: too many attempts');
-          throw tooManyAttempts(wait);
-        }
+        const caller = own === undefined ? { network: clientNetwork(clientAddress) } : ({ known: true } as const);
+        const { user, proven } = await passwords.signIn(caller, async (verify) => {
+          const wait = await loginLimit.take(account, guesser);
+          if (wait > 0) {
+            log.warn({ clientAddress }, 'login refused: too many attempts');
+            throw tooManyAttempts(wait);
+          }
+          const record = await findUserByEmail(pool, account);
+          return { user: record, proven: await verify(body.password, record?.passwordHash) };
+        });
         const now = clock.now();
-        const user = await findUserByEmail(pool, account);
-        const proven = await passwords.verify(body.password, user?.passwordHash, { known: own !== undefined });
         const token = generateSessionToken();
         const expiresAt = new Date(now.getTime() + lifetimeMs);
         const id = newId();

@@ -26,7 +26,8 @@ export interface GitOptions {
   env: Readonly<Record<string, string | undefined>>;
   /**
    * The memory that git and each program it starts may use, in MiB: git keeps all references that a server lists, and a
-   * server may list them without end. Default: no limit, for a process that does nothing else.
+   * server may list them without end. They then also run at the lowest priority. Default: no limit, for a process that
+   * does nothing else.
    */
   memoryMaxMib?: number;
 }
@@ -137,10 +138,13 @@ function configuration(at: number, key: string, value: string): [string, string]
   ];
 }
 
-/** A git whose processes have this limit of memory each, and are the first to be ended where memory runs out. */
+/**
+ * A git whose processes have this limit of memory each, are the first to be ended where memory runs out, and the last to
+ * get a processor. Where the kernel shares processors among sessions, git's own session gets that priority, too.
+ */
 function limitedProgram(folder: string, memoryMaxMib: number): string {
-  const script = `echo 1000 2>/dev/null >/proc/self/oom_score_adj\nulimit -d ${memoryMaxMib * 1024} && exec git "$@"\n`;
-  return writeProgram(folder, 'git', script);
+  const settings = 'echo 1000 2>/dev/null >/proc/self/oom_score_adj\necho 19 2>/dev/null >/proc/self/autogroup\n';
+  return writeProgram(folder, 'git', `${settings}ulimit -d ${memoryMaxMib * 1024} && exec nice -n 19 git "$@"\n`);
 }
 
 /** The program that prints the user name and the password for git; the password is empty without a token. */

@@ -12,6 +12,7 @@ import { problemBodyOf, problemOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
 import { limitToEnvironment, parseQuery } from './query.ts';
 import { checkRefusal } from './refusals.ts';
+import { createRequestLog } from './request-log.ts';
 import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
 import { responseHeaders } from './response-headers.ts';
 import {
@@ -144,6 +145,7 @@ function observe({ log, registry, baseUrl }: HttpAppOptions): Koa.Middleware<Sta
     registers: [registry],
   });
   const fixedHeaders = responseHeaders(baseUrl);
+  const logRequest = createRequestLog(log);
   return async (context, next) => {
     const started = performance.now();
     const { state } = context;
@@ -161,10 +163,8 @@ function observe({ log, registry, baseUrl }: HttpAppOptions): Koa.Middleware<Sta
     const seconds = (performance.now() - started) / 1000;
     requests.inc({ method: context.method, route: state.pattern, status: context.status });
     duration.observe({ method: context.method, route: state.pattern }, seconds);
-    state.log.info(
-      { method: context.method, route: state.pattern, status: context.status, ms: Math.round(seconds * 1000) },
-      'request',
-    );
+    const { method, status } = context;
+    logRequest({ method, route: state.pattern, status, ms: Math.round(seconds * 1000) }, state.log);
   };
 }
 

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { chmodSync, mkdtempSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { listObjects, openObjectStore } from '../../runtime/services/object-store.ts';
@@ -291,6 +293,16 @@ async function pollGit(t: Test, server: string, resolved: readonly string[] = []
     (error: Error) => error,
   );
 }
+
+t.test('git: a poll and what it starts get a processor last', async (t) => {
+  const programs = t.testdir({ git: '#!/bin/sh\nnice\nsh -c nice\ncat /proc/self/autogroup 2>/dev/null || true\n' });
+  chmodSync(join(programs, 'git'), 0o755);
+  const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
+  const git = createGit({ folder: mkdtempSync(join(programs, 'own-')), env, memoryMaxMib: 64 });
+  const [own, ofChild, session] = (await git(['ls-remote'], { timeoutMs: 10_000 })).split('\n');
+  t.same([own, ofChild], ['19', '19']);
+  if (session) t.match(session, /nice 19$/, 'where sessions share processors');
+});
 
 /** The head of a list of branches: https://git-scm.com/docs/http-protocol */
 const branchesHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/x-git-upload-pack-advertisement\r\n\r\n';

@@ -21,9 +21,10 @@ async function world(t: { teardown(end: () => unknown): void }) {
   const { pool } = await testDatabase(t);
   const clock = fakeClock(new Date());
   const passwords = {
-    admit: () => {},
     hash: (text: string) => Promise.resolve(text),
     verify: (text: string, stored: string | undefined) => Promise.resolve(text === stored),
+    signIn: <T>(_caller: unknown, work: (verify: (text: string, stored?: string) => Promise<boolean>) => Promise<T>) =>
+      work((text, stored) => Promise.resolve(text === stored)),
   };
   for (const name of ['dana', 'erin']) {
     const user = { id: newId(), email: `${name}@svc.local`, passwordHash: password, role: 'member' } as const;
@@ -98,6 +99,7 @@ t.test('a stolen device token is no way around the limit', async (t) => {
 function heldPasswords() {
   const started = new Map<string, () => void>();
   const pauses: (() => void)[] = [];
+  const begun: string[] = [];
   const passwords = createPasswords({
     derive: (name, _salt, bytes) =>
       new Promise((resolve) => {
@@ -106,8 +108,13 @@ function heldPasswords() {
     pause: () => new Promise((resolve) => pauses.push(resolve)),
   });
   return {
-    verify: (name: string, known: boolean) => passwords.verify(name, undefined, { known }),
-    admit: (known: boolean) => passwords.admit(known),
+    /** @param network of a stranger; undefined for a known device */
+    signIn: (name: string, network?: string) =>
+      passwords.signIn(network === undefined ? { known: true } : { network }, (verify) => {
+        begun.push(name);
+        return verify(name, undefined);
+      }),
+    begun: () => begun,
     running: () => [...started.keys()],
     endPause: async () => {
       pauses.shift()?.();
@@ -123,12 +130,12 @@ function heldPasswords() {
 }
 
 t.test('a queue full of strangers does not keep out a known device', async (t) => {
-  const { verify, admit, running, end, endPause } = heldPasswords();
-  const strangers = Array.from({ length: 21 }, (_, index) => verify(`stranger ${index}`, false));
-  await t.rejects(verify('another stranger', false), { code: 'too_many_requests' });
-  t.throws(() => admit(false), { code: 'too_many_requests' });
-  admit(true);
-  const known = verify('known', true);
+  const { signIn, begun, running, end, endPause } = heldPasswords();
+  const strangers = Array.from({ length: 21 }, (_, index) => signIn(`stranger ${index}`, 'a'));
+  await t.rejects(signIn('another stranger', 'a'), { code: 'too_many_requests' });
+  t.same(begun(), ['stranger 0'], 'what waits or is refused costs nothing else');
+  const known = signIn('known');
+  await setImmediate();
   t.same(running(), ['stranger 0', 'known']);
   await end('known');
   await known;
@@ -139,17 +146,43 @@ t.test('a queue full of strangers does not keep out a known device', async (t) =
   await Promise.all(strangers);
 });
 
+t.test('a dozen networks full of guesses do not keep out a stranger from another one', async (t) => {
+  const { signIn, running, end, endPause } = heldPasswords();
+  const refused: unknown[] = [];
+  const guesses = Array.from({ length: 12 * 30 }, (_, index) =>
+    signIn(`guess ${index}`, `network ${index % 12}`).catch((error: unknown) => refused.push(error)),
+  );
+  await setImmediate();
+  const honest = signIn('honest', 'another network');
+  let ended = 0;
+  while (!running().includes('honest') && ended <= 12) {
+    const [current = ''] = running();
+    await end(current);
+    await endPause();
+    ended++;
+  }
+  t.ok(running().includes('honest'), `it had its turn after ${ended} guesses, at most one of each network`);
+  while (running().length > 0) {
+    await end(running()[0] ?? '');
+    await endPause();
+  }
+  await Promise.all([honest, ...guesses]);
+  t.equal(refused.length, 12 * 30 - 65 + 1, '64 wait, one of which made room');
+});
+
 t.test(
   'guesses take a part of one processor: they wait for each other and pause, a known device for neither',
   async (t) => {
-    const { verify, running, end, endPause } = heldPasswords();
-    const all = Promise.all([verify('guess', false), verify('another guess', false), verify('known', true)]);
+    const { signIn, running, end, endPause } = heldPasswords();
+    const all = Promise.all([signIn('guess', 'a'), signIn('another guess', 'b'), signIn('known')]);
+    await setImmediate();
     t.same(running(), ['guess', 'known']);
     await end('known');
     t.same(running(), ['guess'], 'the free place is not for guesses');
     await end('guess');
     t.same(running(), [], 'a pause');
-    const late = verify('late', true);
+    const late = signIn('late');
+    await setImmediate();
     t.same(running(), ['late']);
     await end('late');
     await late;

@@ -9,6 +9,7 @@ import {
   type PolicyRule,
 } from '../../../../infra/manifests/platform/access.ts';
 import { processNames, type ProcessName } from '../../../../infra/manifests/platform/processes.ts';
+import { buildNamespace } from '../../../../runtime/domain/labels.ts';
 
 /** What the API server would answer to `kubectl auth can-i`. */
 function can(rules: readonly PolicyRule[], verb: string, group: string, resource: string): boolean {
@@ -235,5 +236,18 @@ t.test('rights are bound to the account of the process', (t) => {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform.svc:svc-interceptor' },
     subjects: [{ kind: 'ServiceAccount', name: 'svc-interceptor', namespace: 'svc-system' }],
   });
+  t.end();
+});
+
+t.test('only the controllers reach the Secrets of builds, such as the credential that pushes images', (t) => {
+  const reaching = processNames.filter((name) =>
+    accessManifests(name).some((manifest) => {
+      const { rules = [] } = manifest as { rules?: PolicyRule[] };
+      return (
+        manifest.metadata.namespace === buildNamespace && rules.some(({ resources }) => resources.includes('secrets'))
+      );
+    }),
+  );
+  t.same(reaching, ['svc-controllers']);
   t.end();
 });
