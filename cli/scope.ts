@@ -19,6 +19,7 @@ type Collection =
   | 'services'
   | 'tokens'
   | 'sources'
+  | 'top'
   | 'users'
   | 'volumes';
 

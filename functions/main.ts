@@ -23,6 +23,7 @@ import { runProcess, type Lifecycle } from '../runtime/process/lifecycle.ts';
 import { resolveTxt } from '../runtime/process/dns.ts';
 import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
+import { openMetricsStore } from '../runtime/metrics/open-store.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
 import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
@@ -47,6 +48,7 @@ import { createHistoryRoutes } from './history/handler.ts';
 import { createImageRoutes } from './images/handler.ts';
 import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
+import { createMetricsRoutes } from './metrics/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
 import { createNotificationRoutes } from './notifications/handler.ts';
 import { createPlanRoutes } from './plans/handler.ts';
@@ -184,6 +186,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   const tokens = createTokenStore({ kube, keyRing, log });
   const verify = createVerifyWebhook({ pool, tokens, clock });
   const loginLimit = createLoginLimit({ pool, clock });
+  const { url, tokenFile } = config.metricsStore;
   const gateRecords = {
     pool,
     resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
@@ -244,6 +247,13 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createVolumeRoutes({ kube }),
     ...createAppliedConfigurationRoutes(gateRecords),
     ...createServiceRoutes({ kube }),
+    ...createMetricsRoutes({
+      kube,
+      pool,
+      clock,
+      store:
+        url === undefined ? undefined : openMetricsStore(url, async () => (await readFile(tokenFile, 'utf8')).trim()),
+    }),
     ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createPortForwardRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createAlertRoutes({ alerts: createAlertStore(config.alertServers), clock }),

@@ -17,6 +17,8 @@ export interface ProcessStat {
   group: number;
   startTicks: string;
   residentPages: number;
+  /** CPU time of the process and of its children that have ended. */
+  cpuTicks: number;
 }
 
 /**
@@ -29,7 +31,16 @@ export function parseStat(text: string): ProcessStat | undefined {
   const [state, parent, group] = fields;
   const startTicks = fields[19];
   if (state === undefined || startTicks === undefined) return undefined;
-  return { state, parent: Number(parent), group: Number(group), startTicks, residentPages: Number(fields[21] ?? 0) };
+  // utime, stime, cutime and cstime of proc(5).
+  const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
+  return {
+    state,
+    parent: Number(parent),
+    group: Number(group),
+    startTicks,
+    residentPages: Number(fields[21] ?? 0),
+    cpuTicks,
+  };
 }
 
 /** The record of a running process, or undefined when there is none or only a zombie. */

@@ -14,7 +14,7 @@ const layers = [
   'records',
   ['process', 'http'],
   'workloads',
-  ['git', 'services'],
+  ['git', 'services', 'metrics'],
   'api',
 ];
 

@@ -24,6 +24,7 @@ import { waitUntilRunning, waitUntilServing } from './app-wait.ts';
 import { webhookGroup } from './app-webhook.ts';
 import { historyCommand, printDeployment } from './deployment.ts';
 import { envGroup } from './workload-env.ts';
+import { metricsCommand } from './workload-metrics.ts';
 import { execCommand } from './workload-exec.ts';
 import { bindingCommands } from './workload-bind.ts';
 import { gateGroup } from './workload-gate.ts';
@@ -157,6 +158,7 @@ export const appCommands: Commands = {
     rollbackCommand,
     promoteCommand,
     logsCommand,
+    metricsCommand('app'),
     execCommand('app'),
     copyCommand,
     runCommand,

@@ -1,6 +1,7 @@
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { environmentLogFlags } from '../log-flags.ts';
+import { topFlags } from '../top-flags.ts';
 import { loginFlags, logoutFlags, statusFlags, whoamiFlags } from '../session-flags.ts';
 
 // The modules of these commands are loaded on use, since the root group is loaded by every command.
@@ -40,6 +41,15 @@ export const portForwardCommand = command({
     'svc port-forward service/orders 0:5432',
   ],
   run: async ({ context, args, flags }) => (await import('./port-forward.ts')).forwardPort(context, args, flags),
+});
+
+export const topCommand = command({
+  name: 'top',
+  description: 'Show the CPU, memory and requests of all workloads in an environment.',
+  flags: topFlags,
+  watch: true,
+  examples: ['svc top', 'svc top --environment prod --sort memory --watch'],
+  run: async ({ context, flags }) => (await import('./top.ts')).printTop(context, flags),
 });
 
 export const loginCommand = command({

@@ -33,6 +33,7 @@ import {
 } from './function-trigger.ts';
 import { waitForUpdate } from './function-wait.ts';
 import { envGroup } from './workload-env.ts';
+import { metricsCommand } from './workload-metrics.ts';
 import { execCommand } from './workload-exec.ts';
 import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
@@ -170,6 +171,7 @@ export const functionCommands: Commands = {
     scheduleCommand,
     eventsCommand,
     deleteCommand,
+    metricsCommand('function'),
     execCommand('function'),
   ],
   groups: [

@@ -13,6 +13,7 @@ export const installFlags = {
   profile: choice(platformProfiles, `size of the installation (default ${defaultProfile})`),
   trustedProxy: texts('<network>', 'proxy whose X-Forwarded-For is trusted; list it in Traefik too'),
   scrape: toggle('create a PodMonitor for the metrics of the gate'),
+  metricsStoreUrl: text('<url>', 'Prometheus-compatible server (default: the component metrics-store)'),
   registry: text('<registry>', 'registry of <registry>/svc/<name>:<version> (default: keep images)'),
   imagePlatform: text('<image>', 'image of the platform'),
   imageFunctionNode: text('<image>', 'image of the Node runtime of functions'),

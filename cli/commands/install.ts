@@ -156,6 +156,7 @@ function settingsBody(flags: InstallFlags, version: string, installed: Partial<N
         ...(flags.caFile !== undefined && { caCertificates: certificatesIn(flags.caFile) }),
       },
       scrape: flags.scrape,
+      ...metricsStoreOf(flags),
       images: imagesOf(flags, version, installed),
       adminEmail: flags.adminEmail ?? 'admin@svc.local',
       oneChecker: flags.oneChecker,
@@ -177,6 +178,15 @@ function ingressAddressOf({ ingressAddress }: InstallFlags): string | undefined 
   throw usageFailure(
     `--ingress-address takes the address of the ingress in the cluster, not "${ingressAddress}".`,
     'such as http://traefik.kube-system.svc:80',
+  );
+}
+
+function metricsStoreOf({ metricsStoreUrl }: InstallFlags): Pick<PlatformSettings, 'metricsStoreUrl'> {
+  if (metricsStoreUrl === undefined) return {};
+  if (/^(?:ring\+)?https?:\/\/[^\s/?#@]+(?:\/[^\s?#@]*)?$/.test(metricsStoreUrl)) return { metricsStoreUrl };
+  throw usageFailure(
+    `--metrics-store-url takes the address of a server, not "${metricsStoreUrl}".`,
+    'such as http://victoria-metrics.monitoring.svc:8428',
   );
 }
 

@@ -28,6 +28,7 @@ import { configurableJob } from './job-environment.ts';
 import { logsCommand, runCommand, runsCommand } from './job-run.ts';
 import { bindingCommands } from './workload-bind.ts';
 import { envGroup } from './workload-env.ts';
+import { metricsCommand } from './workload-metrics.ts';
 import { execCommand } from './workload-exec.ts';
 import { secretGroup } from './workload-secret.ts';
 
@@ -179,6 +180,7 @@ export const jobCommands: Commands = {
     ...bindingCommands(configurableJob),
     runsCommand,
     logsCommand,
+    metricsCommand('job'),
     execCommand('job'),
     jobKind.delete,
   ],

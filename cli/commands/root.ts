@@ -8,6 +8,7 @@ import {
   openCommand,
   portForwardCommand,
   statusCommand,
+  topCommand,
   whoamiCommand,
 } from './everyday-commands.ts';
 import { installCommand } from './install-command.ts';
@@ -82,6 +83,7 @@ export const rootGroup: Group = {
     schemaCommand,
     openCommand,
     environmentLogsCommand,
+    topCommand,
     completionCommand,
     deployFolderCommand,
     portForwardCommand,

@@ -10,6 +10,7 @@ import { ageColumn, fields } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-columns.ts';
+import { metricsCommand } from './workload-metrics.ts';
 import { connectCommand } from './service-connect.ts';
 import { externalFlags, externalBody } from './service-external.ts';
 
@@ -128,5 +129,13 @@ const credentials = command({
 });
 
 export const serviceCommands: Commands = {
-  commands: [create, serviceKind.list, serviceKind.show, credentials, connectCommand, serviceKind.delete],
+  commands: [
+    create,
+    serviceKind.list,
+    serviceKind.show,
+    metricsCommand('service'),
+    credentials,
+    connectCommand,
+    serviceKind.delete,
+  ],
 };

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { createRequestMetrics } from '../../runtime/metrics/request-metrics.ts';
 import type { Target } from './routes.ts';
 
 /** The labels of a function. */
@@ -81,6 +82,7 @@ export function createInterceptorMetrics(
     registers,
   });
 
+  const workloads = createRequestMetrics(registry);
   const results = new Map<string, { inc(): void }>();
   const count = (result: string) => {
     let counter = results.get(result);
@@ -95,6 +97,7 @@ export function createInterceptorMetrics(
     const counters = new Map<number, { result: string; counter: { inc(): void } }>();
     const kinds = new Set<string>();
     const durations = duration.labels(labels);
+    const workload = workloads.of({ ...target, kind: 'function' });
     let forgotten = false;
     return {
       ended(result, status, seconds) {
@@ -109,12 +112,16 @@ export function createInterceptorMetrics(
         }
         entry.counter.inc();
         durations.observe(seconds);
+        workload.ended(status, seconds);
       },
       coldStart(seconds) {
-        if (!forgotten) coldStart.observe(labels, seconds);
+        if (forgotten) return;
+        coldStart.observe(labels, seconds);
+        workload.coldStart();
       },
       forget() {
         forgotten = true;
+        workload.forget();
         duration.remove(labels);
         coldStart.remove(labels);
         for (const kind of kinds) {

@@ -16,6 +16,7 @@ import { createControllerManager } from './controllers/controller-manager.ts';
 import { bootstrapObjects } from './bootstrap-objects.ts';
 import { passwdFile, type Home } from './home.ts';
 import { createImageUploadServer } from './image-upload.ts';
+import { createLocalMetrics } from './metrics/local-metrics.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { builtImages, createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
@@ -106,6 +107,20 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   const startedNode = node;
   await startedNode.start();
   add({ name: 'node', stop: () => startedNode.stop() });
+
+  const metrics = createLocalMetrics({
+    kube,
+    sources: [
+      { name: 'ingress', metrics: () => ingress.metrics() },
+      { name: 'node', metrics: () => startedNode.usage() },
+    ],
+    file: home.metrics,
+    port: ports.metrics,
+    clock,
+    log,
+  });
+  await metrics.start();
+  add({ name: 'metrics', stop: () => metrics.stop() });
 }
 
 /** Creates the platform's CRDs and the objects that a Kubernetes distribution provides. */

@@ -9,6 +9,8 @@ export interface Home {
   /** Pods, their logs and their volumes. */
   node: string;
   images: string;
+  /** The ring of metrics. */
+  metrics: string;
   log: string;
   /** The running process, as a {@link ProcessRecord}. */
   process: string;
@@ -39,6 +41,7 @@ export function homeAt(folder: string): Home {
     apiServer: join(folder, 'apiserver'),
     node: join(folder, 'node'),
     images: join(folder, 'images'),
+    metrics: join(folder, 'metrics', 'workloads.ring'),
     log: join(folder, 'svc-local.log'),
     process: join(folder, 'process.json'),
     ports: join(folder, 'ports.json'),

@@ -10,7 +10,7 @@ import { recordSupervisor } from './supervisor.ts';
 
 /**
  * The process of the embedded cluster, which `supervisor.ts` starts: --home FOLDER --api-port N --ingress-port N
- * --images-port N. It sends `ready` on its IPC channel once everything runs. With --attached it stops when that channel
+ * --images-port N --metrics-port N. It sends `ready` on its IPC channel once everything runs. With --attached it stops when that channel
  * closes, whatever the reason.
  */
 const { values } = parseArgs({
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     'api-port': { type: 'string' },
     'ingress-port': { type: 'string' },
     'images-port': { type: 'string' },
+    'metrics-port': { type: 'string' },
     attached: { type: 'boolean', default: false },
   },
 });
@@ -38,6 +39,7 @@ await runProcess({
       apiServer: Number(values['api-port']),
       ingress: Number(values['ingress-port']),
       images: Number(values['images-port']),
+      metrics: Number(values['metrics-port']),
     };
     mkdirSync(home.folder, { recursive: true });
     recordSupervisor(home, 'starting');

@@ -7,9 +7,11 @@ export interface Ports {
   ingress: number;
   /** Receives images from builds. */
   images: number;
+  /** Answers console-api's questions about metrics. */
+  metrics: number;
 }
 
-const defaultPorts: Ports = { apiServer: 16_443, ingress: 8080, images: 15_000 };
+const defaultPorts: Ports = { apiServer: 16_443, ingress: 8080, images: 15_000, metrics: 15_100 };
 /** How many ports to try, from the preferred one up. */
 const attempts = 100;
 
@@ -42,6 +44,7 @@ export async function choosePorts(
     apiServer: await choose('apiServer'),
     ingress: requested.ingress ?? (await choose('ingress')),
     images: await choose('images'),
+    metrics: await choose('metrics'),
   };
   writeFileSync(file, JSON.stringify(ports));
   return ports;

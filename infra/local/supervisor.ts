@@ -88,6 +88,8 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
     String(ports.ingress),
     '--images-port',
     String(ports.images),
+    '--metrics-port',
+    String(ports.metrics),
     ...(attached ? ['--attached'] : []),
   ];
   try {

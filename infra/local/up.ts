@@ -72,7 +72,15 @@ export async function upLocal({
     log,
     kubeconfig,
     pushAddress: `http://127.0.0.1:${ports.images}`,
-    flags: ['--profile', 'nano', '--one-checker', '--ingress-address', `http://127.0.0.1:${ports.ingress}`],
+    flags: [
+      '--profile',
+      'nano',
+      '--one-checker',
+      '--ingress-address',
+      `http://127.0.0.1:${ports.ingress}`,
+      '--metrics-store-url',
+      `ring+http://127.0.0.1:${ports.metrics}`,
+    ],
   });
   const kube = createKubeClient(loadKubeConfig(kubeconfig));
   try {

@@ -51,6 +51,7 @@ export const problemStatus = {
   headers_too_large: 431,
   internal: 500,
   unavailable: 503,
+  metrics_unavailable: 503,
   overloaded: 503,
   alerts_unavailable: 503,
 } as const;

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { eventsPort } from '../contracts/event-exchange.ts';
 import type { KubernetesSettings } from '../kube/connect.ts';
@@ -51,7 +52,8 @@ const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
 /** Where alerts are read; without both there are none. */
 const alertServers = {
   ALERTMANAGER_URL: address('http:', 'https:').optional(),
-  METRICS_STORE_URL: address('http:', 'https:').optional(),
+  /** Also where metrics are stored. `ring+http:` is the embedded cluster's, which has no alerts. */
+  METRICS_STORE_URL: address('http:', 'https:', 'ring+http:').optional(),
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -102,7 +104,8 @@ function kubernetesPart(env: z.output<z.ZodObject<typeof kubernetes>>): Kubernet
 
 function alertServersPart(env: z.output<z.ZodObject<typeof alertServers>>) {
   const plain = (url: string | undefined) => url?.replace(/(?<!\/)\/+$/, '');
-  return Object.freeze({ alertmanager: plain(env.ALERTMANAGER_URL), metricsStore: plain(env.METRICS_STORE_URL) });
+  const metricsStore = env.METRICS_STORE_URL?.startsWith('ring+') ? undefined : plain(env.METRICS_STORE_URL);
+  return Object.freeze({ alertmanager: plain(env.ALERTMANAGER_URL), metricsStore });
 }
 
 function failpointsPart(env: z.output<z.ZodObject<typeof failpoints>>): Readonly<{ dir?: string }> {
@@ -145,6 +148,10 @@ export function loadConsoleConfig(env: Environment) {
     /** Without a trailing slash. */
     baseUrl: parsed.BASE_URL.replace(/(?<!\/)\/+$/, ''),
     webhookRate: Object.freeze({ perSecond: parsed.WEBHOOK_RATE_PER_SECOND, burst: parsed.WEBHOOK_BURST }),
+    metricsStore: Object.freeze({
+      ...(parsed.METRICS_STORE_URL !== undefined && { url: parsed.METRICS_STORE_URL }),
+      tokenFile: join(parsed.SERVICE_ACCOUNT_FOLDER, 'token'),
+    }),
     sessionIdleMs: parsed.SESSION_IDLE_MINUTES * 60_000,
     alertServers: alertServersPart(parsed),
   });

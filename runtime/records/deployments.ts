@@ -85,6 +85,21 @@ export async function listDeployments(
   return rows;
 }
 
+/** The newest deployments of an app that were accepted since a time, oldest first. */
+export async function listDeploymentsSince(
+  database: Database,
+  workloadId: Id,
+  since: Date,
+  limit: number,
+): Promise<Pick<Deployment, 'id' | 'revision' | 'state' | 'acceptedAt'>[]> {
+  const { rows } = await database.query<Pick<Deployment, 'id' | 'revision' | 'state' | 'acceptedAt'>>(
+    `SELECT id, revision, state, accepted_at AS "acceptedAt" FROM deployments
+     WHERE workload_id = $1 AND accepted_at >= $2 ORDER BY accepted_at DESC, id DESC LIMIT $3`,
+    [workloadId, since, limit],
+  );
+  return rows.toReversed();
+}
+
 /** The newest deployment of an app that succeeded; undefined before the first. */
 export async function currentDeployment(database: Database, workloadId: Id): Promise<Deployment | undefined> {
   const { rows } = await database.query<Deployment>(

@@ -6,7 +6,7 @@ import { installWithApt, systemPath } from '../../infra/testcluster/requirements
 const packages = {
   'openssh-server': 'sshd',
   'mariadb-server': 'mariadbd',
-  prometheus: 'promtool',
+  prometheus: 'prometheus',
   'prometheus-alertmanager': 'prometheus-alertmanager',
 } as const;
 

@@ -39,8 +39,13 @@ import { createReporter } from './reporter.ts';
 import { serviceController } from './service.ts';
 import { exportState, type ObservedState, type PlatformDeployment, type PlatformStatefulSet } from './state-metrics.ts';
 import { volumeController } from './volume.ts';
+import { createCounts, type ScaledObject } from './workload-counts.ts';
+import { exportWorkloads } from './workload-metrics.ts';
+import { createUsagePoll } from './workload-usage.ts';
 
 const name = 'svc-controllers';
+/** Workloads with metrics: each has six series. */
+const measuredMax = 5_000;
 const config = loadControllersConfig(process.env);
 const log = createLogger(name, config.log);
 const clock = systemClock;
@@ -111,6 +116,15 @@ await runProcess({
       nodes: () => nodes.current(),
     };
     exportState(registry, state, clock);
+    const pods = informers.of<Pod>(kinds.Pod, { labelSelector: kindLabel });
+    const scaled = [kinds.Deployment, kinds.StatefulSet].map((kind) =>
+      informers.of<ScaledObject>(kind, managedSelection),
+    );
+    const counts = createCounts({ pods, scaled, clock, max: measuredMax });
+    const usage = createUsagePoll({ kube: connection, pods, clock, log, max: measuredMax });
+    exportWorkloads(registry, { counts, usage: () => usage.usage() });
+    usage.start();
+    lifecycle.add({ name: 'usage of workloads', stop: () => usage.stop() });
 
     manager.start();
     lifecycle.add({ name: 'controllers', stop: () => manager.stop() });

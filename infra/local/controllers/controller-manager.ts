@@ -16,11 +16,12 @@ import { replicaSetController } from './replica-set.ts';
 import { serviceAddressController } from './service-address.ts';
 import { statefulSetController } from './stateful-set.ts';
 
-/** Kinds without owners, and nodes, which the embedded API server does not serve. Token reviews are answered but never stored. */
+/** Kinds without owners, and those that the embedded API server does not serve. Token reviews are answered but never stored. */
 const unownedKinds: readonly ResourceKind[] = [
   kinds.Event,
   kinds.Lease,
   kinds.CustomResourceDefinition,
+  kinds.PodMetrics,
   kinds.PodMonitor,
   kinds.Node,
   kinds.Ingress,

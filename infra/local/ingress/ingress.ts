@@ -1,10 +1,12 @@
 import { Agent } from 'node:http';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
 import { reachedEndpoints, readyEndpoints } from '../controllers/endpoint-slice.ts';
 import type { EndpointSlice, Service } from '../controllers/objects.ts';
+import { observeApps } from './app-requests.ts';
 import { emptyAnswer, errorAnswer, notFoundAnswer, type Handler } from './exchange.ts';
 import type { IngressRoute, Middleware, ServiceRef } from './objects.ts';
 import { canonicalHost, createRoutes } from './routes.ts';
@@ -18,6 +20,8 @@ export interface IngressOptions {
   informers: Informers;
   clock: Clock;
   log: Logger;
+  /** Gets the metrics of apps' requests; default none. */
+  registry?: Registry;
   /** 0 for any free port, which `start` returns. */
   port: number;
   host: string;
@@ -43,6 +47,8 @@ export interface Ingress {
  */
 export function createIngress(options: IngressOptions): Ingress {
   const { informers, clock, log, port, host, entryPoints, trusted = () => false, drainMs = 10_000 } = options;
+  const ingressRoutes = informers.of<IngressRoute>(kinds.IngressRoute);
+  const { registry } = options;
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 256, timeout: idleMs });
   const services = informers.of<Service>(kinds.Service);
   const slices = informers.of<EndpointSlice>(kinds.EndpointSlice);
@@ -57,7 +63,8 @@ export function createIngress(options: IngressOptions): Ingress {
     return pod;
   };
   const routes = createRoutes({
-    routes: informers.of<IngressRoute>(kinds.IngressRoute),
+    routes: ingressRoutes,
+    observe: registry && observeApps({ routes: ingressRoutes, registry, clock }),
     middlewares: informers.of<Middleware>(kinds.Middleware),
     upstream(namespace, service) {
       let index = 0;

@@ -1,6 +1,7 @@
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Informer } from '../../../runtime/kube/informer.ts';
 import { notFoundAnswer, type Handler, type Layer, type RouteRequest } from './exchange.ts';
+import type { Observe } from './app-requests.ts';
 import { layerOf, type LayerDependencies } from './layers.ts';
 import { canonicalName } from './headers.ts';
 import { ingressRouteSpec, type IngressRoute, type Match, type Middleware } from './objects.ts';
@@ -11,6 +12,8 @@ export interface RoutesOptions extends LayerDependencies {
   middlewares: Informer<Middleware>;
   /** The names of the ingress's port as an entry point. */
   entryPoints: readonly string[];
+  /** Default: nothing is observed. */
+  observe?: Observe | undefined;
 }
 
 export interface Routes {
@@ -38,7 +41,7 @@ const quoted = /[`"]([^`"]*)[`"]/g;
  * hosts that it names answer 404: they are never served without their protection.
  */
 export function createRoutes(options: RoutesOptions): Routes {
-  const { routes, middlewares, entryPoints, upstream, log } = options;
+  const { routes, middlewares, entryPoints, upstream, observe = (_, handler) => handler, log } = options;
   /** By host, the rule that counts first at the front; undefined after a change. */
   let table: Map<string, Candidate[]> | undefined;
   /** Errors of routes, each logged once. */
@@ -52,11 +55,12 @@ export function createRoutes(options: RoutesOptions): Routes {
   };
 
   /** The rules, with the hosts of each; none for a route of another entry point. */
-  const rulesOf = ({ metadata: { namespace = '' }, spec }: IngressRoute): { match: Match; candidate: Candidate }[] => {
-    const { entryPoints: routeEntryPoints, routes: rules } = ingressRouteSpec.parse(spec);
+  const rulesOf = (route: Stored<IngressRoute>): { match: Match; candidate: Candidate }[] => {
+    const { namespace = '' } = route.metadata;
+    const { entryPoints: routeEntryPoints, routes: rules } = ingressRouteSpec.parse(route.spec);
     if (routeEntryPoints.length > 0 && !routeEntryPoints.some((name) => entryPoints.includes(name))) return [];
     return rules.map(({ match, priority, services, middlewares: names }) => {
-      const last = proxyHandler(upstream(namespace, services[0]));
+      const last = observe(route, proxyHandler(upstream(namespace, services[0])));
       const handler = names
         .map(({ name }) => findLayer(namespace, name))
         .reduceRight((next, layer) => layer(next), last);

@@ -13,30 +13,54 @@ export interface ThreadData extends Pick<IngressOptions, 'port' | 'host' | 'entr
   token: string;
 }
 
-/** The thread's message once it listens. */
-export interface ThreadMessage {
-  port: number;
+/** What the thread is asked for: its metrics, or to stop. */
+export type ThreadRequest = 'metrics' | 'stop';
+
+/** The thread's message once it listens, and its metrics in Prometheus's text format. */
+export type ThreadMessage = { port: number } | { metrics: string };
+
+/** The ingress on a thread. */
+export interface ThreadedIngress extends Ingress {
+  /** The metrics of apps' requests in Prometheus's text format; undefined while the thread does not run. */
+  metrics(): Promise<string | undefined>;
 }
 
 /**
  * The ingress on its own event loop, so that requests do not wait for the API server, the controllers or the node. It
  * reads objects through the API server, as any client does. An error in the thread after its start ends the process.
  */
-export function createThreadedIngress(data: ThreadData): Ingress {
+export function createThreadedIngress(data: ThreadData): ThreadedIngress {
   let thread: Worker | undefined;
   return {
     async start() {
       const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: data, execArgv: [] });
-      const [{ port }] = (await once(worker, 'message')) as [ThreadMessage];
+      const [message] = (await once(worker, 'message')) as [ThreadMessage];
+      if (!('port' in message)) throw new Error('the ingress did not report its port');
       thread = worker;
-      return port;
+      return message.port;
+    },
+    async metrics() {
+      const worker = thread;
+      if (!worker) return undefined;
+      const answered = Promise.withResolvers<string | undefined>();
+      const onMessage = (message: ThreadMessage) => {
+        if ('metrics' in message) answered.resolve(message.metrics);
+      };
+      const onExit = () => answered.resolve(undefined);
+      worker.on('message', onMessage).once('exit', onExit);
+      worker.postMessage('metrics' satisfies ThreadRequest);
+      try {
+        return await answered.promise;
+      } finally {
+        worker.off('message', onMessage).off('exit', onExit);
+      }
     },
     async stop() {
       const worker = thread;
       if (!worker) return;
       thread = undefined;
       const exited = once(worker, 'exit');
-      worker.postMessage('stop');
+      worker.postMessage('stop' satisfies ThreadRequest);
       await exited;
     },
   };

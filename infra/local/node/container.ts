@@ -32,6 +32,8 @@ export interface Termination {
 
 /** One run of a container, from start to end. */
 export interface RunningContainer {
+  /** The process id of its first process. */
+  readonly leader: number;
   readonly startedAt: string;
   /** The image, as in `imageID` of the pod's status. */
   readonly imageID: string;
@@ -178,6 +180,7 @@ export async function startContainer(
   const exited = waitForEnd();
   const watching = watch();
   return {
+    leader: group.leader,
     startedAt,
     imageID: imageIdOf(container.image, image),
     exited: watching.then(() => exited),

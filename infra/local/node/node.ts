@@ -18,6 +18,7 @@ import type { Streams } from './process-group.ts';
 import { createPodWorker, type PodWorker } from './pod-worker.ts';
 import type { PodRuntime } from './pod-context.ts';
 import type { Terminal } from './terminal.ts';
+import { createUsageMeter } from './usage.ts';
 import { createServiceProxy } from './service-proxy.ts';
 import { openUsers, removeTree } from './users.ts';
 import type { IssueToken } from './volumes.ts';
@@ -34,6 +35,8 @@ export interface LocalNode {
   start(): Promise<void>;
   /** Stops the processes of all pods. The pods stay and run again after the next start. */
   stop(): Promise<void>;
+  /** CPU and memory of the workloads that run, in Prometheus's text format. */
+  usage(): string;
   /** Lines of a container's log. */
   logs(pod: { uid: string; container: string }, options: LogOptions, signal: AbortSignal): AsyncIterable<string>;
   /**
@@ -83,6 +86,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   const podsFolder = join(folder, 'pods');
   const proxy = createServiceProxy({ informers, events, hostsFile, log });
   const workers = new Map<string, PodWorker>();
+  const usage = createUsageMeter();
   let stopping = false;
 
   const runtime: PodRuntime = {
@@ -201,6 +205,13 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       await proxy.stop();
       await memory.stop();
       await informers.stop();
+    },
+    usage() {
+      const running = pods.list().flatMap((pod) => {
+        const leaders = workers.get(pod.metadata.uid)?.leaders() ?? [];
+        return leaders.map((leader) => ({ pod, leader }));
+      });
+      return usage.measure(running);
     },
     async exec({ uid, container }, { command, terminal }, streams, signal) {
       const running = workers.get(uid)?.running(container);

@@ -21,6 +21,8 @@ export interface PodWorker {
   stop(graceSeconds: number): Promise<void>;
   /** The current run of a container. */
   running(container: string): RunningContainer | undefined;
+  /** The first process of each running container. */
+  leaders(): number[];
   /** Resolves when nothing of the pod runs any more and its status is written. */
   readonly done: Promise<void>;
 }
@@ -104,6 +106,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       await removeFolder();
     },
     running: (container) => context.slots.find((slot) => slot.name === container)?.running,
+    leaders: () => context.slots.flatMap(({ running }) => (running ? [running.leader] : [])),
     stop: (graceSeconds) => endWithin(Math.min(graceSeconds, terminationGracePeriodSeconds)),
     done,
   };

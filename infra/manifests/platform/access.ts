@@ -137,6 +137,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Pod, watch),
     // To tell which nodes are not ready.
     rule(kinds.Node, ['list']),
+    // CPU and memory of workloads (decision 0063).
+    rule(kinds.PodMetrics, ['list']),
     rule(kinds.Service, child),
     rule(kinds.ConfigMap, child),
     rule(kinds.RoleBinding, child),

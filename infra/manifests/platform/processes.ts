@@ -4,7 +4,7 @@ import { trustedProxyArguments } from '../../../runtime/domain/trusted-proxies.t
 import { probePace, type ProbePace } from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 import { alertmanagerUrl } from '../monitoring/alertmanager.ts';
-import { consoleHost, type PlatformSettings } from './settings.ts';
+import { consoleHost, metricsStoreUrl, type PlatformSettings } from './settings.ts';
 
 /** The platform's processes. Each has a Deployment object, a ServiceAccount and rights of the same name. */
 export const processNames = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'] as const;
@@ -75,6 +75,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ADMIN_EMAIL: settings.adminEmail,
         ADMIN_PASSWORD_FILE: secretFile('admin'),
         ALERTMANAGER_URL: alertmanagerUrl,
+        METRICS_STORE_URL: settings.metricsStoreUrl ?? metricsStoreUrl,
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },

@@ -36,6 +36,8 @@ export interface PlatformSettings {
   optional: Partial<Pick<PlatformConfigSpec, OptionalSetting>>;
   /** Whether a Prometheus operator collects the gate's metrics. */
   scrape: boolean;
+  /** The server that stores metrics. Default {@link metricsStoreUrl}. */
+  metricsStoreUrl?: string;
   images: PlatformImages;
   /** The first admin's e-mail address. */
   adminEmail: string;
@@ -62,6 +64,9 @@ export interface PlatformImages {
   /** The image of services of the type mongodb; without it they are refused. */
   mongodb?: string;
 }
+
+/** The address of the component `metrics-store`, which need not run. */
+export const metricsStoreUrl = 'http://prometheus.monitoring.svc:9090';
 
 /** The public host of the management API. */
 export function consoleHost(settings: Pick<PlatformSettings, 'appsDomain'>): string {

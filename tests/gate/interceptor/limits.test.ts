@@ -145,12 +145,18 @@ t.test('each function has its own metrics, and a deleted function has none', asy
   t.match(figures, `function_requests_total{${labels},result="answered",status="2xx"} 1`);
   t.match(figures, `function_requests_total{${labels},result="answered",status="4xx"} 1`);
   t.match(figures, `function_request_duration_seconds_count{${labels}} 2`);
+  const workload = 'namespace="shop-prod",kind="function",name="hello"';
+  t.match(figures, `svc_requests_total{${workload},code="2xx"} 1`);
+  t.match(figures, `svc_requests_total{${workload},code="4xx"} 1`);
+  t.match(figures, `svc_request_duration_seconds_count{${workload}} 2`);
   const late = world.ask(world.port);
   await until(() => world.held.length === 3);
   world.metrics.forget({ namespace: 'shop-prod', name: 'hello' });
   t.notMatch(await world.registry.metrics(), labels);
+  t.notMatch(await world.registry.metrics(), workload);
   world.held[2]?.response.end();
   await late;
   await until(() => world.activity.inflight() === 0);
   t.notMatch(await world.registry.metrics(), labels, 'nor by a request that ends after it');
+  t.notMatch(await world.registry.metrics(), workload);
 });

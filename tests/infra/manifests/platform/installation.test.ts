@@ -150,6 +150,7 @@ t.test('console-api', (t) => {
     { name: 'ADMIN_EMAIL', value: 'admin@example.com' },
     { name: 'ADMIN_PASSWORD_FILE', value: '/var/run/svc/admin/password' },
     { name: 'ALERTMANAGER_URL', value: 'http://alertmanager.monitoring.svc:9093' },
+    { name: 'METRICS_STORE_URL', value: 'http://prometheus.monitoring.svc:9090' },
     { name: 'BASE_URL', value: 'https://console.apps.example.com' },
   ];
   const shared = {

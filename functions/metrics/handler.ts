@@ -1,0 +1,175 @@
+import type { Pool } from 'pg';
+import {
+  appMetrics,
+  functionMetrics,
+  metricsQuery,
+  resourceMetrics,
+  topView,
+  type TopItem,
+} from '../../runtime/contracts/api/metrics.ts';
+import { environmentQuery } from '../../runtime/contracts/api/common.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { objectRoutes } from '../../runtime/api/object-routes.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
+import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { metricKinds, type MetricKind } from '../../runtime/metrics/figures.ts';
+import type {
+  MetricsStore,
+  MetricsTarget,
+  MetricsWindow,
+  WorkloadMoment,
+} from '../../runtime/metrics/metrics-store.ts';
+import { listDeploymentsSince } from '../../runtime/records/deployments.ts';
+import { workloadIdOf, type EnvironmentObject } from '../../runtime/workloads/objects.ts';
+import { appsWithIngress } from './ingress-services.ts';
+import { countPods, type PodCounts } from './pods.ts';
+import { createAsk } from './store.ts';
+import { settledTime, windowOf } from './window.ts';
+
+export interface MetricsDependencies {
+  kube: Pick<KubeClient, 'get' | 'list'> & KubeClient;
+  pool: Pool;
+  clock: Clock;
+  /** Absent when the installation has none. */
+  store: MetricsStore | undefined;
+}
+
+const tag = 'metrics';
+const access = { project: 'viewer', scope: 'read' } as const;
+/** Workloads in `top`. */
+const topMax = 500;
+
+/** The figures of workloads over time, and of all workloads of an environment now (docs/reference/metrics.md). */
+export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDependencies): Route[] {
+  const ask = createAsk(store);
+
+  const read = async (target: MetricsTarget, window: MetricsWindow, signal: AbortSignal) => {
+    const { figures } = await ask(target.namespace, (metricsStore) => metricsStore.workload(target, window, signal));
+    const { from, to, step } = window;
+    return { name: target.name, from: timeOf(from), to: timeOf(to), stepSeconds: step, figures };
+  };
+
+  const plain = (objectKind: 'Function' | 'Job' | 'Service', kind: MetricKind, view: Route['replies'][number]) =>
+    objectRoutes<EnvironmentObject>(kube, objectKind).route({
+      method: 'GET',
+      path: '/metrics',
+      access,
+      tag,
+      summary: `Shows the figures of a ${kind} over time.`,
+      query: metricsQuery,
+      replies: { 200: view ?? null },
+      async handle({ query, environment: { namespace }, name, find, signal }) {
+        const window = windowOf(query, clock.now());
+        await find();
+        return { status: 200, body: await read({ namespace, kind, name }, window, signal) };
+      },
+    });
+
+  const app = objectRoutes<App>(kube, 'App').route({
+    method: 'GET',
+    path: '/metrics',
+    access,
+    tag,
+    summary: 'Shows the figures of an app over time, with its deployments.',
+    query: metricsQuery,
+    replies: { 200: appMetrics },
+    async handle({ query, environment: { namespace }, name, find, signal }) {
+      const window = windowOf(query, clock.now());
+      const object = await find();
+      const apps = await appsWithIngress(kube, namespace);
+      const target = apps.find((candidate) => candidate.name === name) ?? { namespace, kind: 'app', name };
+      const [metrics, deployments] = await Promise.all([
+        read(target, window, signal),
+        listDeploymentsSince(pool, workloadIdOf(object), new Date(window.from * 1000), 100),
+      ]);
+      const marks = deployments.map(({ id, revision, state, acceptedAt }) => ({
+        id,
+        revision,
+        state,
+        at: acceptedAt.toISOString(),
+      }));
+      return { status: 200, body: { ...metrics, deployments: marks } };
+    },
+  });
+
+  const top = route({
+    method: 'GET',
+    path: '/projects/:project/top',
+    access,
+    tag,
+    summary: 'Shows what each workload of an environment uses now, by CPU.',
+    query: environmentQuery,
+    replies: { 200: topView },
+    async handle({ params, query, signal }) {
+      const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
+      const at = settledTime(clock.now());
+      const [pods, moments] = await Promise.all([
+        countPods(kube, namespace),
+        ask(namespace, async (metricsStore) =>
+          metricsStore.namespace(namespace, at, await appsWithIngress(kube, namespace), signal),
+        ).catch((error: unknown) => {
+          if (error instanceof Problem && error.code === 'metrics_unavailable') return error;
+          throw error;
+        }),
+      ]);
+      const failed = moments instanceof Problem;
+      const items = itemsOf(pods, failed ? [] : moments);
+      const body = {
+        at: timeOf(at),
+        items: items.slice(0, topMax),
+        omitted: Math.max(0, items.length - topMax),
+        ...(failed && { metricsUnavailable: moments.message }),
+      };
+      return { status: 200, body };
+    },
+  });
+
+  return [
+    app,
+    plain('Function', 'function', functionMetrics),
+    plain('Job', 'job', resourceMetrics),
+    plain('Service', 'service', resourceMetrics),
+    top,
+  ];
+}
+
+/** The workloads with pods or figures, the one with most CPU first, then by memory and name. */
+function itemsOf(pods: ReadonlyMap<string, PodCounts>, moments: readonly WorkloadMoment[]): TopItem[] {
+  const momentsByKey = new Map(moments.map((moment) => [`${moment.kind}/${moment.name}`, moment.figures]));
+  const keys = new Set([...pods.keys(), ...momentsByKey.keys()]);
+  const items = [...keys].flatMap((key): TopItem[] => {
+    const [word, name = ''] = key.split('/');
+    const kind = metricKinds.find((candidate) => candidate === word);
+    if (!kind) return [];
+    const figures = momentsByKey.get(key) ?? {};
+    const counts = pods.get(key);
+    return [
+      {
+        kind,
+        name,
+        cpuCores: figures.cpuCores ?? null,
+        memoryBytes: figures.memoryBytes ?? null,
+        requestsPerSecond: figures.requestsPerSecond ?? null,
+        errorsPerSecond: figures.errorsPerSecond ?? null,
+        latencyP95Seconds: figures.latencyP95Seconds ?? null,
+        replicas: figures.replicas ?? counts?.pods ?? 0,
+        readyReplicas: counts?.ready ?? 0,
+        restarts: counts?.restarts ?? 0,
+      },
+    ];
+  });
+  const by = (value: number | null) => value ?? -1;
+  return items.toSorted(
+    (one, other) =>
+      by(other.cpuCores) - by(one.cpuCores) ||
+      by(other.memoryBytes) - by(one.memoryBytes) ||
+      one.name.localeCompare(other.name),
+  );
+}
+
+function timeOf(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}

@@ -1,0 +1,85 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import { close, listen } from '../../../runtime/process/listening.ts';
+import type { MetricsStore } from '../../../runtime/metrics/metrics-store.ts';
+import { namespaceQuestion, ringPaths, workloadQuestion } from '../../../runtime/metrics/ring-protocol.ts';
+
+/** Bytes of a question. */
+const bodyMax = 4_096;
+/** Connections at once: console-api asks for a few members at a time. */
+const connectionsMax = 64;
+
+/** A server on the loopback address. */
+export interface RingServer {
+  /** @param port 0 selects a free port @returns the port */
+  start(port: number): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Answers console-api's questions about metrics. Every program on this machine can connect, also a tenant's pod, so each
+ * request must carry a token that `verify` accepts.
+ */
+export function createRingServer(options: {
+  store: MetricsStore;
+  verify: (token: string) => Promise<boolean>;
+  log: Logger;
+}): RingServer {
+  const { store, verify, log } = options;
+
+  const answer = async (request: IncomingMessage): Promise<{ status: number; body?: unknown }> => {
+    const [, token] = /^Bearer (\S{1,8192})$/.exec(request.headers.authorization ?? '') ?? [];
+    if (token === undefined || !(await verify(token))) return { status: 401 };
+    if (request.method !== 'POST') return { status: 405 };
+    if (request.url === ringPaths.workload) {
+      const question = parse(await readBody(request), workloadQuestion);
+      return question ? { status: 200, body: await store.workload(question, question.window) } : { status: 400 };
+    }
+    if (request.url === ringPaths.namespace) {
+      const question = parse(await readBody(request), namespaceQuestion);
+      return question ? { status: 200, body: await store.namespace(question.namespace, question.at) } : { status: 400 };
+    }
+    return { status: 404 };
+  };
+
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 }, (request, response) => {
+    answer(request).then(
+      ({ status, body }) => send(request, response, status, body),
+      (error: unknown) => {
+        log.warn({ err: error }, 'no metrics for a question');
+        send(request, response, 400);
+      },
+    );
+  });
+  server.maxConnections = connectionsMax;
+
+  return {
+    start: (port) => listen(server, port, '127.0.0.1'),
+    async stop() {
+      if (server.listening) await close(server);
+    },
+  };
+}
+
+function send(request: IncomingMessage, response: ServerResponse, status: number, body?: unknown): void {
+  // What is left of a body is not read.
+  const headers = { 'Content-Type': 'application/json', ...(!request.complete && { Connection: 'close' }) };
+  response.writeHead(status, headers).end(JSON.stringify(body ?? {}));
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bodyMax) throw new Error('the question is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse<T>(text: string, schema: z.ZodType<T>): T | undefined {
+  const parsed = schema.safeParse(JSON.parse(text));
+  return parsed.success ? parsed.data : undefined;
+}

@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { withoutGaps } from './errors-figure.ts';
+import { figureNames, figuresOf, metricKinds, type FigureName } from './figures.ts';
+import {
+  MetricsUnavailable,
+  timesOf,
+  type MetricsStore,
+  type MetricValue,
+  type WorkloadMoment,
+} from './metrics-store.ts';
+import { figureLabel, ingressQuery, namespaceQuery, workloadQuery } from './promql.ts';
+import { requestJson, type RequestLimits } from './store-request.ts';
+
+/** A number as Prometheus writes it: `"0.5"`, `"NaN"`, `"+Inf"`. */
+const point = z.tuple([z.number(), z.string().max(64)]);
+const labels = z.record(z.string(), z.string());
+const matrix = z.object({
+  status: z.literal('success'),
+  data: z.object({
+    resultType: z.literal('matrix'),
+    result: z.array(z.object({ metric: labels, values: z.array(point) })),
+  }),
+});
+const vector = z.object({
+  status: z.literal('success'),
+  data: z.object({ resultType: z.literal('vector'), result: z.array(z.object({ metric: labels, value: point })) }),
+});
+
+/**
+ * A MetricsStore on a server with Prometheus's HTTP API, such as Prometheus or VictoriaMetrics.
+ * https://prometheus.io/docs/prometheus/latest/querying/api/
+ * @param options.url without a trailing slash
+ */
+export function createPrometheusStore({ url, limits }: { url: string; limits?: RequestLimits }): MetricsStore {
+  const ask = async <T>(
+    path: string,
+    parameters: Record<string, string>,
+    schema: z.ZodType<T>,
+    signal?: AbortSignal,
+  ): Promise<T> => {
+    const body = new URLSearchParams({ ...parameters, timeout: '10s' });
+    const answer = await requestJson(`${url}/api/v1/${path}`, { body, ...(limits && { limits }) }, signal);
+    const parsed = schema.safeParse(answer);
+    if (parsed.success) return parsed.data;
+    throw new MetricsUnavailable('The metrics store sent an answer in an unknown form.', { cause: parsed.error });
+  };
+
+  return {
+    async workload(target, window, signal) {
+      const times = timesOf(window);
+      const parameters = {
+        query: workloadQuery(target, window),
+        start: String(window.from),
+        end: String(window.to),
+        step: String(window.step),
+      };
+      const { data } = await ask('query_range', parameters, matrix, signal);
+      const figures: Partial<Record<FigureName, MetricValue[]>> = Object.fromEntries(
+        figuresOf(target.kind).map((name) => [name, times.map(() => null)]),
+      );
+      for (const { metric, values } of data.result) {
+        const row = figures[metric[figureLabel] as FigureName];
+        for (const [time, text] of values) {
+          const index = Math.round((time - window.from) / window.step);
+          if (row && index >= 0 && index < row.length) row[index] = valueOf(text);
+        }
+      }
+      return { times, figures: withoutGaps(figures) };
+    },
+    async namespace(namespace, at, apps = [], signal) {
+      const time = String(at);
+      const services = apps.flatMap(({ ingressServices = [] }) => ingressServices);
+      const [own, ingress] = await Promise.all([
+        ask('query', { query: namespaceQuery(namespace), time }, vector, signal),
+        services.length === 0 ? undefined : ask('query', { query: ingressQuery(services), time }, vector, signal),
+      ]);
+      const moments = new Map<string, WorkloadMoment>();
+      const put = (kind: string | undefined, name: string | undefined, figure: string | undefined, text: string) => {
+        const knownKind = metricKinds.find((word) => word === kind);
+        const knownFigure = figureNames.find((word) => word === figure);
+        if (!knownKind || !knownFigure || name === undefined) return;
+        const key = `${knownKind}/${name}`;
+        const moment = moments.get(key) ?? { kind: knownKind, name, figures: {} };
+        moment.figures[knownFigure] ??= valueOf(text);
+        moments.set(key, moment);
+      };
+      for (const { metric, value } of own.data.result)
+        put(metric['kind'], metric['name'], metric[figureLabel], value[1]);
+      for (const { metric, value } of ingress?.data.result ?? []) {
+        const app = apps.find(({ ingressServices = [] }) => ingressServices.includes(metric['service'] ?? ''));
+        put('app', app?.name, metric[figureLabel], value[1]);
+      }
+      return [...moments.values()].map(filled);
+    },
+  };
+}
+
+function valueOf(text: string): MetricValue {
+  const value = Number(text);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** A moment with every figure of its kind. */
+function filled({ kind, name, figures }: WorkloadMoment): WorkloadMoment {
+  const all = figuresOf(kind).map((figure) => [figure, [figures[figure] ?? null]]);
+  const complete = Object.entries(withoutGaps(Object.fromEntries(all)));
+  return { kind, name, figures: Object.fromEntries(complete.map(([figure, [value = null]]) => [figure, value])) };
+}

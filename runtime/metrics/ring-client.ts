@@ -1,0 +1,30 @@
+import type { z } from 'zod';
+import { MetricsUnavailable, type MetricsStore } from './metrics-store.ts';
+import { namespaceAnswer, ringPaths, workloadAnswer } from './ring-protocol.ts';
+import { requestJson } from './store-request.ts';
+
+/**
+ * The MetricsStore of the embedded cluster, whose ring is in another process.
+ * @param options.token returns the token of this process's service account, which the server verifies
+ */
+export function createRingClient({ url, token }: { url: string; token: () => Promise<string> }): MetricsStore {
+  const ask = async <T>(path: string, question: object, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> => {
+    const headers = { Authorization: `Bearer ${await token()}`, 'Content-Type': 'application/json' };
+    const answer = await requestJson(url + path, { body: JSON.stringify(question), headers }, signal);
+    const parsed = schema.safeParse(answer);
+    if (parsed.success) return parsed.data;
+    throw new MetricsUnavailable('The metrics store sent an answer in an unknown form.', { cause: parsed.error });
+  };
+  return {
+    async workload({ namespace, kind, name }, window, signal) {
+      const { times, figures } = await ask(
+        ringPaths.workload,
+        { namespace, kind, name, window },
+        workloadAnswer,
+        signal,
+      );
+      return { times, figures };
+    },
+    namespace: (namespace, at, _, signal) => ask(ringPaths.namespace, { namespace, at }, namespaceAnswer, signal),
+  };
+}

@@ -1,0 +1,55 @@
+import { MetricsUnavailable } from './metrics-store.ts';
+
+/** What a store may take of this process. */
+export interface RequestLimits {
+  /** Milliseconds until the answer is complete. */
+  timeoutMs: number;
+  /** Bytes of the answer. */
+  bytesMax: number;
+}
+
+const defaults: RequestLimits = { timeoutMs: 10_000, bytesMax: 8 * 1024 * 1024 };
+
+/**
+ * Sends a request to a metrics store and reads its JSON answer, with limits of time and size. Redirects are not followed.
+ * @throws MetricsUnavailable with a message for people; the reason of the signal when that is aborted
+ */
+export async function requestJson(
+  url: string,
+  options: { body: URLSearchParams | string; headers?: Record<string, string>; limits?: RequestLimits },
+  signal?: AbortSignal,
+): Promise<unknown> {
+  const { body, headers = {}, limits: { timeoutMs, bytesMax } = defaults } = options;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      body,
+      headers,
+      redirect: 'error',
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new MetricsUnavailable(`The metrics store refused the query with status ${response.status}.`);
+    }
+    return JSON.parse(await readText(response, bytesMax));
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof MetricsUnavailable) throw error;
+    const reason = timeout.aborted ? `did not answer within ${timeoutMs / 1000} seconds` : 'cannot be reached';
+    throw new MetricsUnavailable(`The metrics store ${reason}.`, { cause: error });
+  }
+}
+
+async function readText(response: Response, bytesMax: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the rest.
+    if (bytes > bytesMax) throw new MetricsUnavailable('The metrics store sent too large an answer.');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

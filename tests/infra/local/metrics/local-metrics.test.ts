@@ -1,0 +1,138 @@
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import t, { type Test } from 'tap';
+import { createLocalMetrics } from '../../../../infra/local/metrics/local-metrics.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import type { KubeClient } from '../../../../runtime/kube/kube-client.ts';
+import { MetricsUnavailable } from '../../../../runtime/metrics/metrics-store.ts';
+import { openMetricsStore } from '../../../../runtime/metrics/open-store.ts';
+import { close, listen } from '../../../../runtime/process/listening.ts';
+import { fakeClock, settle, type FakeClock } from '../../../support/clock.ts';
+import { fakeKube } from '../../../support/fake-kube.ts';
+import { silentLog } from '../../../support/log.ts';
+import { freePort } from '../../../support/servers.ts';
+
+const start = Date.parse('2026-11-21T12:00:00Z');
+const consoleToken = 'token-of-console-api';
+const usernames: Readonly<Record<string, string>> = {
+  [consoleToken]: 'system:serviceaccount:svc-system:console-api',
+  'token-of-an-app': 'system:serviceaccount:shop-prod:default',
+  'token-of-another-console': 'system:serviceaccount:shop-prod:console-api',
+};
+
+/** A Kubernetes API that reviews tokens. */
+function reviewing(objects: KubeObject[]): { kube: KubeClient; reviews: string[] } {
+  const kube = fakeKube();
+  kube.seed(...objects);
+  const reviews: string[] = [];
+  const create = async (object: KubeObject) => {
+    const { token } = object.spec as { token: string };
+    reviews.push(token);
+    const username = usernames[token];
+    return { ...object, status: username === undefined ? {} : { authenticated: true, user: { username } } };
+  };
+  return { kube: { ...kube, create: create as never }, reviews };
+}
+
+function adminPod(port: number): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'svc-controllers-1', namespace: 'svc-system', labels: { app: 'svc-controllers' } },
+    spec: { containers: [{ name: 'main', ports: [{ name: 'admin', containerPort: port }] }] },
+    status: { phase: 'Running', podIP: '127.0.0.1', containerStatuses: [] },
+  };
+}
+
+/** A process of the platform whose metrics a test sets. */
+async function platformProcess(t: Test) {
+  const state = { text: '', requests: 0 };
+  const server = createServer((request, response) => {
+    state.requests++;
+    response.end(request.url === '/metrics' ? state.text : '');
+  });
+  const port = await listen(server, 0, '127.0.0.1');
+  t.teardown(() => close(server));
+  return { state, port };
+}
+
+async function world(t: Test) {
+  const { state, port: adminPort } = await platformProcess(t);
+  const { kube, reviews } = reviewing([adminPod(adminPort)]);
+  const clock = fakeClock(new Date(start));
+  const port = await freePort();
+  const source = { name: 'node', text: '' };
+  const metrics = createLocalMetrics({
+    kube,
+    sources: [
+      { name: 'broken', metrics: () => Promise.reject(new Error('no metrics')) },
+      { name: source.name, metrics: () => source.text },
+    ],
+    file: join(t.testdir(), 'metrics', 'workloads.ring'),
+    port,
+    clock,
+    log: silentLog,
+  });
+  await metrics.start();
+  t.teardown(() => metrics.stop());
+  const storeOf = (token: string) => openMetricsStore(`ring+http://127.0.0.1:${port}/`, async () => token);
+  return { clock, port, process: state, source, storeOf, reviews };
+}
+
+/** Advances to the next collection, and waits until the scraper sleeps again. */
+async function collect(clock: FakeClock): Promise<void> {
+  await clock.advance(15_000);
+  while (clock.sleepers() === 0) await settle();
+}
+
+const labels = 'namespace="shop-prod",kind="app",name="api"';
+const target = { namespace: 'shop-prod', kind: 'app', name: 'api' } as const;
+
+t.test('the figures of processes and of the node are stored, and console-api reads them', async (t) => {
+  const { clock, process, source, storeOf, reviews } = await world(t);
+  for (let round = 1; round <= 5; round++) {
+    process.text = `svc_workload_replicas{${labels}} 2\n`;
+    source.text = `svc_workload_memory_bytes{${labels}} ${round}\nsvc_workload_cpu_seconds_total{${labels}} ${round * 3}\n`;
+    await collect(clock);
+  }
+  const at = start / 1000 + 75;
+  const store = storeOf(consoleToken);
+  const { times, figures } = await store.workload(target, { from: at - 60, to: at, step: 15 });
+  t.equal(times.length, 5);
+  t.equal(figures.memoryBytes?.at(-1), 5);
+  t.equal(figures.replicas?.at(-1), 2);
+  t.equal(figures.cpuCores?.at(-1), 0.2);
+  t.match(await store.namespace('shop-prod', at), [{ kind: 'app', name: 'api', figures: { memoryBytes: 5 } }]);
+  t.same(reviews, [consoleToken], 'one review for several questions');
+});
+
+t.test('only console-api may ask, although every pod can connect', async (t) => {
+  const { port, storeOf } = await world(t);
+  for (const token of ['token-of-an-app', 'token-of-another-console', 'unknown', 'a b', '']) {
+    await t.rejects(storeOf(token).namespace('shop-prod', 1), MetricsUnavailable, `token "${token}"`);
+  }
+  const ask = async (bytes: string) => {
+    const socket = connect(port, '127.0.0.1').end(bytes);
+    return (await text(socket)).split('\r\n')[0];
+  };
+  t.match(await ask('POST /namespace HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), '401');
+  t.match(await ask('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), '401');
+});
+
+t.test('questions that are not valid are refused', async (t) => {
+  const { port } = await world(t);
+  const post = async (path: string, body: string) => {
+    const headers = { Authorization: `Bearer ${consoleToken}` };
+    const { status } = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers });
+    return status;
+  };
+  t.equal(await post('/namespace', '{"namespace":"shop-prod","at":1}'), 200);
+  t.equal(await post('/namespace', '{"namespace":"../x","at":1}'), 400);
+  t.equal(await post('/namespace', 'x'), 400);
+  t.equal(await post('/other', '{}'), 404);
+  const window = { from: 0, to: 1e9, step: 1 };
+  t.equal(await post('/workload', JSON.stringify({ ...target, window })), 400, 'too many values');
+  t.equal(await post('/workload', `{"x":"${'y'.repeat(5_000)}"}`).catch(() => 400), 400, 'too long');
+});
