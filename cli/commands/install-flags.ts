@@ -12,7 +12,7 @@ export const installFlags = {
   ingressAddress: text('<address>', "address of the ingress in the cluster (default: Traefik's Service)"),
   profile: choice(platformProfiles, `size of the installation (default ${defaultProfile})`),
   trustedProxy: texts('<network>', 'proxy whose X-Forwarded-For is trusted; list it in Traefik too'),
-  scrape: toggle('create a PodMonitor for the metrics of the gate'),
+  scrape: toggle('create PodMonitors for the metrics of the platform'),
   metricsStoreUrl: text('<url>', 'Prometheus-compatible server (default: the component metrics-store)'),
   registry: text('<registry>', 'registry of <registry>/svc/<name>:<version> (default: keep images)'),
   imagePlatform: text('<image>', 'image of the platform'),

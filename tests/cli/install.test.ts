@@ -66,6 +66,18 @@ t.test('flags about the ingress and the proxies are in the manifests', async (t)
   t.same(output.command, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:db8::7/128']);
 });
 
+t.test('the address of the metrics store is in the environment of console-api', async (t) => {
+  const { run } = await world(t);
+  const addressWith = async (...flags: string[]) => {
+    const { stdout } = await run([...install, '-o', 'json', ...flags]);
+    return /"METRICS_STORE_URL",\s*"value": "([^"]*)"/.exec(stdout)?.[1];
+  };
+  t.equal(await addressWith(), 'http://prometheus.monitoring.svc:9090');
+  for (const url of ['http://victoria.monitoring.svc:8428/prometheus', 'ring+http://127.0.0.1:15100']) {
+    t.equal(await addressWith('--metrics-store-url', url), url);
+  }
+});
+
 t.test('impossible settings are refused before anything is done', async (t) => {
   const { run } = await world(t);
   const cases: [string[], RegExp][] = [
@@ -75,6 +87,9 @@ t.test('impossible settings are refused before anything is done', async (t) => {
     [['--trusted-proxy', '10.0.0.1/8'], /--trusted-proxy 10.0.0.1\/8: .*the network is 10.0.0.0\/8/],
     [['--trusted-proxy', 'proxy.example.com'], /is not an address/],
     [['--trusted-proxy', '0.0.0.0/0'], /trustedProxies\.0: .*matches all addresses/],
+    [['--metrics-store-url', 'prometheus:9090'], /--metrics-store-url takes the address .*\nhint: such as http:/],
+    [['--metrics-store-url', 'http://admin:pass@prometheus:9090'], /--metrics-store-url takes/],
+    [['--metrics-store-url', 'http://prometheus:9090/?x'], /--metrics-store-url takes/],
     [['--profile', 'huge'], /--profile must be one of nano, small/],
   ];
   for (const [flags, stderr] of cases) {

@@ -11,7 +11,7 @@ import { consoleRoute, disruptionBudget, eventsServiceManifest, processService, 
 import { systemObject, type Manifest } from './object.ts';
 import { probePace } from './pod.ts';
 import { platformProcesses, processNames } from './processes.ts';
-import { gateScrape } from './scrape.ts';
+import { processScrape } from './scrape.ts';
 import type { PlatformSettings } from './settings.ts';
 import { postgresManifests, redisManifests } from './stores.ts';
 
@@ -54,7 +54,7 @@ export function installation(settings: PlatformSettings): Installation {
       ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
       ...all.map((process) => processDeployment(process, settings.images.platform)),
       consoleRoute(settings),
-      ...(settings.scrape ? [gateScrape()] : []),
+      ...(settings.scrape ? processNames.map(processScrape) : []),
     ],
   };
 }
@@ -62,7 +62,7 @@ export function installation(settings: PlatformSettings): Installation {
 /** Objects that only some settings need: a change of settings may have to delete them. Pure. */
 export function optionalManifests(settings: PlatformSettings): Manifest[] {
   const processes = platformProcesses(settings);
-  return [gateScrape(), ...processNames.map((name) => disruptionBudget(processes[name]))];
+  return [...processNames.map(processScrape), ...processNames.map((name) => disruptionBudget(processes[name]))];
 }
 
 /** The settings in the form of PlatformConfig. */

@@ -34,7 +34,7 @@ export interface PlatformSettings {
   ingressAddress?: string;
   /** Settings of PlatformConfig that have a default. */
   optional: Partial<Pick<PlatformConfigSpec, OptionalSetting>>;
-  /** Whether a Prometheus operator collects the gate's metrics. */
+  /** Whether a Prometheus operator collects the platform's metrics. */
   scrape: boolean;
   /** The server that stores metrics. Default {@link metricsStoreUrl}. */
   metricsStoreUrl?: string;

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { NetworkPolicy } from '../../../../infra/manifests/environment-network.ts';
 import { installation } from '../../../../infra/manifests/platform/installation.ts';
 import type { Manifest } from '../../../../infra/manifests/platform/object.ts';
-import { proxyAwareProcesses } from '../../../../infra/manifests/platform/processes.ts';
+import { processNames, proxyAwareProcesses } from '../../../../infra/manifests/platform/processes.ts';
 import type { PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import { parseTrustedProxies } from '../../../../runtime/domain/trusted-proxies.ts';
 import { passes, type End } from '../../../support/network-policy.ts';
@@ -379,7 +379,7 @@ t.test('only processes that use the client’s address get the trusted proxies',
   t.end();
 });
 
-t.test('the gate’s metrics are scraped only with the setting', (t) => {
+t.test('the processes’ metrics are scraped only with the setting', (t) => {
   t.notMatch(JSON.stringify(objects()), /PodMonitor/);
   t.same(find('PodMonitor', 'svc-authz', { scrape: true }), {
     apiVersion: 'monitoring.coreos.com/v1',
@@ -391,9 +391,10 @@ t.test('the gate’s metrics are scraped only with the setting', (t) => {
     },
     spec: {
       selector: { matchLabels: { app: 'svc-authz' } },
-      podMetricsEndpoints: [{ port: 'admin', path: '/metrics', interval: '15s' }],
+      podMetricsEndpoints: [{ port: 'admin', path: '/metrics', interval: '15s', honorLabels: true }],
     },
   });
+  for (const name of processNames) t.ok(find('PodMonitor', name, { scrape: true }), name);
   t.end();
 });
 
