@@ -9,7 +9,7 @@ import { sparkline } from '../sparkline.ts';
 
 const figuresText = {
   app: 'requests, errors, latency, CPU, memory and replicas of an app',
-  function: 'requests, errors, latency, cold starts, CPU, memory and replicas of a function',
+  function: 'requests, errors, latency, cold starts, CPU and memory of a function',
   job: 'CPU, memory and running pods of a job',
   service: 'CPU, memory and restarts of a service',
 };

@@ -77,9 +77,15 @@ export function openRingFile(path: string): RingFile {
   const slotPosition = (record: number, resolution: ResolutionIndex, index: number) =>
     positionOf(record) + (offsets[resolution] ?? 0) + index * valueBytes;
 
+  /** All writes are synchronous, so they share one buffer: a collection makes thousands. */
+  const scratch = Buffer.alloc(Math.max(...resolutions.map(({ slots }) => slots)) * valueBytes);
+  const writeValues = (values: readonly number[], position: number) => {
+    for (let index = 0; index < values.length; index++) scratch.writeDoubleLE(values[index] ?? NaN, index * valueBytes);
+    writeSync(fd, scratch, 0, values.length * valueBytes, position);
+  };
+
   const writeNewest = (record: number, newest: readonly number[]) => {
-    const bytes = Buffer.from(Float64Array.from(newest).buffer);
-    writeSync(fd, bytes, 0, bytes.length, positionOf(record) + newestAt);
+    writeValues(newest, positionOf(record) + newestAt);
   };
 
   return {
@@ -116,8 +122,8 @@ export function openRingFile(path: string): RingFile {
     writeNewest,
     write(record, resolution, slot, values) {
       for (const { index, from, count } of ranges(resolution, slot, values.length)) {
-        const bytes = Buffer.from(Float64Array.from(values.slice(from, from + count)).buffer);
-        writeSync(fd, bytes, 0, bytes.length, slotPosition(record, resolution, index));
+        const part = count === values.length ? values : values.slice(from, from + count);
+        writeValues(part, slotPosition(record, resolution, index));
       }
     },
     read(record, resolution, slot, count) {

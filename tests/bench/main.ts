@@ -8,6 +8,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
   local: () => import('./local.ts'),
+  monitoring: () => import('./monitoring.ts'),
   siege: () => import('./siege.ts'),
 };
 
