@@ -1,4 +1,4 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { durationBuckets, statusClass, workloadMetrics, type MetricKind } from './figures.ts';
 
 /** The requests of one workload. */
@@ -12,14 +12,22 @@ export interface RequestFigures {
 }
 
 export interface RequestMetrics {
-  /** The figures of a workload, whose series appear with its first request. Keep it: a call is not cheap. */
+  /**
+   * The figures of a workload, whose series appear with its first request. Keep it: a call is not cheap. Beyond the limits
+   * a workload has no series until another is forgotten and this is called again.
+   */
   of(workload: { kind: MetricKind; namespace: string; name: string }): RequestFigures;
 }
+
+/** Workloads with series, of all namespaces and of one: each has about fifteen series. */
+const defaultLimits = { total: 5_000, perNamespace: 500 };
+
+const noFigures: RequestFigures = { ended: () => undefined, coldStart: () => undefined, forget: () => undefined };
 
 const workloadLabels = ['namespace', 'kind', 'name'] as const;
 
 /** The metrics of requests to workloads, under the same names wherever requests pass. */
-export function createRequestMetrics(registry: Registry): RequestMetrics {
+export function createRequestMetrics(registry: Registry, limits = defaultLimits): RequestMetrics {
   const registers = [registry];
   const requests = new Counter({
     name: workloadMetrics.requests,
@@ -40,8 +48,34 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
     labelNames: workloadLabels,
     registers,
   });
+  const omitted = new Gauge({
+    name: 'svc_request_metrics_omitted',
+    help: 'Workloads whose requests are not counted, because there are too many.',
+    registers,
+  });
+  const counts = new Map<string, number>();
+  let total = 0;
+
+  /** Takes or gives back a place of a namespace. */
+  const count = (namespace: string, change: 1 | -1) => {
+    const next = (counts.get(namespace) ?? 0) + change;
+    total += change;
+    if (next === 0) counts.delete(namespace);
+    else counts.set(namespace, next);
+  };
+
   return {
     of({ namespace, kind, name }) {
+      if (total >= limits.total || (counts.get(namespace) ?? 0) >= limits.perNamespace) {
+        omitted.inc();
+        let isOmitted = true;
+        const forget = () => {
+          if (isOmitted) omitted.dec();
+          isOmitted = false;
+        };
+        return { ...noFigures, forget };
+      }
+      count(namespace, 1);
       const labels = { namespace, kind, name };
       const counters = new Map<string, { inc(): void }>();
       let durations: { observe(seconds: number): void } | undefined;
@@ -60,7 +94,9 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
           if (!forgotten) coldStarts.inc(labels);
         },
         forget() {
+          if (forgotten) return;
           forgotten = true;
+          count(namespace, -1);
           for (const code of counters.keys()) requests.remove({ ...labels, code });
           duration.remove(labels);
           coldStarts.remove(labels);

@@ -17,6 +17,9 @@ export interface RingSeries {
   readonly lastAt: number;
 }
 
+/** When the clock is set back by more seconds than this, what a series had is given up: its slots have later times. */
+const setBackSeconds = 300;
+
 /** How many series a ring holds: about 100 MB on disk. */
 const defaultSeriesMax = 4_000;
 
@@ -33,7 +36,7 @@ export interface RingOptions {
  */
 export interface Ring {
   /**
-   * Adds a value for a time in seconds, which must not decrease. Of a counter, `value` is the increase since the last call.
+   * Adds a value for a time in seconds. Of a counter, `value` is the increase since the last call.
    * @returns false when there is no room for a new series
    */
   add(id: SeriesId, type: 'counter' | 'gauge', at: number, value: number): boolean;
@@ -152,7 +155,12 @@ export function openRing({ path, seriesMax = defaultSeriesMax }: RingOptions): R
   return {
     add(id, type, at, value) {
       const key = keyOf(id);
-      const series = namespaces.get(id.namespace)?.get(key) ?? create(key, id, at);
+      let series = namespaces.get(id.namespace)?.get(key);
+      if (series && at < series.lastAt - setBackSeconds) {
+        remove(key, series);
+        series = undefined;
+      }
+      series ??= create(key, id, at);
       if (!series) {
         refused++;
         return false;

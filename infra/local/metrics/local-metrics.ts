@@ -1,10 +1,11 @@
+import { rmSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { systemNamespace } from '../../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { createCollector } from '../../../runtime/metrics/collector.ts';
 import { createRingStore } from '../../../runtime/metrics/ring-store.ts';
-import { openRing } from '../../../runtime/metrics/ring.ts';
+import { openRing, type Ring } from '../../../runtime/metrics/ring.ts';
 import { createRingServer } from './ring-server.ts';
 import { createScraper, type Source } from './scraper.ts';
 import { createTokenVerifier } from './token-verifier.ts';
@@ -26,7 +27,7 @@ export function createLocalMetrics(options: {
 }): LocalMetrics {
   const { kube, sources, file, port, clock } = options;
   const log = options.log.child({ part: 'metrics' });
-  const ring = openRing({ path: file });
+  const ring = openAnyway(file, log);
   const store = createRingStore({ ring, now: () => Math.floor(clock.now().getTime() / 1000) });
   const verify = createTokenVerifier({ kube, clock, namespace: systemNamespace, serviceAccount: 'console-api' });
   const server = createRingServer({ store, verify, log });
@@ -42,4 +43,15 @@ export function createLocalMetrics(options: {
       ring.close();
     },
   };
+}
+
+/** Opens the ring; a file that cannot be read is replaced, since the platform has to start without old metrics, too. */
+function openAnyway(file: string, log: Logger): Ring {
+  try {
+    return openRing({ path: file });
+  } catch (error) {
+    log.error({ err: error, file }, 'the ring of metrics cannot be read; starting with an empty one');
+    rmSync(file, { recursive: true, force: true });
+    return openRing({ path: file });
+  }
 }

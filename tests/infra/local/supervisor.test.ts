@@ -184,7 +184,7 @@ t.test('platforms that start at the same time get different ports', async (t) =>
     homes.map((home) => startOnFreePorts(home, { attached: false, log: () => undefined })),
   );
   const numbers = ports.flatMap((chosen) => Object.values(chosen));
-  t.equal(new Set(numbers).size, 9, numbers.join(', '));
+  t.equal(new Set(numbers).size, numbers.length, numbers.join(', '));
   t.same(
     homes.map((home) => [findSupervisor(home)?.state, readPorts(home.ports)]),
     ports.map((chosen) => ['ready', chosen]),
