@@ -15,6 +15,7 @@ import {
 import { createConnections, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';
 import type { Formatter } from './formatter.ts';
+import type { Host } from './host-volumes.ts';
 import type { OutputFormat, Output } from './output.ts';
 
 /** The process around a command; tests pass their own. */
@@ -30,6 +31,8 @@ export interface ProgramOptions {
   onInterrupt?: (listener: () => void) => () => void;
   /** The platform that was started from this machine, if any. */
   local?: () => LocalPlatform | undefined;
+  /** This machine; absent: its volumes are not checked. */
+  host?: () => Host;
 }
 
 /** The platform that the folder `SVC_HOME` of this machine describes. */
@@ -42,6 +45,8 @@ export interface LocalPlatform {
   process: number | undefined;
   /** The platform's processes that crashed again and again and wait for their next start. */
   waitingProcesses?: () => Promise<WaitingProcess[]>;
+  /** The persistent volumes of the embedded cluster, each with its folder on this machine. */
+  volumes?: () => Promise<{ name: string; folder: string }[]>;
 }
 
 /** A process in its back-off. */

@@ -2,6 +2,7 @@ import packageFile from '../package.json' with { type: 'json' };
 import { systemClock } from '../runtime/domain/clock.ts';
 import { localPlatform } from './commands/local.ts';
 import { rootGroup } from './commands/root.ts';
+import { readHost } from './host-volumes.ts';
 import { runProgram } from './program.ts';
 
 const { env, stdin, stdout, stderr } = process;
@@ -24,4 +25,5 @@ process.exitCode = await runProgram(rootGroup, process.argv.slice(2), {
     return () => void process.off('SIGINT', listener);
   },
   local: () => localPlatform(env),
+  host: readHost,
 });

@@ -52,6 +52,7 @@ import { createMetricsRoutes } from './metrics/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
 import { createNotificationRoutes } from './notifications/handler.ts';
 import { createPlanRoutes } from './plans/handler.ts';
+import { createChecks } from './platform/checks.ts';
 import { createPlatformRoutes } from './platform/handler.ts';
 import { createPortForwardRoutes } from './port-forward/handler.ts';
 import { createProjectRoutes } from './projects/handler.ts';
@@ -260,10 +261,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createPlatformRoutes({
       version,
       kube,
-      components: {
-        database: async () => (await pool.query('SELECT 1')).rowCount === 1,
-        controllers: async () => (await readControllerHealth(pool)).healthy,
-      },
+      ...createChecks({ pool, controllersWork: async () => (await readControllerHealth(pool)).healthy }),
     }),
   ];
 }

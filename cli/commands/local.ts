@@ -1,10 +1,12 @@
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { homeAt, homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo } from '../../infra/run-info.ts';
 import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { command } from '../command.ts';
 import { outputFlag, yesFlag } from '../common-flags.ts';
 import type { LocalPlatform, WaitingProcess } from '../context.ts';
@@ -85,25 +87,48 @@ export function localPlatform(env: NodeJS.ProcessEnv): LocalPlatform | undefined
   try {
     const { target, api, kubeconfig } = readRunInfo(folder);
     const process = findSupervisor(homeAt(folder))?.pid;
-    return { target, api, process, waitingProcesses: () => waitingProcesses(kubeconfig) };
+    return {
+      target,
+      api,
+      process,
+      waitingProcesses: () => waitingProcesses(kubeconfig),
+      volumes: () => claimFolders(kubeconfig, join(homeAt(folder).node, 'claims')),
+    };
   } catch {
     return undefined;
   }
 }
 
-/** Reads the platform's pods from the embedded API server, which answers when the platform's own API does not. */
-async function waitingProcesses(kubeconfig: string): Promise<WaitingProcess[]> {
+/** Reads from the embedded API server, which answers when the platform's own API does not. */
+async function readObjects<T>(kubeconfig: string, read: (kube: Pick<KubeClient, 'list'>) => Promise<T>): Promise<T> {
   const { createKubeClient } = await import('../../runtime/kube/client.ts');
   const { loadKubeConfig } = await import('../../runtime/kube/kubeconfig.ts');
   const kube = createKubeClient(loadKubeConfig(kubeconfig));
   try {
+    return await read(kube);
+  } finally {
+    await kube.close();
+  }
+}
+
+function waitingProcesses(kubeconfig: string): Promise<WaitingProcess[]> {
+  return readObjects(kubeconfig, async (kube) => {
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace: systemNamespace });
     return items.flatMap(({ status }) =>
       (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
         state?.waiting?.reason === 'CrashLoopBackOff' ? [{ name, message: state.waiting.message ?? '' }] : [],
       ),
     );
-  } finally {
-    await kube.close();
-  }
+  });
+}
+
+/** The folder of each persistent volume claim; the embedded node has one with the uid of each. */
+function claimFolders(kubeconfig: string, claims: string): Promise<{ name: string; folder: string }[]> {
+  return readObjects(kubeconfig, async (kube) => {
+    const { items } = await kube.list(kinds.PersistentVolumeClaim);
+    return items.map(({ metadata: { namespace, name, uid } }) => ({
+      name: `${namespace}/${name}`,
+      folder: join(claims, uid),
+    }));
+  });
 }

@@ -3,8 +3,12 @@ import { platformStatus, type PlatformStatus } from '../../runtime/contracts/api
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { FlagValues } from '../flags.ts';
+import { isHost, readOnlyVolumes } from '../host-volumes.ts';
 import { columns, fields } from '../output.ts';
 import type { statusFlags } from '../session-flags.ts';
+
+/** How many names of nodes are printed. */
+const namesMax = 20;
 
 /** Runs `svc status`. */
 export async function status(context: Context, flags: FlagValues<typeof statusFlags>): Promise<void> {
@@ -37,15 +41,23 @@ export async function status(context: Context, flags: FlagValues<typeof statusFl
   }
   const platform = anonymous ? undefined : await client.call('GET', '/platform/status', platformStatus);
   const { healthy, managerStarted, cacheSynced, controllers } = health.data;
+  const host = context.host?.();
+  const nodes = platform?.nodes ?? [];
+  // A cluster without Node objects is the embedded one, whose only machine is that of `svc up`.
+  const checksHost = host && (embedded !== undefined || nodes.some((node) => isHost(host, node)));
+  const volumes = checksHost ? readOnlyVolumes(host, await embedded?.volumes?.().catch(() => [])) : [];
+  const unchecked = nodes.filter((node) => !(host && isHost(host, node))).map(({ name }) => name);
   const missing = controllers.filter(({ registered }) => !registered).map(({ name }) => name);
-  const states: [string, string][] = [
+  const states: [string, string, string?][] = [
     ['controllers', healthy ? 'on' : 'unhealthy'],
     ...(platform?.components ?? [])
       .filter(({ name }) => name !== 'controllers')
-      .map(({ name, status }): [string, string] => [name, status]),
+      .map(({ name, status, message = '' }): [string, string, string] => [name, status, message]),
     ...waiting.map(({ name }): [string, string] => [name, 'back-off']),
+    ...nodes.map(({ name, ready }): [string, string] => [`node ${name}`, ready ? 'on' : 'unhealthy']),
+    ...volumes.map((name): [string, string] => [`volume ${name}`, 'read-only']),
   ];
-  const unhealthy = states.filter(([, state]) => state === 'unhealthy' || state === 'back-off').map(([name]) => name);
+  const unhealthy = states.filter(([, state]) => state !== 'on' && state !== 'disabled').map(([name]) => name);
   context.print(
     {
       data: {
@@ -55,16 +67,25 @@ export async function status(context: Context, flags: FlagValues<typeof statusFl
         controllers: health.data,
         ...(waiting.length > 0 && { waiting }),
         ...(platform && { platform }),
+        ...(checksHost && { readOnlyVolumes: volumes }),
+        ...(platform?.nodes && { uncheckedNodes: unchecked }),
       },
       table: [
         fields([['API', api], ['Process', embedded?.process?.toString()], ...settingsOf(platform)]),
-        columns([['COMPONENT', 'STATUS'], ...states], '   '),
+        columns(
+          [['COMPONENT', 'STATUS', 'DETAIL'], ...states.map(([name, state, message = '']) => [name, state, message])],
+          '   ',
+        ),
       ].join('\n\n'),
       names: states.map(([name]) => name),
     },
     flags.output,
   );
   if (anonymous) context.say(`sign in to see more: svc login --api ${api}`);
+  if (unchecked.length > 0) {
+    const names = unchecked.length > namesMax ? [...unchecked.slice(0, namesMax), '…'] : unchecked;
+    context.say(`volumes of other nodes are not checked; run svc status on them: ${names.join(', ')}`);
+  }
   if (unhealthy.length === 0) return;
   const reasons = [
     ...(managerStarted ? [] : ['the controllers are not running']),

@@ -4,6 +4,8 @@ import { describeCertificates } from '../../runtime/domain/certificates.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { PlatformState } from '../../runtime/contracts/platform-state.ts';
+import type { Check, ComponentState } from './checks.ts';
 import { getPlatformConfigSchema, platformStatusSchema, updatePlatformConfigSchema } from './schema.ts';
 import { changeSettings } from './store.ts';
 import { platformConfigToView } from './view.ts';
@@ -13,12 +15,14 @@ const tag = 'platform';
 export interface PlatformDependencies {
   version: string;
   kube: Pick<KubeClient, 'get' | 'replace'>;
-  /** Checks whether each component works. */
-  components: Readonly<Record<string, () => Promise<boolean>>>;
+  /** Checks each part of the platform. */
+  components: Readonly<Record<string, Check>>;
+  /** The nodes of the cluster. */
+  nodes: () => Promise<PlatformState['nodes']>;
 }
 
 /** `/platform`: the installation's status and settings. */
-export function createPlatformRoutes({ version, kube, components }: PlatformDependencies): Route[] {
+export function createPlatformRoutes({ version, kube, components, nodes }: PlatformDependencies): Route[] {
   return [
     route({
       ...platformStatusSchema,
@@ -27,15 +31,20 @@ export function createPlatformRoutes({ version, kube, components }: PlatformDepe
       access: 'session',
       tag,
       summary: 'Shows the version, the settings and the state of the platform’s components.',
-      async handle() {
+      async handle({ session, log }) {
         const { cluster, appsDomain } = await readPlatformConfig(kube);
         const states = await Promise.all(
-          Object.entries(components).map(async ([name, works]) => ({
-            name,
-            status: (await works().catch(() => false)) ? ('on' as const) : ('unhealthy' as const),
-          })),
+          Object.entries(components).map(async ([name, check]) => {
+            const state = await check().catch((error: unknown): ComponentState => {
+              log.error({ err: error, component: name }, 'cannot check a component');
+              return { status: 'unhealthy' };
+            });
+            return { name, ...state };
+          }),
         );
-        return { status: 200, body: { version, cluster, appsDomain, components: states } };
+        // The names and addresses of machines are for admins.
+        const machines = session?.role === 'admin' && { nodes: await nodes().catch(() => []) };
+        return { status: 200, body: { version, cluster, appsDomain, components: states, ...machines } };
       },
     }),
     route({

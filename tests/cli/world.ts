@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { rootGroup } from '../../cli/commands/root.ts';
 import type { LocalPlatform } from '../../cli/context.ts';
+import type { Host } from '../../cli/host-volumes.ts';
 import { runProgram } from '../../cli/program.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { undeclaredParameters } from './declared-parameters.ts';
@@ -60,6 +61,8 @@ interface RunOptions {
   clock?: Clock;
   /** The contents of the folder of the platform on this machine. */
   local?: LocalPlatform;
+  /** This machine. */
+  host?: Host;
 }
 
 interface Ran {
@@ -146,7 +149,17 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
     configuration: join(home, 'svc', 'config.json'),
     async run(
       args,
-      { env = {}, stdin = '', typed, terminal = false, interruptAt, interruptAtOutput, local, ...own }: RunOptions = {},
+      {
+        env = {},
+        stdin = '',
+        typed,
+        terminal = false,
+        interruptAt,
+        interruptAtOutput,
+        local,
+        host,
+        ...own
+      }: RunOptions = {},
     ) {
       const stdout = sink((printed) => {
         if (interruptAtOutput !== undefined && printed.includes(interruptAtOutput)) interrupt?.();
@@ -170,6 +183,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
         },
         clock: own.clock ?? clock,
         local: () => local,
+        ...(host && { host: () => host }),
         version: '1.2.3',
       });
       return { code, stdout: stdout.text(), stderr: stderr.text() };

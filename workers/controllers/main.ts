@@ -37,7 +37,13 @@ import { projectController } from './project.ts';
 import { createControllerRecords, type ControllerRecords } from './records.ts';
 import { createReporter } from './reporter.ts';
 import { serviceController } from './service.ts';
-import { exportState, type ObservedState, type PlatformDeployment, type PlatformStatefulSet } from './state-metrics.ts';
+import {
+  exportState,
+  processReplicas,
+  type ObservedState,
+  type PlatformDeployment,
+  type PlatformStatefulSet,
+} from './state-metrics.ts';
 import { volumeController } from './volume.ts';
 import { createCounts, type ScaledObject } from './workload-counts.ts';
 import { exportWorkloads } from './workload-metrics.ts';
@@ -128,7 +134,13 @@ await runProcess({
 
     manager.start();
     lifecycle.add({ name: 'controllers', stop: () => manager.stop() });
-    const reporter = createReporter({ manager, write: (report) => writeControllerReport(pool, report), clock, log });
+    const reporter = createReporter({
+      manager,
+      state: () => ({ processes: processReplicas(state), nodes: [...state.nodes()] }),
+      write: (report) => writeControllerReport(pool, report),
+      clock,
+      log,
+    });
     reporter.start();
     lifecycle.add({ name: 'reporter', stop: () => reporter.stop() });
 

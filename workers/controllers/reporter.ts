@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import type { ControllerHealth } from '../../runtime/contracts/api/health.ts';
+import type { PlatformState } from '../../runtime/contracts/platform-state.ts';
+import type { ControllerReport } from '../../runtime/records/controller-reports.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
 const everyMs = 5_000;
@@ -12,11 +14,13 @@ export interface Reporter {
 
 export function createReporter(options: {
   manager: { isLeader(): boolean; report(): ControllerHealth };
-  write: (report: ControllerHealth) => Promise<void>;
+  /** The state of the platform, which the report contains as well. */
+  state: () => PlatformState;
+  write: (report: ControllerReport) => Promise<void>;
   clock: Clock;
   log: Logger;
 }): Reporter {
-  const { manager, write, clock, log } = options;
+  const { manager, state, write, clock, log } = options;
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
 
@@ -24,7 +28,9 @@ export function createReporter(options: {
     while (!stopping.signal.aborted) {
       // Errors are ignored: an old report counts as unhealthy.
       if (manager.isLeader()) {
-        await write(manager.report()).catch((error: unknown) => log.warn({ err: error }, 'report not written'));
+        await write({ ...manager.report(), ...state() }).catch((error: unknown) =>
+          log.warn({ err: error }, 'report not written'),
+        );
       }
       await clock.sleep(manager.isLeader() ? everyMs : 500, stopping.signal).catch(() => undefined);
     }

@@ -29,7 +29,7 @@ export interface ObservedState {
 }
 
 /** The platform's own processes and stores: what runs in its namespace. */
-function processReplicas({
+export function processReplicas({
   deployments,
   statefulSets,
 }: Pick<ObservedState, 'deployments' | 'statefulSets'>): ProcessReplicas[] {

@@ -5,7 +5,16 @@ export const platformStatus = z.object({
   version: z.string(),
   cluster: z.string(),
   appsDomain: z.string(),
-  components: z.array(z.object({ name: z.string(), status: z.enum(['on', 'unhealthy', 'disabled']) })),
+  components: z.array(
+    z.object({
+      name: z.string(),
+      status: z.enum(['on', 'unhealthy', 'disabled']),
+      /** For people, such as `2 of 2 ready`. */
+      message: z.string().optional(),
+    }),
+  ),
+  /** Only for platform admins: the nodes of the cluster; none in the embedded cluster. */
+  nodes: z.array(z.object({ name: z.string(), ready: z.boolean(), addresses: z.array(z.string()) })).optional(),
 });
 
 export type PlatformStatus = z.infer<typeof platformStatus>;

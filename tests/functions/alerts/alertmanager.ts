@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
@@ -23,12 +23,15 @@ export async function fakeServer(
     const { method = '', url = '' } = request;
     return { method, path: url, body: body === '' ? undefined : (JSON.parse(body) as unknown) };
   };
-  const server = createServer(async (request, response) => {
+  const reply = async (request: IncomingMessage, response: ServerResponse) => {
     const one = await read(request);
     seen.push(one);
     const { status = 200, body } = answer(one) ?? { status: 404, body: 'no such path' };
     response.statusCode = status;
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+  const server = createServer((request, response) => {
+    reply(request, response).catch(() => response.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {

@@ -22,10 +22,12 @@ async function setUp(test: Parameters<typeof testApi>[0]) {
     version: '1.2.3',
     kube,
     components: {
-      database: () => Promise.resolve(true),
-      controllers: () => Promise.resolve(false),
+      database: () => Promise.resolve({ status: 'on' }),
+      controllers: () => Promise.resolve({ status: 'unhealthy', message: 'why' }),
+      'log-store': () => Promise.resolve({ status: 'disabled' }),
       other: () => Promise.reject(new Error('down')),
     },
+    nodes: () => Promise.resolve([{ name: 'n1', ready: true, addresses: ['10.0.0.1'] }]),
   });
   const api = await testApi(test, { routes, log });
   const clock = fakeClock();
@@ -61,9 +63,11 @@ t.test('status: version, settings, and working components; 503 before the instal
     appsDomain: 'apps.test',
     components: [
       { name: 'database', status: 'on' },
-      { name: 'controllers', status: 'unhealthy' },
+      { name: 'controllers', status: 'unhealthy', message: 'why' },
+      { name: 'log-store', status: 'disabled' },
       { name: 'other', status: 'unhealthy' },
     ],
+    nodes: [{ name: 'n1', ready: true, addresses: ['10.0.0.1'] }],
   });
   t.equal((await api.call('GET', '/api/v1/platform/status', { headers: { authorization: '' } })).status, 401);
 });

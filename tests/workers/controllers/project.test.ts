@@ -357,12 +357,15 @@ t.test('only the leader reports, every five seconds', async (t) => {
   t.equal(await readControllerReport(pool), undefined);
   const clock = fakeClock();
   const report = { healthy: true, managerStarted: true, cacheSynced: true, controllers: [] };
+  const state = { processes: [{ name: 'svc-authz', replicas: 2, ready: 2 }], nodes: [] };
   let leading = false;
   let writes = 0;
   let fails = false;
   const reporter = createReporter({
     manager: { isLeader: () => leading, report: () => report },
-    write: async () => {
+    state: () => state,
+    write: async (written) => {
+      t.same(written, { ...report, ...state });
       writes += 1;
       if (fails) throw new Error('the database is away');
     },

@@ -1,0 +1,89 @@
+import type { Pool } from 'pg';
+import { countWork } from '../../runtime/bus/work-table.ts';
+import { platformState, type PlatformState } from '../../runtime/contracts/platform-state.ts';
+import { readControllerReport } from '../../runtime/records/controller-reports.ts';
+import { listGateReplicas } from '../../runtime/records/gate.ts';
+
+/** The state of one part of the platform; the message is for people. */
+export interface ComponentState {
+  status: 'on' | 'unhealthy' | 'disabled';
+  message?: string;
+}
+
+/** Checks one part; an error counts as unhealthy. */
+export type Check = () => Promise<ComponentState>;
+
+/** The leader reports every 5 s; an older report proves nothing. */
+const reportSeconds = 15;
+/** Checkers report every 5 s. */
+const freshMs = 15_000;
+/** Work that is due for longer waits for something that does not work. */
+const oldWorkSeconds = 300;
+
+/** The parts that are processes of their own, by the name that people see. */
+const processes = {
+  workers: 'svc-workers',
+  checkers: 'svc-authz',
+  interceptors: 'svc-interceptor',
+  redis: 'svc-redis',
+} as const;
+
+/** The checks of every part of the platform, in the order in which they are shown, and the nodes of the cluster. */
+export function createChecks({
+  pool,
+  controllersWork,
+}: {
+  pool: Pool;
+  /** Whether the last report of svc-controllers is fresh and healthy. */
+  controllersWork: () => Promise<boolean>;
+}): { components: Readonly<Record<string, Check>>; nodes: () => Promise<PlatformState['nodes']> } {
+  const readState = async (): Promise<PlatformState | undefined> => {
+    const latest = await readControllerReport(pool);
+    if (!latest || latest.ageSeconds > reportSeconds) return undefined;
+    return platformState.safeParse(latest.report).data;
+  };
+
+  /** @param current how many replicas have what they need; default all that are ready */
+  const replicas = async (name: string, current?: () => Promise<number>): Promise<ComponentState> => {
+    const state = await readState();
+    if (!state) return { status: 'unhealthy', message: 'unknown: the controllers do not report' };
+    const process = state.processes.find((candidate) => candidate.name === name);
+    if (!process) return { status: 'unhealthy', message: 'not installed' };
+    if (process.replicas === 0) return { status: 'disabled' };
+    const message = `${process.ready} of ${process.replicas} ready`;
+    if (!current) return { status: process.ready < process.replicas ? 'unhealthy' : 'on', message };
+    // Replicas that were replaced a moment ago have reported, too.
+    const fresh = Math.min(await current(), process.replicas);
+    const status = Math.min(process.ready, fresh) < process.replicas ? 'unhealthy' : 'on';
+    return { status, message: `${message}, ${fresh} with current keys` };
+  };
+
+  const checkers: Check = () =>
+    replicas(processes.checkers, async () => (await listGateReplicas(pool, freshMs)).length);
+
+  const queues: Check = async () => {
+    const counts = await countWork(pool);
+    const pending = counts.reduce((sum, count) => sum + count.pending, 0);
+    const [oldest] = counts.toSorted((a, b) => b.oldestDueSeconds - a.oldestDueSeconds);
+    const seconds = Math.round(oldest?.oldestDueSeconds ?? 0);
+    const waits = oldest && seconds > 0 ? `, ${oldest.kind} waits for ${seconds} s` : '';
+    return { status: seconds > oldWorkSeconds ? 'unhealthy' : 'on', message: `${pending} pending${waits}` };
+  };
+
+  return {
+    components: {
+      api: () => Promise.resolve({ status: 'on' }),
+      database: async () => {
+        await pool.query('SELECT 1');
+        return { status: 'on' };
+      },
+      controllers: async () => ({ status: (await controllersWork()) ? 'on' : 'unhealthy' }),
+      workers: () => replicas(processes.workers),
+      checkers,
+      interceptors: () => replicas(processes.interceptors),
+      redis: () => replicas(processes.redis),
+      queues,
+    },
+    nodes: async () => (await readState())?.nodes ?? [],
+  };
+}

@@ -1,0 +1,11 @@
+import { z } from 'zod';
+
+/** What svc-controllers report about the installation besides their own health. */
+export const platformState = z.object({
+  /** The platform's own processes and stores, with their wanted and ready replicas. */
+  processes: z.array(z.object({ name: z.string(), replicas: z.int(), ready: z.int() })),
+  /** The nodes of the cluster; none in the embedded cluster. */
+  nodes: z.array(z.object({ name: z.string(), ready: z.boolean(), addresses: z.array(z.string()) })),
+});
+
+export type PlatformState = z.infer<typeof platformState>;
