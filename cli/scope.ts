@@ -15,6 +15,7 @@ type Collection =
   | 'members'
   | 'notifications'
   | 'plans'
+  | 'platform/notifications'
   | 'projects'
   | 'services'
   | 'tokens'

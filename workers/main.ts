@@ -26,6 +26,8 @@ import { createCompletionWatch } from '../runtime/kube/completion-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
 import { expediteWork, nudgeRollouts } from '../runtime/records/work.ts';
+import { createAlertStore } from '../runtime/services/alert-store.ts';
+import { createAlertsProcessor, ensureAlertWatch } from './alerts/process.ts';
 import { createBindingProcessor } from './bindings/process.ts';
 import { createRemoteServers } from './bindings/remote-server.ts';
 import { createLogSaver } from './builds/log.ts';
@@ -71,6 +73,7 @@ await runProcess({
 
     await ensureHousekeeping(pool);
     await ensureImageCleanup(pool);
+    await ensureAlertWatch(pool);
 
     const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
@@ -102,6 +105,7 @@ await runProcess({
         },
       }),
       images: createImageProcessor({ pool, kube, clock }),
+      alerts: createAlertsProcessor({ pool, clock, alerts: createAlertStore(config.alertServers) }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

@@ -11,7 +11,7 @@ import { requiredText, text, texts, toggle, withoutDefaults, type FlagValues } f
 import { defineKind } from '../kind.ts';
 import { ageColumn } from '../output.ts';
 import { resolveProject } from '../scope.ts';
-import { deliveriesCommand, redeliverCommand, testCommand } from './notification-deliveries.ts';
+import { deliveryCommands } from './notification-deliveries.ts';
 
 const shortEvent = (event: string) => event.replace('deployment.', '');
 
@@ -145,6 +145,13 @@ const rotate = command({
   },
 });
 
+const messages = deliveryCommands({
+  group: 'svc notification',
+  collection: 'notifications',
+  flags: projectFlags,
+  resolve: resolveProject,
+});
+
 export const notificationCommands: Commands = {
   commands: [
     create,
@@ -154,9 +161,9 @@ export const notificationCommands: Commands = {
     switched('enable', true, 'Enable a notification, from the next deployment on.'),
     switched('disable', false, 'Disable a notification and discard its pending messages.'),
     rotate,
-    testCommand,
-    deliveriesCommand,
-    redeliverCommand,
+    messages.test,
+    messages.deliveries,
+    messages.redeliver,
     notificationKind.delete,
   ],
 };

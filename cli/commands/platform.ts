@@ -10,6 +10,7 @@ import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { alertCommands } from './alerts.ts';
+import { platformNotificationCommands } from './platform-notification.ts';
 import { statusCommand } from './everyday-commands.ts';
 
 const path = '/platform/config';
@@ -235,5 +236,10 @@ export const platformCommands: Commands = {
   groups: [
     { name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] },
     { name: 'alerts', description: 'List and silence the alerts of the platform.', ...alertCommands },
+    {
+      name: 'notification',
+      description: 'Send signed webhooks when alerts fire or end.',
+      ...platformNotificationCommands,
+    },
   ],
 };

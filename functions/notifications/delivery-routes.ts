@@ -25,7 +25,8 @@ const path = '/projects/:project/notifications/:notification';
 /** The deliveries of a notification target, tests and redelivery. */
 export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencies): Route[] {
   const accepted = (project: string, target: Target, id: Id): RouteReply => {
-    const statusUrl = `${baseUrl}/api/v1/projects/${project}/notifications/${target.id}/deliveries/${id}`;
+    const owner = project === '' ? 'platform' : `projects/${project}`;
+    const statusUrl = `${baseUrl}/api/v1/${owner}/notifications/${target.id}/deliveries/${id}`;
     return {
       status: 202,
       headers: { Location: statusUrl },
@@ -53,7 +54,7 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
       audit: 'notification.test',
       async handle(request) {
         const target = await find(request);
-        if (!target.enabled) throw disabled(target);
+        if (!target.enabled) throw disabled(target, request.params.project);
         const id = await insertTest(pool, target.id);
         return accepted(request.params.project, target, id);
       },
@@ -97,7 +98,7 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
         const { params } = request;
         const target = await find(request);
         const { id } = await findOne(target, params.delivery);
-        if (!target.enabled) throw disabled(target);
+        if (!target.enabled) throw disabled(target, request.params.project);
         await redeliver(pool, id);
         return accepted(params.project, target, id);
       },
@@ -105,6 +106,7 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
   ];
 }
 
-function disabled({ name }: Target): Problem {
-  return new Problem('conflict', `The notification "${name}" is disabled. Enable it: svc notification enable ${name}`);
+function disabled({ name }: Target, project: string): Problem {
+  const group = project === '' ? 'svc platform notification' : 'svc notification';
+  return new Problem('conflict', `The notification "${name}" is disabled. Enable it: ${group} enable ${name}`);
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { newId } from '../../runtime/domain/ids.ts';
-import { notificationEvents, notificationSecretContext } from '../../runtime/domain/notification.ts';
+import { alertEvents, notificationEvents, notificationSecretContext } from '../../runtime/domain/notification.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { seal, type KeyRing } from '../../runtime/domain/sealed.ts';
 import { newWebhookSecret } from '../../runtime/domain/standard-webhooks.ts';
@@ -9,6 +9,7 @@ import { pageOfRows } from '../../runtime/http/page.ts';
 import { projectIdOf, route, type Route, type RouteRequest } from '../../runtime/http/route.ts';
 import { checkReceiver } from './check.ts';
 import { deliveryRoutes } from './delivery-routes.ts';
+import { platformRoute } from './platform-route.ts';
 import {
   createNotificationSchema,
   deleteNotificationSchema,
@@ -47,8 +48,16 @@ type TargetRequest = Pick<
   'params' | 'grant'
 >;
 
-/** `/projects/{project}/notifications`: signed requests to notification targets when a deployment ends. */
+/**
+ * `/projects/{project}/notifications`: signed requests to notification targets when a deployment ends; and
+ * `/platform/notifications`: such requests when an alert begins or ends.
+ */
 export function createNotificationRoutes(dependencies: NotificationDependencies): Route[] {
+  return [...targetRoutes(dependencies), ...targetRoutes(dependencies).map(platformRoute)];
+}
+
+/** The routes of the targets of a project, and of the platform, whose targets have a project id of their own. */
+function targetRoutes(dependencies: NotificationDependencies): Route[] {
   const { pool, keyRing, readSettings, baseUrl } = dependencies;
 
   const find = async ({ params, grant }: TargetRequest): Promise<Target> => {
@@ -78,7 +87,7 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
           name: body.name,
           url: await receiver(body.url),
           secret: seal(keyRing, notificationSecretContext(id), secret),
-          events: unique(body.events ?? [...notificationEvents]),
+          events: unique(body.events ?? (params.project === '' ? [...alertEvents] : [...notificationEvents])),
           apps: body.apps ? unique(body.apps) : null,
           environments: body.environments ? unique(body.environments) : null,
         });
@@ -171,6 +180,12 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
 }
 
 function notFound({ project, notification }: { project: string; notification: string }): never {
+  if (project === '') {
+    throw new Problem(
+      'not_found',
+      `The platform has no notification "${notification}". List them: svc platform notification list`,
+    );
+  }
   throw new Problem(
     'not_found',
     `The project "${project}" has no notification "${notification}". List the notifications with \`svc notification list\`.`,

@@ -6,6 +6,12 @@ export const notificationEvents = [
   'deployment.cancelled',
 ] as const;
 
+/** The types of notifications of the platform: the beginning and the end of an alert. */
+export const alertEvents = ['alert.firing', 'alert.resolved'] as const;
+
+/** The `project_id` of the targets of the platform, which belong to no project. */
+export const platformTargets = '00000000-0000-7000-8000-000000000002';
+
 export type NotificationEvent = (typeof notificationEvents)[number];
 
 /** The type of a test message. */

@@ -162,13 +162,22 @@ export function loadConsoleConfig(env: Environment) {
  * @throws Error that names each invalid variable
  */
 export function loadWorkersConfig(env: Environment) {
-  const parsed = read(env, { ...common, ...database, ...redis, ...kubernetes, ...encryptionKeys, ...failpoints });
+  const parsed = read(env, {
+    ...common,
+    ...database,
+    ...redis,
+    ...kubernetes,
+    ...encryptionKeys,
+    ...failpoints,
+    ...alertServers,
+  });
   return Object.freeze({
     ...commonPart(parsed),
     database: databasePart(parsed),
     redis: redisPart(parsed),
     kubernetes: kubernetesPart(parsed),
     encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,
+    alertServers: alertServersPart(parsed),
     failpoints: failpointsPart(parsed),
     /** The environment for programs that connect to the Internet, with its proxies and certificates. */
     outgoing: Object.freeze({ ...env }),

@@ -111,6 +111,15 @@ export const catalogue = {
     concurrency: 2,
     limiter: { max: 20, duration: 1_000 },
   },
+  /** Reads the alerts that fire; the only row, {@link alertWatchId}, is due again every 30 s. */
+  alerts: {
+    payload: workPayload,
+    attempts: 5,
+    backoffMs: 5_000,
+    backoffMaxMs: 60_000,
+    timeoutMs: 30_000,
+    concurrency: 1,
+  },
   /** Folds usage and deletes old rows. The only row, {@link housekeepingId}, is due again every hour. */
   housekeeping: {
     payload: workPayload,
@@ -136,6 +145,9 @@ export const housekeepingId = '00000000-0000-7000-8000-000000000001';
 
 /** The record of the queue `images` that searches for images to delete. */
 export const imageCleanupId = '00000000-0000-7000-8000-000000000002';
+
+/** The only record of the queue `alerts`. */
+export const alertWatchId = '00000000-0000-7000-8000-000000000003';
 
 /** The name of a queue, and the `kind` of its rows in the work table. */
 export type QueueName = keyof typeof catalogue;

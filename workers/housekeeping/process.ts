@@ -93,6 +93,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const crashLogs = await drain(() => purgeAged(pool, 'crash_logs', ago(buildLogMs), batch));
     const webhookDeliveries = await drain(() => purgeAged(pool, 'webhook_deliveries', ago(deliveryMs), batch));
     const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
+    const alerts = await drain(() => purgeAged(pool, 'alert_episodes', ago(notificationMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sources = await drain(() => purgeAged(pool, 'deployment_sources', ago(sourceMs), batch));
     const chunks = await drain(() => purgeChunks(pool, ago(sourceMs), chunkBatch), chunkBatch);
@@ -106,6 +107,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
       crashLogs,
       webhookDeliveries,
       notifications,
+      alerts,
       deadLetters,
       sources,
       chunks,

@@ -98,6 +98,8 @@ const agedTables = {
   crash_logs: { key: 'deployment_id', at: 'updated_at' },
   /** Age since the deployment was accepted. */
   deployment_sources: { key: 'deployment_id', at: 'created_at' },
+  /** Age since the end of the alert. */
+  alert_episodes: { key: 'id', at: 'ended_at' },
   /** Age since the end of the delivery; the attempts are deleted with it. */
   notification_deliveries: { key: 'id', at: 'ended_at' },
 } as const;

@@ -9,6 +9,7 @@ import { webhookHeaders } from '../../runtime/domain/standard-webhooks.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { catalogue } from '../../runtime/queues/catalogue.ts';
+import { findEpisode } from '../../runtime/records/alert-episodes.ts';
 import { getDeployment } from '../../runtime/records/deployments.ts';
 import { payloadOf } from './payload.ts';
 import { send, type SendResult } from './send.ts';
@@ -43,7 +44,8 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
   const attempt = async ({ signal, log }: Attempt, delivery: Delivery): Promise<Outcome> => {
     const settings = await readPlatformConfig(kube);
     const deployment = delivery.deploymentId === null ? undefined : await getDeployment(pool, delivery.deploymentId);
-    const body = payloadOf(delivery, deployment, settings);
+    const episode = delivery.alertId === null ? undefined : await findEpisode(pool, delivery.alertId);
+    const body = payloadOf(delivery, { deployment, episode }, settings);
     const secret = secretOf(keyRing, delivery);
     const timestamp = Math.floor(clock.now().getTime() / 1000);
     const started = clock.monotonic();

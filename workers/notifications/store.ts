@@ -9,8 +9,10 @@ export interface Delivery {
   type: string;
   state: DeliveryState;
   createdAt: Date;
-  /** Null for a test. */
+  /** Null for an alert and for a test. */
   deploymentId: Id | null;
+  /** Null for a deployment and for a test. */
+  alertId: Id | null;
   /** Recorded attempts since its creation or the last manual redelivery. */
   attempts: number;
   targetId: Id;
@@ -24,7 +26,7 @@ export interface Delivery {
 
 export async function findDelivery(pool: Pool, id: Id): Promise<Delivery | undefined> {
   const { rows } = await pool.query<Delivery>(
-    `SELECT d.id, d.type, d.state, d.created_at AS "createdAt", d.deployment_id AS "deploymentId",
+    `SELECT d.id, d.type, d.state, d.created_at AS "createdAt", d.deployment_id AS "deploymentId", d.alert_id AS "alertId",
        (SELECT count(*)::integer FROM notification_attempts a WHERE a.delivery_id = d.id AND a.at >= d.begun_at)
          AS attempts, t.id AS "targetId", t.name AS "targetName", t.project, t.url, t.secret, t.enabled
      FROM notification_deliveries d JOIN notification_targets t ON t.id = d.target_id WHERE d.id = $1`,

@@ -89,7 +89,12 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       kubernetes: true,
       serves: false,
       secrets: ['database', 'redis', 'encryptionKeys'],
-      env: { ...database, ...redis, ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys') },
+      env: {
+        ...database,
+        ...redis,
+        ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
+        ALERTMANAGER_URL: alertmanagerUrl,
+      },
       // Also for its client processes (decision 0037) and the git that polls sources, which have limits of their own.
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '1536Mi' },
       probes,

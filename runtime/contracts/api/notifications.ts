@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deliveryStates, notificationEvents } from '../../domain/notification.ts';
+import { alertEvents, deliveryStates, notificationEvents } from '../../domain/notification.ts';
 import { deploymentView } from './apps.ts';
 import { timestamp } from './common.ts';
 
@@ -29,6 +29,18 @@ export const notificationUpdate = z
     environments: fields.environments.nullable(),
     enabled: z.boolean(),
   })
+  .partial();
+
+/** `POST /api/v1/platform/notifications`; default: all events. */
+export const platformNotificationCreate = z.strictObject({
+  name: fields.name,
+  url: fields.url,
+  events: z.array(z.enum(alertEvents)).min(1).max(10).exactOptional(),
+});
+
+/** `PATCH /api/v1/platform/notifications/{n}` */
+export const platformNotificationUpdate = z
+  .strictObject({ ...platformNotificationCreate.shape, enabled: z.boolean() })
   .partial();
 
 export const notificationView = z.object({
@@ -102,3 +114,24 @@ export const deploymentNotification = z.object({
 });
 
 export type DeploymentNotification = z.infer<typeof deploymentNotification>;
+
+/** The body of a notification of the platform. Later versions add fields and remove none. */
+export const alertNotification = z.object({
+  type: z.enum(alertEvents),
+  /** When the alert began or ended. */
+  timestamp,
+  data: z.object({
+    alert: z.string(),
+    severity: z.string(),
+    scope: z.string(),
+    summary: z.string(),
+    description: z.string().optional(),
+    labels: z.record(z.string(), z.string()),
+    /** Further texts, such as the quoted `line`, which programs of users write. */
+    details: z.record(z.string(), z.string()),
+    startsAt: timestamp,
+    endsAt: timestamp.optional(),
+  }),
+});
+
+export type AlertNotification = z.infer<typeof alertNotification>;
