@@ -14,7 +14,7 @@ const layers = [
   'records',
   ['process', 'http'],
   'workloads',
-  ['git', 'services', 'metrics'],
+  ['git', 'services', 'metrics', 'logs'],
   'api',
 ];
 

@@ -227,6 +227,36 @@ export function loadInterceptorConfig(env: Environment) {
 }
 
 /**
+ * Settings of log-store.
+ * @throws Error that names each invalid variable
+ */
+export function loadLogStoreConfig(env: Environment) {
+  const parsed = read(env, {
+    ...common,
+    PORT: port.default(3100),
+    LOG_STORE_FOLDER: file.default('/data'),
+    /** Beyond it, the oldest lines of the namespace with the most are deleted. */
+    LOG_STORE_MAX_BYTES: z.coerce.number().int().min(1_000_000).default(10_000_000_000),
+    LOG_STORE_RETENTION_HOURS: z.coerce.number().int().min(1).max(8_760).default(72),
+    LOG_STORE_APPEND_TOKEN_FILE: file.default('/var/run/svc/log-store/append-token'),
+    LOG_STORE_READ_TOKEN_FILE: file.default('/var/run/svc/log-store/read-token'),
+  });
+  return Object.freeze({
+    ...commonPart(parsed),
+    http: Object.freeze({ port: parsed.PORT }),
+    store: Object.freeze({
+      folder: parsed.LOG_STORE_FOLDER,
+      maxBytes: parsed.LOG_STORE_MAX_BYTES,
+      retentionHours: parsed.LOG_STORE_RETENTION_HOURS,
+    }),
+    tokens: Object.freeze({
+      appendFile: parsed.LOG_STORE_APPEND_TOKEN_FILE,
+      readFile: parsed.LOG_STORE_READ_TOKEN_FILE,
+    }),
+  });
+}
+
+/**
  * Settings of the migration step.
  * @throws Error that names each invalid variable
  */

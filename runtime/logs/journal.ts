@@ -1,0 +1,79 @@
+import { open, readFile, type FileHandle } from 'node:fs/promises';
+import { crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import type { Disk } from './disk.ts';
+import type { LogRecord } from './record.ts';
+
+const mark = 0x4a4c5653;
+const headerLength = 16;
+/** Maximum bytes of one batch after decompression. */
+const batchMaxBytes = 256 * 1024 * 1024;
+
+/** What the store accepted at once. */
+export interface JournalEntry {
+  /** The id of the first line; the others follow. */
+  first: number;
+  /** Who sent it, and its number; absent for lines that were added in this process. */
+  shipper?: { name: string; sequence: number } | undefined;
+  records: readonly LogRecord[];
+}
+
+/** The batches since the last flush, so that an end of the process loses none. */
+export interface Journal {
+  /** Bytes of the file. */
+  size(): number;
+  /** @throws Error when the entry is not stored; the journal is then as before */
+  append(entry: JournalEntry): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a new journal. @param options.sync waits until the disk has stored an entry */
+export async function openJournal(path: string, { sync, disk }: { sync: boolean; disk: Disk }): Promise<Journal> {
+  const file: FileHandle = await open(path, 'a', 0o600);
+  let size = 0;
+  let damaged = false;
+  return {
+    size: () => size,
+    async append(entry) {
+      // The last write failed, and what it had written could not be removed.
+      if (damaged) {
+        await file.truncate(size);
+        damaged = false;
+      }
+      const bytes = encodeEntry(entry);
+      try {
+        await disk.append(file, bytes);
+        if (sync) await file.datasync();
+      } catch (error) {
+        await file.truncate(size).catch(() => (damaged = true));
+        throw error;
+      }
+      size += bytes.length;
+    },
+    close: () => file.close(),
+  };
+}
+
+/** The entries of a journal. Stops at the first that is not complete: its batch was never acknowledged. */
+export async function readJournal(path: string): Promise<JournalEntry[]> {
+  const bytes = await readFile(path);
+  const entries: JournalEntry[] = [];
+  let offset = 0;
+  while (offset + headerLength <= bytes.length) {
+    const end = offset + headerLength + bytes.readUInt32LE(offset + 8);
+    if (bytes.readUInt32LE(offset) !== mark || end > bytes.length) break;
+    const data = bytes.subarray(offset + headerLength, end);
+    if (crc32(data) !== bytes.readUInt32LE(offset + 4)) break;
+    entries.push(JSON.parse(zstdDecompressSync(data, { maxOutputLength: batchMaxBytes }).toString()) as JournalEntry);
+    offset = end;
+  }
+  return entries;
+}
+
+function encodeEntry(entry: JournalEntry): Buffer {
+  const data = zstdCompressSync(JSON.stringify(entry));
+  const header = Buffer.alloc(headerLength);
+  header.writeUInt32LE(mark, 0);
+  header.writeUInt32LE(crc32(data), 4);
+  header.writeUInt32LE(data.length, 8);
+  return Buffer.concat([header, data]);
+}

@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { Logger } from 'pino';
+import { equalInConstantTime } from '../domain/constant-time.ts';
+import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
+import { close, listen } from '../process/listening.ts';
+import { StoreBusy, type LogBatch, type LogStore } from './log-store.ts';
+import { parseQuery, QueryError } from './query.ts';
+import { isPodName, type StoredLine } from './record.ts';
+
+/** Maximum bytes of a batch, and of its lines before compression. */
+export const batchMaxBytes = 8 * 1024 * 1024;
+const linesMaxBytes = 32 * 1024 * 1024;
+/** Batches that are received at once; each takes as much memory as its lines. */
+const appendsMax = 4;
+/** Readings at once, in all and of one namespace. Each has a few blocks in memory. */
+const readPlaces = { total: 8, perKey: 2, waitingPerKey: 8, waitingTotal: 64 };
+/** A client that takes nothing for this long is disconnected. */
+const stallMs = 30_000;
+const decompress = promisify(gunzip);
+
+export interface LogServerOptions {
+  store: LogStore;
+  /** The tokens; undefined for one that is not known yet, which refuses every request. */
+  tokens: { append: () => Promise<string | undefined>; read: () => Promise<string | undefined> };
+  log: Logger;
+  /** 0 selects a free port. */
+  port: number;
+  /** Default: all interfaces. */
+  host?: string | undefined;
+}
+
+export interface LogServer {
+  /** @returns the port */
+  start(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** An answer that is no success. */
+class Refusal extends Error {
+  readonly status: number;
+  readonly retryAfter: number | undefined;
+  constructor(status: number, message: string, retryAfter?: number) {
+    super(message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The HTTP server of a log store: `POST /append`, `GET /read`, `GET /status` (docs/reference/log-store.md). */
+export function createLogServer({ store, tokens, log, port, host }: LogServerOptions): LogServer {
+  const places = createFairPlaces(readPlaces);
+  let appends = 0;
+
+  const append = async (request: IncomingMessage, response: ServerResponse) => {
+    const shipper = shipperOf(request);
+    if (appends >= appendsMax) throw new Refusal(429, 'Too many batches at once.', 1);
+    appends += 1;
+    try {
+      const records = parseLines(await readBody(request));
+      await store.append({ shipper, records });
+    } finally {
+      appends -= 1;
+    }
+    response.writeHead(204).end();
+  };
+
+  const read = async (url: URL, response: ServerResponse) => {
+    const query = parseQuery(url.searchParams);
+    const disconnected = new AbortController();
+    response.once('close', () => disconnected.abort(new Error('the client disconnected')));
+    const leave = await places.enter(query.namespace, disconnected.signal);
+    try {
+      const { keptSince, batches } = await store.read(query, disconnected.signal);
+      response.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'X-Svc-Kept-Since': keptSince });
+      for await (const batch of batches) await send(response, batch, disconnected.signal);
+      // A reader that does not get this line has not read everything.
+      response.end('{"end":true}\n');
+    } finally {
+      leave();
+    }
+  };
+
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? '/', 'http://log-store');
+    const operation = `${request.method ?? ''} ${url.pathname}`;
+    if (operation === 'POST /append') {
+      await authorize(request, tokens.append);
+      await append(request, response);
+      return;
+    }
+    request.resume();
+    if (operation !== 'GET /read' && operation !== 'GET /status') throw new Refusal(404, 'There is no such operation.');
+    await authorize(request, tokens.read);
+    if (operation === 'GET /read') await read(url, response);
+    else response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(store.status()));
+  };
+
+  const server = createServer({ requestTimeout: 60_000, headersTimeout: 10_000 }, (request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      const { status, message, retryAfter } = refusalOf(error);
+      if (status === 500 && !response.closed) log.error({ err: error }, 'log store request failed');
+      if (response.headersSent || response.closed) {
+        response.destroy();
+        return;
+      }
+      response.writeHead(status, {
+        'Content-Type': 'application/json',
+        ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
+        // The rest of the body is not read.
+        ...(!request.complete && { Connection: 'close' }),
+      });
+      response.end(JSON.stringify({ message }));
+    });
+  });
+  // Clients are processes of the platform, each with few connections.
+  server.maxConnections = 1_000;
+
+  return {
+    start: () => listen(server, port, host),
+    async stop() {
+      if (server.listening) await close(server);
+    },
+  };
+}
+
+async function authorize(request: IncomingMessage, token: () => Promise<string | undefined>): Promise<void> {
+  const [, given] = /^Bearer ([\w.~+/=-]{1,500})$/.exec(request.headers.authorization ?? '') ?? [];
+  const expected = await token().catch(() => undefined);
+  if (given === undefined || expected === undefined || expected === '' || !equalInConstantTime(given, expected)) {
+    throw new Refusal(401, 'The token is missing or wrong.');
+  }
+}
+
+function shipperOf({ headers }: IncomingMessage): LogBatch['shipper'] {
+  const [name, sequence] = [headers['x-svc-shipper'], headers['x-svc-sequence']];
+  if (name === undefined && sequence === undefined) return undefined;
+  if (!isPodName(name) || typeof sequence !== 'string' || !/^\d{1,15}$/.test(sequence)) {
+    throw new Refusal(400, 'X-Svc-Shipper must be a node and X-Svc-Sequence a number.');
+  }
+  return { name, sequence: Number(sequence) };
+}
+
+/** @throws Refusal 413 */
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const tooLarge = () => new Refusal(413, 'A batch may have 8 MiB, and its lines 32 MiB before compression.');
+  if (Number(request.headers['content-length'] ?? 0) > batchMaxBytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > batchMaxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks);
+  if (request.headers['content-encoding'] !== 'gzip' && body[0] !== 0x1f) return body;
+  try {
+    return await decompress(body, { maxOutputLength: linesMaxBytes });
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    throw new Refusal(400, 'The body is not valid gzip.');
+  }
+}
+
+/** The values of JSON lines; undefined for a line that is none, which the store counts. */
+function parseLines(body: Buffer): unknown[] {
+  return body
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line): unknown => {
+      try {
+        return JSON.parse(line);
+      } catch {
+        return undefined;
+      }
+    });
+}
+
+/** Writes lines as fast as the client takes them. */
+async function send(response: ServerResponse, lines: readonly StoredLine[], signal: AbortSignal): Promise<void> {
+  if (response.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))) return;
+  await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
+}
+
+function refusalOf(error: unknown): { status: number; message: string; retryAfter?: number | undefined } {
+  if (error instanceof Refusal) return error;
+  if (error instanceof QueryError) return { status: 400, message: error.message };
+  if (error instanceof PlacesFull) return { status: 429, message: 'Too many readings at once.', retryAfter: 1 };
+  if (error instanceof StoreBusy) {
+    return { status: 503, message: error.message, retryAfter: error.reason === 'disk_full' ? 10 : 1 };
+  }
+  return { status: 500, message: 'The log store failed.' };
+}

@@ -1,0 +1,40 @@
+/** What the store remembers besides lines. */
+export interface StoreState {
+  /** The generation of the first journal that is not in the segments. */
+  generation: number;
+  /** The id of the next line. */
+  next: number;
+  /** The last batch of each shipper. */
+  shippers: Map<string, { sequence: number; seen: string }>;
+  /** What was deleted before the end of the retention; lines of a namespace before `keptSince` are missing. */
+  namespaces: Map<string, { evictedBytes: number; keptSince: string }>;
+}
+
+/** Shippers that are remembered after they have not sent for some days. */
+const shippersMax = 1_000;
+
+/** The state of a new store. Its numbers are higher than those of a store whose state was lost. */
+export function emptyState(now: Date): StoreState {
+  return { generation: now.getTime(), next: now.getTime() * 1000, shippers: new Map(), namespaces: new Map() };
+}
+
+export function formatState({ shippers, namespaces, ...numbers }: StoreState): string {
+  return JSON.stringify({ ...numbers, shippers: [...shippers], namespaces: [...namespaces] });
+}
+
+/** Reads a stored state; an empty one for a text that is none. */
+export function parseState(text: string, now: Date): StoreState {
+  try {
+    const { generation, next, shippers, namespaces } = JSON.parse(text) as StoreState;
+    return { generation, next, shippers: new Map(shippers), namespaces: new Map(namespaces) };
+  } catch {
+    return emptyState(now);
+  }
+}
+
+/** Forgets what no longer matters. @param keptFrom the beginning of the retention */
+export function cleanState({ shippers, namespaces }: StoreState, keptFrom: string): void {
+  for (const [namespace, { keptSince }] of namespaces) if (keptSince < keptFrom) namespaces.delete(namespace);
+  if (shippers.size <= shippersMax) return;
+  for (const [name, { seen }] of shippers) if (seen < keptFrom) shippers.delete(name);
+}

@@ -1,0 +1,363 @@
+import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Clock } from '../domain/clock.ts';
+import { encodeBlocks } from './block.ts';
+import { isDiskFull, syncFolder, systemDisk, withFile, type Disk } from './disk.ts';
+import { openJournal, readJournal, type Journal, type JournalEntry } from './journal.ts';
+import { StoreBusy, type DropReason, type LogBatch, type LogStore, type LogStoreStatus } from './log-store.ts';
+import type { LogQuery } from './query.ts';
+import { logTime, parseRecord, type LogRecord, type StoredLine } from './record.ts';
+import { appendBlocks } from './segment.ts';
+import { createSegmentIndex, hourOf, type SegmentKey } from './segment-index.ts';
+import { byTime, memorySource, mergeSources, segmentSources } from './segment-reader.ts';
+import { cleanState, emptyState, formatState, parseState, type StoreState } from './store-state.ts';
+
+export interface LogStoreOptions {
+  folder: string;
+  clock: Clock;
+  log: Logger;
+  /** Maximum bytes of the segments. */
+  maxBytes: number;
+  /** Default 72. */
+  retentionHours?: number;
+  /** Waits until the disk has stored a batch before it is acknowledged; default true. */
+  sync?: boolean;
+  /** Characters of lines in memory after which they are written to segments; default 8 Mi. */
+  flushLength?: number;
+  /** Characters of lines in memory beyond which the store takes no more; default 24 Mi. */
+  bufferLength?: number;
+  disk?: Disk;
+}
+
+/** Lines in memory are written to segments after this time at the latest. */
+const flushMs = 300_000;
+const cleanMs = 60_000;
+/** While the disk is full, segments are deleted this often. */
+const relieveMs = 300_000;
+const replayAttempts = 20;
+/** Lines may be this much in the future, because the clocks of nodes differ. */
+const futureMs = 600_000;
+const hourMs = 3_600_000;
+
+/** Lines of one workload and hour that are in memory. */
+interface Group extends SegmentKey {
+  lines: StoredLine[];
+}
+
+interface Buffer {
+  generation: number;
+  journal: Journal;
+  groups: Map<string, Group>;
+  length: number;
+  since: number;
+}
+
+export function createLogStore(options: LogStoreOptions): LogStore {
+  const { folder, clock, log, maxBytes, retentionHours = 72, sync = true, disk = systemDisk } = options;
+  const { flushLength = 8 * 1024 * 1024, bufferLength = 24 * 1024 * 1024 } = options;
+  const index = createSegmentIndex(join(folder, 'segments'), maxBytes);
+  const stateFile = join(folder, 'state.json');
+  const journalFile = (generation: number) => join(folder, `journal-${generation}`);
+  const dropped: Record<DropReason, number> = { invalid: 0, expired: 0, disk_full: 0 };
+  const stopping = new AbortController();
+  /** Segments that were written by this process, so that their end is intact. */
+  const checked = new Set<string>();
+  let state: StoreState = emptyState(clock.now());
+  let active: Buffer | undefined;
+  let flushing: Omit<Buffer, 'journal'> | undefined;
+  let diskFull = false;
+  /** When segments were last deleted because the disk is full. */
+  let relievedAt: number | undefined;
+  let isFlushQueued = false;
+  const inAppendTurn = createTurns();
+  const inFlushTurn = createTurns();
+
+  const openBuffer = async (generation: number): Promise<Buffer> => ({
+    generation,
+    journal: await openJournal(journalFile(generation), { sync, disk }),
+    groups: new Map(),
+    length: 0,
+    since: clock.monotonic(),
+  });
+
+  const collect = (groups: Map<string, Group>, { first, records }: Pick<JournalEntry, 'first' | 'records'>) => {
+    let length = 0;
+    for (const [position, { namespace, workload, pod, container, time, stream, line }] of records.entries()) {
+      const key = { namespace, kind: workload.kind, name: workload.name, hour: hourOf(time) };
+      const path = `${namespace}/${key.kind}/${key.name}/${key.hour}`;
+      const group = groups.get(path) ?? { ...key, lines: [] };
+      groups.set(path, group);
+      group.lines.push({ id: first + position, time, pod, container, stream, line });
+      // An object takes about this much besides its text.
+      length += line.length + 200;
+    }
+    return length;
+  };
+
+  const writeState = async () => {
+    const temporary = `${stateFile}.new`;
+    await withFile(temporary, 'w', async (file) => {
+      await file.writeFile(formatState(state));
+      if (sync) await file.sync();
+    });
+    await rename(temporary, stateFile);
+    if (sync) await syncFolder(folder);
+  };
+
+  /** Writes lines to their segments. A group leaves the memory at the moment at which its segment has it. */
+  const writeGroups = async (generation: number, groups: Map<string, Group>, isRepeated: boolean) => {
+    for (const [key, group] of groups) {
+      const segment = index.at(group);
+      const blocks = await encodeBlocks(group.lines.toSorted(byTime), generation);
+      await mkdir(dirname(segment.path), { recursive: true, mode: 0o700 });
+      const check = isRepeated || !checked.has(segment.path);
+      const size = await appendBlocks(segment.path, blocks, { generation, check, sync, disk });
+      checked.add(segment.path);
+      index.store(segment, size);
+      groups.delete(key);
+    }
+  };
+
+  const finishGeneration = async (generation: number) => {
+    state.generation = generation + 1;
+    await writeState();
+    await rm(journalFile(generation), { force: true });
+  };
+
+  /** Begins a new buffer. Between appends, because a line must be in the journal of the buffer that has it. */
+  const exchangeBuffer = async () => {
+    if (!active || active.groups.size === 0) return;
+    const following = await openBuffer(active.generation + 1);
+    const { journal, ...rest } = active;
+    flushing = rest;
+    active = following;
+    await journal.close();
+  };
+
+  const flush = async (): Promise<void> => {
+    isFlushQueued = false;
+    const isRepeated = flushing !== undefined;
+    if (!flushing) await inAppendTurn(exchangeBuffer);
+    if (!flushing) return;
+    const { generation, groups } = flushing;
+    await writeGroups(generation, groups, isRepeated);
+    await finishGeneration(generation);
+    flushing = undefined;
+    diskFull = false;
+    await clean();
+  };
+  const flushInTurn = () => {
+    isFlushQueued = true;
+    return inFlushTurn(() => flush().catch(onWriteError));
+  };
+
+  const onWriteError = async (error: unknown): Promise<void> => {
+    if (!isDiskFull(error)) {
+      log.error({ err: error }, 'log store write failed');
+      return;
+    }
+    if (!diskFull) log.error({ bytes: index.bytes() }, 'the disk of the log store is full');
+    diskFull = true;
+    if (relievedAt !== undefined && clock.monotonic() - relievedAt < relieveMs) return;
+    relievedAt = clock.monotonic();
+    // Makes some room with the store's own oldest lines. Not all of them: others may have filled the disk.
+    await evict(Math.floor(index.cost() * 0.9)).catch((failure: unknown) =>
+      log.error({ err: failure }, 'eviction failed'),
+    );
+  };
+
+  const evict = async (most: number) => {
+    const evicted = await index.evict(most);
+    for (const { namespace, hour, size, path } of evicted) {
+      const entry = state.namespaces.get(namespace) ?? { evictedBytes: 0, keptSince: '' };
+      state.namespaces.set(namespace, entry);
+      entry.evictedBytes += size;
+      const end = logTime(new Date(Date.parse(`${hour}:00:00Z`) + hourMs));
+      if (end > entry.keptSince) entry.keptSince = end;
+      checked.delete(path);
+    }
+    if (evicted.length === 0) return;
+    log.warn({ segments: evicted.length }, 'the log store is full; its oldest lines are deleted');
+    await writeState();
+  };
+
+  const keptFrom = () => new Date(clock.now().getTime() - retentionHours * hourMs);
+  const clean = async () => {
+    const before = hourOf(keptFrom().toISOString());
+    await index.expire(before);
+    await evict(maxBytes);
+    for (const path of checked) if (path.slice(-23, -10) < before) checked.delete(path);
+    cleanState(state, before);
+  };
+
+  const recover = async () => {
+    state = parseState(await readFile(stateFile, 'utf8').catch(() => ''), clock.now());
+    const generations = (await readdir(folder))
+      .flatMap((name) => /^journal-(\d{1,15})$/.exec(name)?.[1] ?? [])
+      .map(Number)
+      .toSorted((a, b) => a - b);
+    for (const generation of generations) {
+      if (generation >= state.generation) await replay(generation);
+      else await rm(journalFile(generation), { force: true });
+    }
+  };
+
+  /** Writes the lines of a journal, of which an earlier process may have written some, to the segments. */
+  const replay = async (generation: number) => {
+    const groups = new Map<string, Group>();
+    for (const entry of await readJournal(journalFile(generation))) {
+      collect(groups, entry);
+      state.next = Math.max(state.next, entry.first + entry.records.length);
+      if (entry.shipper) remember(entry.shipper);
+    }
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await writeGroups(generation, groups, true);
+        await finishGeneration(generation);
+        return;
+      } catch (error) {
+        if (!isDiskFull(error) || attempt === replayAttempts) throw error;
+        await evict(Math.floor(index.cost() * 0.9));
+      }
+    }
+  };
+
+  const remember = ({ name, sequence }: { name: string; sequence: number }) => {
+    state.shippers.set(name, { sequence, seen: clock.now().toISOString() });
+  };
+
+  /** Leaves out what cannot be kept. */
+  const accept = (records: readonly unknown[]): LogRecord[] => {
+    const [oldest, newest] = [logTime(keptFrom()), logTime(new Date(clock.now().getTime() + futureMs))];
+    return records.flatMap((value) => {
+      const record = parseRecord(value);
+      if (!record) dropped.invalid += 1;
+      else if (record.time < oldest || record.time > newest) dropped.expired += 1;
+      else return [record];
+      return [];
+    });
+  };
+
+  const append = async ({ shipper, records }: LogBatch): Promise<void> => {
+    if (!active) throw new StoreBusy('stopped');
+    if (shipper && shipper.sequence <= (state.shippers.get(shipper.name)?.sequence ?? 0)) return;
+    if (active.length + (flushing?.length ?? 0) > bufferLength) {
+      throw new StoreBusy(diskFull ? 'disk_full' : 'behind');
+    }
+    const entry = { first: state.next, ...(shipper && { shipper }), records: accept(records) };
+    if (entry.records.length > 0 || shipper) {
+      try {
+        await active.journal.append(entry);
+      } catch (error) {
+        await onWriteError(error);
+        throw new StoreBusy('disk_full');
+      }
+    }
+    state.next += entry.records.length;
+    if (shipper) remember(shipper);
+    active.length += collect(active.groups, entry);
+    if (active.length >= flushLength && !flushing && !isFlushQueued) void flushInTurn();
+  };
+
+  const every = async (ms: number, action: () => Promise<unknown>) => {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(ms, stopping.signal).catch(() => undefined);
+      if (stopping.signal.aborted) return;
+      await action().catch((error: unknown) => log.debug({ err: error }, 'log store task failed'));
+    }
+  };
+
+  /** The sources of one hour, all of one moment: a line is either in memory or in its segment. */
+  const sourcesOf = async (query: LogQuery, hour: string) => {
+    const { namespace, kind, name } = query;
+    const segment = index.at({ namespace, kind, name, hour });
+    const { path, size } = segment;
+    const key = `${namespace}/${kind}/${name}/${hour}`;
+    const memory = [flushing?.groups.get(key), active?.groups.get(key)].flatMap((group) => group?.lines ?? []).slice();
+    const source = memorySource(memory, query);
+    return [...(size === 0 ? [] : await segmentSources(path, size, query)), ...(source ? [source] : [])];
+  };
+
+  async function* readBatches(query: LogQuery, signal: AbortSignal): AsyncGenerator<StoredLine[]> {
+    const { direction, limit = Infinity, namespace, kind, name } = query;
+    const [first, last] = [hourOf(query.from), hourOf(query.to)];
+    const prefix = `${namespace}/${kind}/${name}/`;
+    const inMemory = [flushing, active].flatMap((buffer) => [...(buffer?.groups.values() ?? [])]);
+    const hours = new Set([
+      ...index.of(query).map(({ hour }) => hour),
+      ...inMemory
+        .filter((group) => `${group.namespace}/${group.kind}/${group.name}/` === prefix)
+        .map(({ hour }) => hour),
+    ]);
+    const sorted = [...hours].filter((hour) => hour >= first && hour <= last).toSorted();
+    if (direction === 'backward') sorted.reverse();
+    let left = limit;
+    for (const hour of sorted) {
+      const sources = await sourcesOf(query, hour);
+      for await (const batch of mergeSources(sources, direction, signal)) {
+        yield batch.length > left ? batch.slice(0, left) : batch;
+        left -= batch.length;
+        if (left <= 0) return;
+      }
+    }
+  }
+
+  return {
+    async start() {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await index.load();
+      await recover();
+      active = await openBuffer(state.generation);
+      await clean();
+      void every(flushMs, flushInTurn);
+      void every(cleanMs, async () => {
+        await clean();
+        // A flush that failed is tried again.
+        if (flushing) await flushInTurn();
+      });
+    },
+    async stop() {
+      stopping.abort(new Error('the log store stops'));
+      await flushInTurn();
+      await inAppendTurn(async () => {
+        const last = active;
+        active = undefined;
+        await last?.journal.close();
+      });
+    },
+    append: (batch) => inAppendTurn(() => append(batch)),
+    read: (query, signal) =>
+      Promise.resolve({
+        keptSince:
+          [logTime(keptFrom()), state.namespaces.get(query.namespace)?.keptSince ?? ''].toSorted().at(-1) ?? '',
+        batches: readBatches(query, signal),
+      }),
+    clean,
+    countDropped: (reason, lines) => void (dropped[reason] += lines),
+    isReady: () => active !== undefined,
+    status() {
+      const namespaces = new Map<string, LogStoreStatus['namespaces'][string]>();
+      for (const { namespace, hour, size } of index.all()) {
+        const evictedBytes = state.namespaces.get(namespace)?.evictedBytes ?? 0;
+        const entry = namespaces.get(namespace) ?? { bytes: 0, oldest: hour, newest: hour, evictedBytes };
+        namespaces.set(namespace, entry);
+        entry.bytes += size;
+        if (hour < entry.oldest) entry.oldest = hour;
+        if (hour > entry.newest) entry.newest = hour;
+      }
+      const current = { bytes: index.bytes(), maxBytes, retentionHours, diskFull, dropped: { ...dropped } };
+      return { ...current, namespaces: Object.fromEntries(namespaces) };
+    },
+  };
+}
+
+/** Runs actions one after the other. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve();
+  return <T>(action: () => Promise<T>): Promise<T> => {
+    const turn = last.then(action);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+}
