@@ -61,7 +61,7 @@ export function cursorOf({ time, id }: Pick<StoredLine, 'time' | 'id'>): string 
 export function queryParameters(query: LogQuery): URLSearchParams {
   const { after, limit, ...rest } = query;
   const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries(rest)) if (value !== undefined) parameters.set(key, String(value));
+  for (const [key, value] of Object.entries(rest)) if (value !== undefined) parameters.set(key, value);
   if (limit !== undefined) parameters.set('limit', String(limit));
   if (after) parameters.set('cursor', cursorOf(after));
   return parameters;

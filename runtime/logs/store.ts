@@ -149,12 +149,12 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   };
   const flushInTurn = () => {
     isFlushQueued = true;
-    return inFlushTurn(() => flush().catch(onWriteError));
+    return inFlushTurn(() => flush().catch(handleWriteFailure));
   };
 
-  const onWriteError = async (error: unknown): Promise<void> => {
-    if (!isDiskFull(error)) {
-      log.error({ err: error }, 'log store write failed');
+  const handleWriteFailure = async (failure: unknown): Promise<void> => {
+    if (!isDiskFull(failure)) {
+      log.error({ err: failure }, 'log store write failed');
       return;
     }
     if (!diskFull) log.error({ bytes: index.bytes() }, 'the disk of the log store is full');
@@ -162,9 +162,11 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     if (relievedAt !== undefined && clock.monotonic() - relievedAt < relieveMs) return;
     relievedAt = clock.monotonic();
     // Makes some room with the store's own oldest lines. Not all of them: others may have filled the disk.
-    await evict(Math.floor(index.cost() * 0.9)).catch((failure: unknown) =>
-      log.error({ err: failure }, 'eviction failed'),
-    );
+    try {
+      await evict(Math.floor(index.cost() * 0.9));
+    } catch (error) {
+      log.error({ err: error }, 'eviction failed');
+    }
   };
 
   const evict = async (most: number) => {
@@ -250,7 +252,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       try {
         await active.journal.append(entry);
       } catch (error) {
-        await onWriteError(error);
+        await handleWriteFailure(error);
         throw new StoreBusy('disk_full');
       }
     }

@@ -18,7 +18,7 @@ t.test(`a store that is killed loses no acknowledged line and doubles none (SVC_
     // The batch after the last acknowledged one may be stored, too; it is sent again, as a shipper does.
     const child = spawn(
       process.execPath,
-      [join(import.meta.dirname, 'appender.ts'), folder, String(acknowledged + 1)],
+      [join(import.meta.dirname, 'appender-process.ts'), folder, String(acknowledged + 1)],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     const closed = once(child, 'close');
