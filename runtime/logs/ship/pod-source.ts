@@ -1,0 +1,102 @@
+import type { IncomingMessage } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { appLabel, kindLabel, managedByLabel, managedByValue, systemNamespace } from '../../domain/labels.ts';
+import { isLabel, type LogRecord } from '../record.ts';
+
+// Importing it would load Node's whole HTTP client of the web, which takes 12 MB.
+const https = process.getBuiltinModule('node:https');
+
+const timeoutMs = 10_000;
+/** Maximum bytes of an answer: the metadata of one node's pods. */
+const answerMaxBytes = 16 * 1024 * 1024;
+
+/** What the shipper has to know about a pod. */
+export interface PodMetadata {
+  uid: string;
+  namespace: string;
+  name: string;
+  labels: Readonly<Record<string, string>>;
+}
+
+/** Lists the platform's pods on this node. */
+export interface PodSource {
+  /** @throws Error when the API server does not answer or refuses */
+  list(): Promise<PodMetadata[]>;
+}
+
+/** The API server as a pod reaches it. */
+export interface PodSourceOptions {
+  host: string;
+  port: string;
+  /** The folder of the service account's token and of the authority's certificate. */
+  account: string;
+  node: string;
+}
+
+/**
+ * Asks for metadata only: neither the variables in a pod's spec nor its status are needed. The list comes from the API
+ * server's memory. It is no watch, since a pod's labels do not change, and new pods are noticed by their folders.
+ * https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
+ */
+export function createPodSource({ host, port, account, node }: PodSourceOptions): PodSource {
+  const query = new URLSearchParams({
+    fieldSelector: `spec.nodeName=${node}`,
+    labelSelector: `${managedByLabel}=${managedByValue}`,
+    resourceVersion: '0',
+  });
+  return {
+    async list() {
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        const options = {
+          host,
+          port,
+          path: `/api/v1/pods?${query.toString()}`,
+          ca: readFileSync(join(account, 'ca.crt')),
+          headers: {
+            Accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+            Authorization: `Bearer ${readFileSync(join(account, 'token'), 'utf8').trim()}`,
+          },
+          signal: AbortSignal.timeout(timeoutMs),
+        };
+        https.get(options, resolve).on('error', reject);
+      });
+      const body = await boundedText(response);
+      if (response.statusCode !== 200) throw new Error(`the API server answers ${response.statusCode}`);
+      const { items } = JSON.parse(body) as {
+        items: { metadata: Omit<PodMetadata, 'labels'> & Partial<PodMetadata> }[] | null;
+      };
+      return (items ?? []).map(({ metadata: { uid, namespace, name, labels = {} } }) => ({
+        uid,
+        namespace,
+        name,
+        labels,
+      }));
+    },
+  };
+}
+
+async function boundedText(response: IncomingMessage): Promise<string> {
+  let bytes = 0;
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > answerMaxBytes) response.destroy(new Error('the answer of the API server is too long'));
+  });
+  return await text(response);
+}
+
+const workloadKinds: ReadonlyMap<string | undefined, LogRecord['workload']['kind']> = new Map([
+  ['App', 'app'],
+  ['Function', 'function'],
+  ['Job', 'job'],
+  ['Service', 'service'],
+]);
+
+/** What a pod belongs to; undefined for pods whose logs are not shipped. */
+export function workloadOf({ namespace, labels }: PodMetadata): LogRecord['workload'] | undefined {
+  if (labels[managedByLabel] !== managedByValue) return undefined;
+  const kind = namespace === systemNamespace ? 'platform' : workloadKinds.get(labels[kindLabel]);
+  const name = labels[appLabel];
+  return kind !== undefined && isLabel(name) && isLabel(namespace) ? { kind, name } : undefined;
+}
