@@ -1,5 +1,6 @@
 import { buildTimeoutRange, defaultProfile, platformProfiles } from '../../runtime/domain/platform-profile.ts';
-import { amount, choice, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
+import { componentNames } from '../../runtime/domain/monitoring.ts';
+import { amount, choice, choices, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { outputFlag } from '../common-flags.ts';
 
 export const installFlags = {
@@ -26,6 +27,13 @@ export const installFlags = {
   imageBuilder: text('<image>', 'image of builds from git (default <registry>/svc/builder)'),
   imageBuildNode: text('<image>', 'base image for Node builds (default: the Node runtime)'),
   imageBuildPython: text('<image>', 'base image for Python builds (default <registry>/svc/build-python)'),
+  imageMetricsStore: text('<image>', 'image of Prometheus (default: upstream, by digest)'),
+  imageNodeExporter: text('<image>', 'image of the node exporter (default: upstream, by digest)'),
+  imageAlertmanager: text('<image>', 'image of the Alertmanager (default: upstream, by digest)'),
+  imageDashboards: text('<image>', 'image of Grafana (default: upstream, by digest)'),
+  without: choices(componentNames, 'component of monitoring that stays disabled'),
+  ingressMetrics: text('<host:port>', "address of the ingress's metrics in the cluster"),
+  monitoring: choice(['cluster', 'embedded'], 'where the components of monitoring run', { hidden: true }),
   npmRegistry: text('<url>', 'npm registry for builds and functions (default: public)'),
   pypiIndex: text('<url>', 'Python index for builds and functions (default: public)'),
   caFile: text('<file>', 'CA certificates for builds, dependencies and git, in PEM'),

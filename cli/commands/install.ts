@@ -5,9 +5,9 @@ import { stringify } from 'yaml';
 import { readAdminPassword } from '../../infra/install/secrets.ts';
 import { InstallError } from '../../infra/install/install-error.ts';
 import { installedImages, type NeededImages } from '../../infra/install/existing-settings.ts';
-import { installManifests, installPlatform } from '../../infra/install/install.ts';
+import { installManifests, installPlatform, neededSecrets } from '../../infra/install/install.ts';
 import { platformConfigOf } from '../../infra/manifests/platform/installation.ts';
-import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
+import { secretNamespace, systemSecrets } from '../../infra/manifests/platform/secrets.ts';
 import { consoleHost, type PlatformImages, type PlatformSettings } from '../../infra/manifests/platform/settings.ts';
 import { checkPlatformConfig, faultsText } from '../../runtime/contracts/resources/platform-config-check.ts';
 import {
@@ -15,6 +15,7 @@ import {
   publicUrl,
   type BuildSettings,
 } from '../../runtime/contracts/resources/platform-config.ts';
+import type { MonitoringSettings } from '../../runtime/contracts/resources/monitoring.ts';
 import { parseCertificates } from '../../runtime/domain/certificates.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
@@ -153,6 +154,7 @@ function settingsBody(flags: InstallFlags, version: string, installed: Partial<N
         ...(flags.trustedProxy.length > 0 && { trustedProxies: networksOf('--trusted-proxy', flags.trustedProxy) }),
         ...buildsOf(flags, version),
         ...registriesOf(flags),
+        monitoring: monitoringOf(flags, imagesOf(flags, version, installed).platform),
         ...(flags.caFile !== undefined && { caCertificates: certificatesIn(flags.caFile) }),
       },
       scrape: flags.scrape,
@@ -243,6 +245,30 @@ function registriesOf({ npmRegistry: npm, pypiIndex: pypi }: InstallFlags) {
   return { packageRegistries: { ...(npm !== undefined && { npm }), ...(pypi !== undefined && { pypi }) } };
 }
 
+/**
+ * The components of monitoring. The log store and the shipper run the platform's image, and the others upstream ones,
+ * which the platform knows.
+ */
+function monitoringOf(flags: InstallFlags, platform: string): MonitoringSettings {
+  const { without, ingressMetrics, monitoring: mode = 'cluster' } = flags;
+  if (mode === 'embedded') return { mode };
+  const images = {
+    'metrics-store': flags.imageMetricsStore,
+    'node-exporter': flags.imageNodeExporter,
+    alertmanager: flags.imageAlertmanager,
+    dashboards: flags.imageDashboards,
+  };
+  const own = Object.entries(images).flatMap(([name, image]) =>
+    image === undefined ? [] : [[name, checkImage(image, `image-${name}`)] as const],
+  );
+  return {
+    mode,
+    ...(without.length > 0 && { components: Object.fromEntries(without.map((name) => [name, { enabled: false }])) }),
+    images: { ...Object.fromEntries(own), 'log-store': platform, 'log-shipper': platform },
+    ...(ingressMetrics !== undefined && { ingressMetrics }),
+  };
+}
+
 /** The build settings; without a registry an installation keeps its own. */
 function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['optional'], 'builds'> {
   const image = flags.imageBuilder ?? registryImage(flags, 'builder', version);
@@ -293,8 +319,11 @@ function printManifests(context: Context, settings: PlatformSettings, format: Ou
     );
   }
   const objects = installManifests(settings);
-  const generated = Object.values(systemSecrets).map(({ name, purpose }) => `# Secret ${name}: ${purpose}\n`);
-  const note = `# ${systemNamespace} also gets Secrets, whose values are generated once, in the cluster:\n${generated.join('')}`;
+  const generated = neededSecrets(settings).map((secret) => {
+    const { name, purpose } = systemSecrets[secret];
+    return `# Secret ${secretNamespace(secret)}/${name}: ${purpose}\n`;
+  });
+  const note = `# Also in the cluster: Secrets, whose values are generated once:\n${generated.join('')}`;
   const documents = objects.map((object) => stringify(object, { lineWidth: 0 }));
   context.print(
     {

@@ -15,12 +15,18 @@ import {
   type StartSettings,
 } from '../../runtime/contracts/resources/function.ts';
 import { jobTriggers, type JobStatus } from '../../runtime/contracts/resources/job.ts';
+import {
+  notRaisedReasons,
+  type ComponentStatus,
+  type MemoryRaise,
+} from '../../runtime/contracts/resources/monitoring.ts';
 import { platformConfigSpec, type PlatformConfigStatus } from '../../runtime/contracts/resources/platform-config.ts';
 import { gatePhases } from '../../runtime/contracts/resources/public-route.ts';
 import type { ProjectStatus } from '../../runtime/contracts/resources/project.ts';
 import { runStates, type Run } from '../../runtime/contracts/resources/run.ts';
 import type { ServiceStatus } from '../../runtime/contracts/resources/service.ts';
 import type { VolumeStatus } from '../../runtime/contracts/resources/volume.ts';
+import { componentNames } from '../../runtime/domain/monitoring.ts';
 
 /** An object schema with exactly the fields of `T`. The API server would silently drop a field that is missing here. */
 function shapeOf<T>() {
@@ -179,4 +185,23 @@ export const projectStatus = shapeOf<ProjectStatus>()({
 export const platformConfigStatus = shapeOf<PlatformConfigStatus>()({
   ...common,
   accepted: z.object({ generation: z.int(), spec: platformConfigSpec }).exactOptional(),
+  monitoring: z
+    .array(
+      shapeOf<ComponentStatus>()({
+        name: z.enum(componentNames),
+        enabled: z.boolean(),
+        ready: z.boolean(),
+        memory: text,
+        raised: shapeOf<MemoryRaise>()({
+          at: z.iso.datetime(),
+          from: z.string(),
+          to: z.string(),
+          reason: z.string(),
+        }).exactOptional(),
+        killedAt: z.iso.datetime().exactOptional(),
+        notRaised: z.enum(notRaisedReasons).exactOptional(),
+        message: text,
+      }),
+    )
+    .exactOptional(),
 });

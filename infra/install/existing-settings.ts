@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { MonitoringSettings } from '../../runtime/contracts/resources/monitoring.ts';
 import { newestGoodSettings } from '../../runtime/contracts/resources/platform-config-check.ts';
 import {
   platformConfigName,
@@ -57,7 +58,20 @@ export function withCurrent(requested: PlatformSettings, live: KubeObject | unde
       ...optional,
       ...(Object.keys(packageRegistries).length > 0 && { packageRegistries }),
       ...(optional.builds && stored.builds && { builds: currentBuilds(optional.builds, stored.builds) }),
+      ...(optional.monitoring && { monitoring: currentMonitoring(optional.monitoring, stored.monitoring) }),
     },
+  };
+}
+
+/** What an admin has set for each component stays, unless it is requested anew. */
+function currentMonitoring(requested: MonitoringSettings, stored: MonitoringSettings | undefined): MonitoringSettings {
+  const components = { ...stored?.components, ...requested.components };
+  const images = { ...stored?.images, ...requested.images };
+  return {
+    ...stored,
+    ...requested,
+    ...(Object.keys(components).length > 0 && { components }),
+    ...(Object.keys(images).length > 0 && { images }),
   };
 }
 

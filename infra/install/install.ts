@@ -10,7 +10,8 @@ import {
 import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
+import { managedByLabel, managedByValue } from '../../runtime/domain/labels.ts';
+import { monitoringNamespace, shipperNamespace } from '../../runtime/domain/monitoring.ts';
 import {
   applyObject,
   deleteChild,
@@ -24,8 +25,13 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { resourceOf } from '../../runtime/kube/resource-paths.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { environmentAccess } from '../manifests/platform/access.ts';
-import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
-import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
+import {
+  hasComponents,
+  installation,
+  optionalManifests,
+  platformConfigOf,
+} from '../manifests/platform/installation.ts';
+import { secretNamespace, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import type { PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
@@ -64,7 +70,7 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
   };
   await checkPrerequisites(kube, requested);
   const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
-  const desired = await withIngress(requested, live, { kube, log });
+  const desired = await withOwnMonitoring(await withIngress(requested, live, { kube, log }), { kube, log });
   const settings = completeSettings(desired, live);
   const keep = (live: KubeObject, next: KubeObject) =>
     next.kind === 'PlatformConfig'
@@ -77,12 +83,12 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
     customResourceDefinitions.map(({ metadata }) => metadata.name),
     waitOptions,
   );
-  const { namespace, environmentRoles, access, stores, platform } = installation(settings);
+  const { namespace, environmentRoles, monitoring, access, stores, platform } = installation(settings);
   await apply(namespace);
-  for (const role of environmentRoles) await apply(role);
+  for (const object of [...environmentRoles, ...monitoring]) await apply(object);
   await bindEnvironments(kube);
-  for (const secret of Object.keys(systemSecrets) as SecretName[]) {
-    note(`Secret ${systemNamespace}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
+  for (const secret of neededSecrets(settings)) {
+    note(`Secret ${secretNamespace(secret)}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
   for (const object of [...access, ...stores, ...platform]) await apply(object);
   const names = new Set(platform.map(nameOf));
@@ -128,6 +134,33 @@ function completeSettings(requested: PlatformSettings, live: Stored<PlatformConf
   );
 }
 
+/** The generated Secrets of an installation with these settings. */
+export function neededSecrets(settings: PlatformSettings): SecretName[] {
+  const names = Object.keys(systemSecrets) as SecretName[];
+  return hasComponents(settings) ? names : names.filter((name) => name !== 'dashboards');
+}
+
+/**
+ * The settings without the components of monitoring where a namespace of them exists already: a monitoring stack that
+ * the cluster has stays untouched.
+ */
+async function withOwnMonitoring(
+  settings: PlatformSettings,
+  { kube, log }: Pick<InstallOptions, 'kube' | 'log'>,
+): Promise<PlatformSettings> {
+  if (!hasComponents(settings)) return settings;
+  for (const name of [monitoringNamespace, shipperNamespace]) {
+    const live = await kube.get(kinds.Namespace, name);
+    if (!live || live.metadata.labels?.[managedByLabel] === managedByValue) continue;
+    log(
+      `warning: the namespace ${name} exists, and svc did not create it, so metrics, logs and dashboards are not installed. Let your own Prometheus collect the metrics (--scrape), or delete the namespace and run the same command again.`,
+    );
+    const { monitoring: _, ...optional } = settings.optional;
+    return { ...settings, optional };
+  }
+  return settings;
+}
+
 /**
  * Gives the processes their rights in existing environments, as the controllers do in new ones: an older installation
  * had these rights in the whole cluster, and loses them next.
@@ -163,8 +196,16 @@ async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptio
 
 /** All objects that {@link installPlatform} applies except the Secrets, whose values exist only in the cluster. Pure. */
 export function installManifests(settings: PlatformSettings): KubeObject[] {
-  const { namespace, environmentRoles, access, stores, platform } = installation(settings);
-  return [...customResourceDefinitions, namespace, ...environmentRoles, ...access, ...stores, ...platform];
+  const { namespace, environmentRoles, monitoring, access, stores, platform } = installation(settings);
+  return [
+    ...customResourceDefinitions,
+    namespace,
+    ...environmentRoles,
+    ...monitoring,
+    ...access,
+    ...stores,
+    ...platform,
+  ];
 }
 
 function nameOf({ kind, metadata }: KubeObject): string {

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import { secretManifest, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
+import { secretManifest, secretNamespace, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import { InstallError } from './install-error.ts';
 
 interface Secret extends KubeObject {
@@ -19,6 +19,7 @@ const generate: Readonly<Record<SecretName, () => string>> = {
   gateProbe: () => randomBytes(32).toString('base64url'),
   // The format of `parseKeyRing`.
   encryptionKeys: () => JSON.stringify({ current: 'k1', keys: { k1: randomBytes(32).toString('base64') } }),
+  dashboards: () => randomBytes(24).toString('base64url'),
   admin: () => Array.from({ length: 24 }, () => readable[randomInt(readable.length)]).join(''),
 };
 
@@ -28,7 +29,8 @@ const generate: Readonly<Record<SecretName, () => string>> = {
  */
 export async function ensureSecret(kube: KubeClient, name: SecretName): Promise<'created' | 'unchanged'> {
   const secret = systemSecrets[name];
-  const existing = await kube.get<Secret>(kinds.Secret, secret.name, systemNamespace);
+  const namespace = secretNamespace(name);
+  const existing = await kube.get<Secret>(kinds.Secret, secret.name, namespace);
   if (!existing) {
     try {
       await kube.create(secretManifest(name, generate[name]()));
@@ -41,13 +43,13 @@ export async function ensureSecret(kube: KubeClient, name: SecretName): Promise<
   }
   if (existing.metadata.labels?.[managedByLabel] !== managedByValue) {
     throw new InstallError(
-      `Secret ${systemNamespace}/${secret.name} exists, but svc did not create it.`,
+      `Secret ${namespace}/${secret.name} exists, but svc did not create it.`,
       `Delete or rename it: svc stores the ${secret.purpose} under this name.`,
     );
   }
   if (!existing.data?.[secret.key]) {
     throw new InstallError(
-      `Secret ${systemNamespace}/${secret.name} has no key "${secret.key}": the ${secret.purpose} is lost.`,
+      `Secret ${namespace}/${secret.name} has no key "${secret.key}": the ${secret.purpose} is lost.`,
       'Restore it from a backup. A new value would not work with the existing data.',
     );
   }

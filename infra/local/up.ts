@@ -73,13 +73,9 @@ export async function upLocal({
     kubeconfig,
     pushAddress: `http://127.0.0.1:${ports.images}`,
     flags: [
-      '--profile',
-      'nano',
-      '--one-checker',
-      '--ingress-address',
-      `http://127.0.0.1:${ports.ingress}`,
-      '--metrics-store-url',
-      `ring+http://127.0.0.1:${ports.metrics}`,
+      ...['--profile', 'nano', '--one-checker', '--monitoring', 'embedded'],
+      ...['--ingress-address', `http://127.0.0.1:${ports.ingress}`],
+      ...['--metrics-store-url', `ring+http://127.0.0.1:${ports.metrics}`],
     ],
   });
   const kube = createKubeClient(loadKubeConfig(kubeconfig));

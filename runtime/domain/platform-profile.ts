@@ -1,7 +1,7 @@
 /** The size of the installation, which decides the resources for monitoring. */
 export const platformProfiles = ['nano', 'small', 'medium', 'large', 'xlarge'] as const;
 
-type PlatformProfile = (typeof platformProfiles)[number];
+export type PlatformProfile = (typeof platformProfiles)[number];
 
 /** The default profile. */
 export const defaultProfile: PlatformProfile = 'small';

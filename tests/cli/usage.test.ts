@@ -144,7 +144,7 @@ t.test('manifests are printed without a cluster: YAML documents or a JSON List, 
   const args = [...install, '--registry', 'r.example.com'];
   const yaml = await run(args);
   t.equal(yaml.code, 0, yaml.stderr);
-  t.match(yaml.stdout, /^# svc-system also gets Secrets/);
+  t.match(yaml.stdout, /^# Also in the cluster: Secrets, .*\n# Secret svc-system\/svc-database: /);
   t.match(yaml.stdout, 'image: r.example.com/svc/platform:1.2.3');
   t.match(yaml.stdout, 'Host(`console.apps.example.com`)');
   t.notMatch(yaml.stdout, /kind: Secret$/m);

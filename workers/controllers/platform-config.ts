@@ -13,12 +13,21 @@ import {
 } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
+import { monitoringNamespace, shipperNamespace } from '../../runtime/domain/monitoring.ts';
 import { setCondition, type ConditionState } from '../../runtime/kube/conditions.ts';
-import { managedSelection, type ControllerDefinition } from '../../runtime/kube/controller.ts';
+import { managedSelection, type ControllerDefinition, type WatchDefinition } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { createMonitoring } from './monitoring.ts';
 import { ensureTrustedProxies } from './trusted-proxies.ts';
+
+/** The components of monitoring are pods of these namespaces; their readiness and their kills show in the pods. */
+const componentWatches: readonly WatchDefinition[] = [monitoringNamespace, shipperNamespace].map((namespace) => ({
+  kind: kinds.Pod,
+  selection: { namespace, ...managedSelection },
+  keysOf: () => [{ name: platformConfigName }],
+}));
 
 /** The reason of the Event for rejected settings. */
 const settingsRefused = 'SettingsRefused';
@@ -31,18 +40,19 @@ export interface PlatformConfigController {
 
 /**
  * Validates the installation's settings as a whole. Valid settings become active: they are stored in the status, which
- * all processes read, and processes that get a setting as an argument are restarted. Invalid settings change only the
- * condition `Accepted`; the previous ones stay active, also after a restart.
+ * all processes read, processes that get a setting as an argument are restarted, and the components of monitoring follow.
+ * Invalid settings change only the condition `Accepted`; the previous ones stay active, also after a restart.
  * @param onChange called when other settings become active, including the first ones
  */
 export function platformConfigController(options: {
-  kube: Pick<KubeClient, 'get' | 'replace' | 'replaceStatus'>;
+  kube: Pick<KubeClient, 'get' | 'list' | 'create' | 'replace' | 'replaceStatus' | 'delete'>;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
   onChange: () => void;
 }): PlatformConfigController {
   const { kube, events, clock, onChange } = options;
   let current: PlatformConfigSpec | undefined;
+  const reconcileMonitoring = createMonitoring({ kube, clock });
 
   const comeIntoForce = (settings: PlatformConfigSpec): void => {
     if (isDeepStrictEqual(current, settings)) return;
@@ -50,10 +60,11 @@ export function platformConfigController(options: {
     onChange();
   };
 
-  const refuse = async (config: Stored<PlatformConfig>, reason: string, message: string): Promise<void> => {
+  const refuse = async (config: Stored<PlatformConfig>, reason: string, message: string) => {
     const { accepted } = config.status ?? {};
-    await write(config, accepted, { type: acceptedCondition, status: 'False', reason, message });
+    const written = await write(config, accepted, { type: acceptedCondition, status: 'False', reason, message });
     await events.record(config, { type: 'Warning', reason: settingsRefused, message });
+    return written;
   };
 
   const write = (
@@ -63,9 +74,11 @@ export function platformConfigController(options: {
   ): Promise<Stored<PlatformConfig>> => {
     const { generation } = config.metadata;
     const observed = generation !== undefined && { observedGeneration: generation };
+    const { monitoring } = config.status ?? {};
     return writeStatus<PlatformConfig>(kube, config, {
       ...observed,
       ...(accepted && { accepted }),
+      ...(monitoring && { monitoring }),
       conditions: setCondition(config.status?.conditions, { ...state, ...observed }, clock.now()),
     });
   };
@@ -86,28 +99,36 @@ export function platformConfigController(options: {
               ? [{ name: platformConfigName }]
               : [],
         },
+        ...componentWatches,
       ],
       async reconcile({ object: config }) {
-        if (!config) return;
+        if (!config) return undefined;
         const { name, generation = 0 } = config.metadata;
         if (name !== platformConfigName) {
           await refuse(config, 'WrongName', `Only the PlatformConfig named "${platformConfigName}" is used.`);
-          return;
+          return undefined;
         }
         const before = platformConfigSpec.safeParse(config.status?.accepted?.spec).data;
         const checked = checkPlatformConfig(config.spec, before);
         const settings = 'spec' in checked ? checked.spec : before;
         // Before the rejection is reported, so that everything that waits for settings can continue.
         if (settings) comeIntoForce(settings);
+        let written: Stored<PlatformConfig>;
         if ('faults' in checked) {
           const outcome = before ? 'The previous settings stay active' : 'No settings are active';
-          await refuse(config, 'InvalidSpec', `${outcome}; ${faultsText(checked.faults)}`);
+          written = await refuse(config, 'InvalidSpec', `${outcome}; ${faultsText(checked.faults)}`);
         } else {
           const message = 'The settings are active.';
           const state = { type: acceptedCondition, status: 'True', reason: 'Accepted', message } as const;
-          await write(config, { generation, spec: checked.spec }, state);
+          written = await write(config, { generation, spec: checked.spec }, state);
         }
-        if (settings) await ensureTrustedProxies(kube, settings.trustedProxies ?? []);
+        if (!settings) return undefined;
+        await ensureTrustedProxies(kube, settings.trustedProxies ?? []);
+        const { monitoring: components, ...status } = written.status ?? {};
+        const { statuses, ...outcome } = await reconcileMonitoring(settings, components);
+        const monitoring = statuses.length > 0 && { monitoring: statuses };
+        await writeStatus<PlatformConfig>(kube, written, { ...status, ...monitoring });
+        return outcome;
       },
     },
   };

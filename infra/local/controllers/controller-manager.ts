@@ -16,7 +16,10 @@ import { replicaSetController } from './replica-set.ts';
 import { serviceAddressController } from './service-address.ts';
 import { statefulSetController } from './stateful-set.ts';
 
-/** Kinds without owners, and those that the embedded API server does not serve. Token reviews are answered but never stored. */
+/**
+ * Kinds without owners, and those that the embedded API server does not serve (nodes, DaemonSets). Token reviews are
+ * answered but never stored.
+ */
 const unownedKinds: readonly ResourceKind[] = [
   kinds.Event,
   kinds.Lease,
@@ -24,6 +27,7 @@ const unownedKinds: readonly ResourceKind[] = [
   kinds.PodMetrics,
   kinds.PodMonitor,
   kinds.Node,
+  kinds.DaemonSet,
   kinds.Ingress,
   kinds.TokenReview,
 ];

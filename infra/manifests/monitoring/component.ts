@@ -1,19 +1,10 @@
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import type { ComponentName, MonitoringNamespace } from '../../../runtime/domain/monitoring.ts';
 
-/** The components of monitoring that an installation can run. */
-const componentNames = [
-  'metrics-store',
-  'node-exporter',
-  'alertmanager',
-  'log-store',
-  'log-shipper',
-  'dashboards',
-] as const;
-
-type ComponentName = (typeof componentNames)[number];
+export { componentNames, type ComponentName } from '../../../runtime/domain/monitoring.ts';
 
 /** What a component's objects depend on. */
-interface ComponentSettings {
+export interface ComponentSettings {
   /** The component's image. */
   image: string;
   /** The memory limit of its container, such as `512Mi`; the request is half of it. */
@@ -24,7 +15,7 @@ interface ComponentSettings {
 export interface MonitoringComponent {
   name: ComponentName;
   /** The namespace of its objects. */
-  namespace: 'monitoring' | 'svc-log-shipper';
+  namespace: MonitoringNamespace;
   /** All its objects, in the order in which they are applied. */
   objects: (settings: ComponentSettings) => KubeObject[];
 }

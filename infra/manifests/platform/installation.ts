@@ -4,6 +4,7 @@ import {
   type PlatformConfig,
   type PlatformConfigSpec,
 } from '../../../runtime/contracts/resources/platform-config.ts';
+import { monitoringAccess } from '../monitoring/access.ts';
 import { accessManifests, environmentRoles, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
 import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts';
@@ -21,6 +22,8 @@ export interface Installation {
   namespace: Manifest;
   /** The rights in environments, which are bound in each of them. Applied before the rights in the cluster. */
   environmentRoles: Manifest[];
+  /** What the components of monitoring need, if they are pods. Applied before the Secrets. */
+  monitoring: Manifest[];
   /** Accounts and rights. */
   access: Manifest[];
   /** PostgreSQL and Redis. */
@@ -37,6 +40,7 @@ export function installation(settings: PlatformSettings): Installation {
   return {
     namespace: systemNamespaceManifest(),
     environmentRoles: environmentRoles(),
+    monitoring: hasComponents(settings) ? monitoringAccess() : [],
     access: [
       buildNamespaceManifest(),
       ...processNames.flatMap(accessManifests),
@@ -57,6 +61,11 @@ export function installation(settings: PlatformSettings): Installation {
       ...(settings.scrape ? processNames.map(processScrape) : []),
     ],
   };
+}
+
+/** Whether the components of monitoring are pods of the cluster. */
+export function hasComponents({ optional }: Pick<PlatformSettings, 'optional'>): boolean {
+  return optional.monitoring?.mode === 'cluster';
 }
 
 /** Objects that only some settings need: a change of settings may have to delete them. Pure. */

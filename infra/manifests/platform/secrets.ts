@@ -1,10 +1,14 @@
 import type { V1Secret } from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemNamespace } from '../../../runtime/domain/labels.ts';
+import { monitoringNamespace } from '../../../runtime/domain/monitoring.ts';
 import { systemObject, type Manifest } from './object.ts';
 
 /** A generated Secret of the platform. It is created once and never changed, since the data it protects outlives upgrades. */
 export interface SystemSecret {
   name: string;
+  /** Default `svc-system`. */
+  namespace?: string;
   /** The only key of its data. */
   key: string;
   /** Where it is mounted in the processes' pods. */
@@ -13,7 +17,7 @@ export interface SystemSecret {
   purpose: string;
 }
 
-/** The platform's Secrets in `svc-system`. */
+/** The platform's generated Secrets. */
 export const systemSecrets = {
   database: {
     name: 'svc-database',
@@ -40,9 +44,22 @@ export const systemSecrets = {
     mountPath: '/var/run/svc/admin',
     purpose: 'password of the first admin',
   },
+  dashboards: {
+    name: 'grafana-admin',
+    namespace: monitoringNamespace,
+    key: 'admin-password',
+    mountPath: '/var/run/svc/grafana',
+    purpose: 'password of the dashboards',
+  },
 } as const satisfies Record<string, SystemSecret>;
 
 export type SecretName = keyof typeof systemSecrets;
+
+/** The namespace of a Secret. */
+export function secretNamespace(name: SecretName): string {
+  const secret: SystemSecret = systemSecrets[name];
+  return secret.namespace ?? systemNamespace;
+}
 
 /** The path of a Secret's file in the pods that mount it. */
 export function secretFile(name: SecretName): string {
@@ -52,8 +69,9 @@ export function secretFile(name: SecretName): string {
 /** The Secret object with its value, which `infra/install` generates. Pure. */
 export function secretManifest(name: SecretName, value: string): Manifest {
   const { name: objectName, key } = systemSecrets[name];
-  return systemObject<V1Secret>(kinds.Secret, objectName, {
+  const secret = systemObject<V1Secret>(kinds.Secret, objectName, {
     type: 'Opaque',
     data: { [key]: Buffer.from(value).toString('base64') },
   });
+  return { ...secret, metadata: { ...secret.metadata, namespace: secretNamespace(name) } };
 }

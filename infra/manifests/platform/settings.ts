@@ -14,6 +14,7 @@ export const optionalSettings = [
   'builds',
   'packageRegistries',
   'caCertificates',
+  'monitoring',
 ] as const;
 
 type OptionalSetting = (typeof optionalSettings)[number];

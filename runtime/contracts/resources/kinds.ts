@@ -44,6 +44,7 @@ export const kinds = {
   PersistentVolumeClaim: builtin('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   Deployment: builtin('apps/v1', 'Deployment', 'deployments'),
   StatefulSet: builtin('apps/v1', 'StatefulSet', 'statefulsets'),
+  DaemonSet: builtin('apps/v1', 'DaemonSet', 'daemonsets'),
   ReplicaSet: builtin('apps/v1', 'ReplicaSet', 'replicasets'),
   BatchJob: builtin('batch/v1', 'Job', 'jobs'),
   CronJob: builtin('batch/v1', 'CronJob', 'cronjobs'),

@@ -3,6 +3,7 @@ import { checkHost, checkProjectName, functionHost } from '../../domain/names.ts
 import { isLoopbackNetwork, isPrivateNetwork, parseNetwork } from '../../domain/network.ts';
 import { Problem } from '../../domain/problem.ts';
 import { limitFaults } from './environment-limits.ts';
+import { monitoringFaults } from './monitoring.ts';
 import { platformConfigSpec, type PlatformConfig, type PlatformConfigSpec } from './platform-config.ts';
 
 /** An invalid setting. */
@@ -41,6 +42,7 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
     ...(trusted && 'fault' in trusted ? [{ path: 'caCertificates', message: trusted.fault }] : []),
     ...limitFaults(typed.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
     ...limitFaults(typed.maxLimits).map(({ field, message }) => ({ path: `maxLimits.${field}`, message })),
+    ...monitoringFaults(typed.monitoring).map(({ path, message }) => ({ path: `monitoring.${path}`, message })),
   ];
   if (!parsed.success || faults.length > 0) return { faults };
   return {

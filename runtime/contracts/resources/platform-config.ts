@@ -4,6 +4,7 @@ import { buildTimeoutRange, keptImagesRange, platformProfiles } from '../../doma
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import type { FunctionSource } from './function.ts';
+import { monitoringSettings, type ComponentStatus } from './monitoring.ts';
 import { environmentLimits } from './project.ts';
 
 /** The installation's settings; there is one, named `platform`. */
@@ -122,6 +123,8 @@ export const platformConfigSpec = z.object({
   projectsPerUser: z.int().min(0).max(10_000).exactOptional(),
   /** Required for builds from git sources. */
   builds: buildSettings.exactOptional(),
+  /** Absent: the installation has no components of monitoring. */
+  monitoring: monitoringSettings.exactOptional(),
 });
 
 export type PlatformConfigSpec = z.infer<typeof platformConfigSpec>;
@@ -141,6 +144,8 @@ export interface PlatformConfigStatus {
   /** The active settings: the last valid ones, and the object's generation with them. */
   accepted?: { generation: number; spec: PlatformConfigSpec };
   conditions?: Condition[];
+  /** The components of monitoring that the installation can run. */
+  monitoring?: ComponentStatus[];
 }
 
 /** The condition that says whether the settings in the spec are active. */

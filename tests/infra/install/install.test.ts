@@ -381,6 +381,46 @@ t.test('a change of trusted proxies restarts only processes that use the clientâ
   t.same(storedSettings(kube)?.spec.trustedProxies, ['10.0.0.0/8', '192.0.2.7/32']);
 });
 
+t.test(
+  'the components of monitoring get their namespaces, accounts and password, and keep what an admin set',
+  async (t) => {
+    const kube = cluster();
+    const monitoring = { mode: 'cluster', images: { 'metrics-store': 'r.example.com/m:1' } } as const;
+    const report = await install(kube, { optional: { monitoring } }).done;
+    const created = report.created;
+    t.ok(created.indexOf('Namespace monitoring') < created.indexOf('Secret monitoring/grafana-admin'));
+    t.ok(created.includes('ServiceAccount svc-log-shipper/log-shipper'));
+    const password = kube
+      .all<KubeObject & { data: Record<string, string> }>(kinds.Secret)
+      .find(({ metadata }) => metadata.name === 'grafana-admin');
+    t.equal(password?.metadata.namespace, 'monitoring');
+    t.match(Buffer.from(password?.data['admin-password'] ?? '', 'base64').toString(), /^[\w-]{32}$/);
+
+    const stored = storedSettings(kube);
+    const components = { 'metrics-store': { memory: '2Gi' }, dashboards: { enabled: false } };
+    if (stored) await kube.replace({ ...stored, spec: { ...stored.spec, monitoring: { ...monitoring, components } } });
+    const again = { mode: 'cluster', components: { 'log-store': { enabled: false } } } as const;
+    await install(kube, { optional: { monitoring: again } }).done;
+    t.same(storedSettings(kube)?.spec.monitoring, {
+      ...monitoring,
+      components: { ...components, 'log-store': { enabled: false } },
+    });
+    const { log, done } = install(kube, { optional: { monitoring: again } });
+    await done;
+    t.same(log, ['unchanged']);
+  },
+);
+
+t.test('a monitoring stack that the cluster has is left alone, with a warning', async (t) => {
+  const kube = cluster();
+  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'monitoring' } });
+  const { log, done } = install(kube, { optional: { monitoring: { mode: 'cluster' } } });
+  const report = await done;
+  t.match(log, [/^warning: the namespace monitoring exists, and svc did not create it/]);
+  t.notMatch(report.created.join(), /monitoring|log-shipper|grafana/);
+  t.equal(storedSettings(kube)?.spec.monitoring, undefined);
+});
+
 t.test('settings without a flag keep their current values', async (t) => {
   const kube = cluster();
   await install(kube, { optional: { profile: 'nano' } }).done;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { V1PolicyRule } from '@kubernetes/client-node';
 import t from 'tap';
+import { componentRules } from '../../../../infra/manifests/monitoring/access.ts';
 import { accessManifests, environmentRules } from '../../../../infra/manifests/platform/access.ts';
 import { processNames, type ProcessName } from '../../../../infra/manifests/platform/processes.ts';
 import { kinds, workloadResources, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
@@ -111,7 +112,8 @@ function splitSubresource(resource: string): [string, string | undefined] {
 function rulesOf(name: ProcessName): V1PolicyRule[] {
   const inEnvironments: readonly V1PolicyRule[] = name === 'svc-authz' ? [] : environmentRules[name];
   const roles = accessManifests(name) as { rules?: V1PolicyRule[] }[];
-  return [...roles.flatMap(({ rules = [] }) => rules), ...inEnvironments];
+  const ofComponents: readonly V1PolicyRule[] = name === 'svc-controllers' ? componentRules : [];
+  return [...roles.flatMap(({ rules = [] }) => rules), ...inEnvironments, ...ofComponents];
 }
 
 /** The rights in the rules that no call uses, as `verb group/resource`. */

@@ -69,3 +69,23 @@ t.test('the accepted settings are active, whatever the spec says; before that a 
   t.same(newestGoodSettings(config(invalidSettings, settings)), settings);
   t.equal(newestGoodSettings(undefined), undefined);
 });
+
+t.test('memory limits of components are quantities, and the embedded cluster has only the stores', async (t) => {
+  const paths = (monitoring: object) => pathsOf(checkPlatformConfig({ ...settings, monitoring }));
+  const cluster = (memory: string) => paths({ mode: 'cluster', components: { 'metrics-store': { memory } } });
+  t.same(cluster('640Mi'), []);
+  for (const memory of ['much', '1Mi', '-1Gi', '']) {
+    t.same(cluster(memory), ['monitoring.components.metrics-store.memory'], memory);
+  }
+  t.same(paths({ mode: 'elsewhere' }), ['monitoring.mode']);
+  t.same(paths({ mode: 'cluster', ingressMetrics: 'http://x/' }), ['monitoring.ingressMetrics']);
+  const components = {
+    'metrics-store': { memory: '1Gi' },
+    dashboards: { enabled: true },
+    'log-store': { enabled: true },
+  };
+  t.same(paths({ mode: 'embedded', components }), [
+    'monitoring.components.metrics-store.memory',
+    'monitoring.components.dashboards.enabled',
+  ]);
+});

@@ -1,0 +1,70 @@
+import type { RbacV1Subject, V1Namespace, V1PolicyRule, V1Role, V1RoleBinding } from '@kubernetes/client-node';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { managedLabels, systemNamespace } from '../../../runtime/domain/labels.ts';
+import {
+  componentNames,
+  monitoringNamespace,
+  shipperNamespace,
+  type ComponentName,
+} from '../../../runtime/domain/monitoring.ts';
+import type { Manifest } from '../platform/object.ts';
+import { componentAccount } from './objects.ts';
+
+const namespaces = [monitoringNamespace, shipperNamespace] as const;
+
+/** The namespaces with processes whose metrics are collected. */
+const scrapedNamespaces = [systemNamespace, ...namespaces];
+
+/** Finds the pods whose metrics are collected. */
+const scrapeRules: V1PolicyRule[] = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] }];
+
+/** The node exporter and the shipper run on each node; for the other kinds, svc-controllers has rights in the whole cluster. */
+export const componentRules: V1PolicyRule[] = [
+  { apiGroups: ['apps'], resources: ['daemonsets'], verbs: ['get', 'create', 'update', 'delete'] },
+];
+
+/**
+ * What the components need before svc-controllers creates them: their namespaces, accounts and rights. Only
+ * `svc install` applies these, so that the controllers can give no right that they do not have. Pure.
+ */
+export function monitoringAccess(): Manifest[] {
+  const controllers: RbacV1Subject = { kind: 'ServiceAccount', name: 'svc-controllers', namespace: systemNamespace };
+  const store: RbacV1Subject = { kind: 'ServiceAccount', name: 'metrics-store', namespace: monitoringNamespace };
+  return [
+    namespaceManifest(monitoringNamespace, 'restricted'),
+    // The shipper reads the logs of all pods in a folder of the node.
+    namespaceManifest(shipperNamespace, 'privileged'),
+    ...componentNames.map((name) =>
+      componentAccount({ name, namespace: namespaceOf(name) }, { kubernetes: name === 'metrics-store' }),
+    ),
+    ...scrapedNamespaces.flatMap((namespace) => grant('metrics-store', namespace, scrapeRules, store)),
+    ...namespaces.flatMap((namespace) => grant('svc-controllers', namespace, componentRules, controllers)),
+  ];
+}
+
+function namespaceOf(name: ComponentName): (typeof namespaces)[number] {
+  return name === 'log-shipper' ? shipperNamespace : monitoringNamespace;
+}
+
+function namespaceManifest(name: string, level: 'restricted' | 'privileged'): Manifest {
+  const labels = { ...managedLabels(), 'pod-security.kubernetes.io/enforce': level };
+  return object<V1Namespace>(kinds.Namespace, { name, labels }, {});
+}
+
+/** A Role and its RoleBinding. */
+function grant(name: string, namespace: string, rules: readonly V1PolicyRule[], subject: RbacV1Subject): Manifest[] {
+  const metadata = { name, namespace, labels: managedLabels() };
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name };
+  return [
+    object<V1Role>(kinds.Role, metadata, { rules: [...rules] }),
+    object<V1RoleBinding>(kinds.RoleBinding, metadata, { roleRef, subjects: [subject] }),
+  ];
+}
+
+function object<T extends object = never>(
+  { apiVersion, kind }: (typeof kinds)[keyof typeof kinds],
+  metadata: Manifest['metadata'],
+  fields: Omit<NoInfer<T>, 'apiVersion' | 'kind' | 'metadata'>,
+): Manifest {
+  return { apiVersion, kind, metadata, ...fields };
+}
