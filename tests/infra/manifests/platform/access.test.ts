@@ -251,3 +251,22 @@ t.test('only the controllers reach the Secrets of builds, such as the credential
   t.same(reaching, ['svc-controllers']);
   t.end();
 });
+
+t.test(
+  'of the registry’s credentials, svc-workers reads those for deletions, and no further process those for pushes',
+  (t) => {
+    const readable = processNames.flatMap((name) =>
+      (accessManifests(name) as { metadata: { namespace?: string }; rules?: PolicyRule[] }[])
+        .filter(({ metadata }) => metadata.namespace === 'svc-builds')
+        .flatMap(({ rules = [] }) => rules)
+        .filter(({ resources, verbs }) => resources.includes('secrets') && verbs.includes('get'))
+        .map(({ verbs, resourceNames }) => ({ name, verbs, resourceNames })),
+    );
+    t.same(readable, [
+      { name: 'svc-workers', verbs: ['get'], resourceNames: ['svc-registry-delete'] },
+      // The git credentials of builds, each in a Secret of its own.
+      { name: 'svc-controllers', verbs: ['get', 'create', 'update', 'delete'], resourceNames: undefined },
+    ]);
+    t.end();
+  },
+);
