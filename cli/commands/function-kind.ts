@@ -100,7 +100,7 @@ const projectColumn: Column<FunctionView> = {
 
 export const listCommand = command({
   name: 'list',
-  description: 'List functions in an environment or project, or all you can see if no project is set.',
+  description: 'List the functions of an environment or project, or all that you can see.',
   flags: scopeFlags,
   data: functionView,
   watch: true,

@@ -63,8 +63,8 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         bodyLimit: largeBodyLimit,
         async prepare({ body, environment }) {
           const { name, env, secrets, bindings, security, trigger, events, ...settings } = body;
-          const asked = { name, env, secrets, bindings };
-          const resolved = await newEnvironment<FunctionResource>(dependencies, 'Function', environment, asked);
+          const own = { name, env, secrets, bindings };
+          const resolved = await newEnvironment<FunctionResource>(dependencies, 'Function', environment, own);
           const requested = specOf({
             ...settings,
             ...triggerOf({ trigger, events }),

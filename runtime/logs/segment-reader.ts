@@ -121,8 +121,8 @@ function parseLines(block: Buffer, { search }: LogQuery, select: (line: StoredLi
       if (match < 0) break;
       start = block.lastIndexOf(newline, match) + 1;
     }
-    const found = block.indexOf(newline, start);
-    const end = found < 0 ? block.length : found;
+    const newlineAt = block.indexOf(newline, start);
+    const end = newlineAt < 0 ? block.length : newlineAt;
     const line = JSON.parse(block.toString('utf8', start, end)) as StoredLine;
     if (select(line)) selected.push(line);
     start = end + 1;

@@ -127,9 +127,9 @@ export function createLogServer({ store, tokens, log, port, host }: LogServerOpt
 }
 
 async function authorize(request: IncomingMessage, token: () => Promise<string | undefined>): Promise<void> {
-  const [, given] = /^Bearer ([\w.~+/=-]{1,500})$/.exec(request.headers.authorization ?? '') ?? [];
+  const [, presented] = /^Bearer ([\w.~+/=-]{1,500})$/.exec(request.headers.authorization ?? '') ?? [];
   const expected = await token().catch(() => undefined);
-  if (given === undefined || expected === undefined || expected === '' || !equalInConstantTime(given, expected)) {
+  if (presented === undefined || expected === undefined || expected === '' || !equalInConstantTime(presented, expected)) {
     throw new Refusal(401, 'The token is missing or wrong.');
   }
 }

@@ -11,7 +11,7 @@ export interface Kill {
   limit?: string;
 }
 
-/** The part of a component's status that says how its memory limit came about. */
+/** The part of a component's status that says why its memory limit was raised, or why not. */
 export type MemoryHistory = Pick<ComponentStatus, 'raised' | 'killedAt' | 'notRaised'>;
 
 export interface RaiseDecision {

@@ -106,8 +106,8 @@ t.test('paths, methods and content types match the API', async (t) => {
   }
   t.ok(connections() <= 4, `${connections()} connections for 61 calls, one after the other`);
   await t.rejects(
-    kube.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'x' } }),
-    /does not use the resource v1 Node/,
+    kube.create({ apiVersion: 'v1', kind: 'ReplicationController', metadata: { name: 'x' } }),
+    /does not use the resource v1 ReplicationController/,
   );
   await t.rejects(kube.get(kinds.ConfigMap, 'x'), /needs a namespace/);
   await t.rejects(kube.delete({ ...ref, name: '' }), /without a name/);

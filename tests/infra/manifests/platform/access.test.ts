@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
 import {
   accessManifests,
@@ -239,12 +240,16 @@ t.test('rights are bound to the account of the process', (t) => {
   t.end();
 });
 
-t.test('only the controllers reach the Secrets of builds, such as the credential that pushes images', (t) => {
+t.test('only the controllers reach the Secrets of builds; svc-workers reads the credential for deletions', (t) => {
   const reaching = processNames.filter((name) =>
     accessManifests(name).some((manifest) => {
       const { rules = [] } = manifest as { rules?: PolicyRule[] };
       return (
-        manifest.metadata.namespace === buildNamespace && rules.some(({ resources }) => resources.includes('secrets'))
+        manifest.metadata.namespace === buildNamespace &&
+        rules.some(
+          ({ resources, resourceNames }) =>
+            resources.includes('secrets') && !isDeepStrictEqual(resourceNames, ['svc-registry-delete']),
+        )
       );
     }),
   );
