@@ -1,13 +1,23 @@
 import { scopeFlags } from './common-flags.ts';
-import { amount, duration, texts, toggle } from './flags.ts';
+import { logLevels } from '../runtime/domain/log-level.ts';
+import { amount, choice, duration, text, texts, toggle } from './flags.ts';
 
 /** As the API: its contract is not loaded here, since every command loads these options. */
 const yearSeconds = 31_536_000;
 
+/** For commands that print the logs of one workload. */
+export const selectionFlags = {
+  until: duration('<duration>', 'minimum age of lines, such as 5m', { max: yearSeconds }),
+  search: text('<text>', 'only lines that contain this text'),
+  level: choice(logLevels, 'only JSON lines with at least this level'),
+  pod: text('<pod>', 'only lines of this pod'),
+  download: toggle('print every line of the range, not only the last'),
+};
+
 /** For commands that print the logs of pods. */
 export const lineFlags = {
   follow: toggle('stream new lines until Ctrl-C', { short: 'f' }),
-  since: duration('<duration>', 'maximum age of lines, such as 15m, 6h or 7d', { max: yearSeconds }),
+  since: duration('<duration>', 'maximum age of lines, such as 15m, 6h or 7d (default 1h)', { max: yearSeconds }),
   tail: amount('<lines>', 'last lines of each pod (default 1000; 100 with -f)', { min: 1, max: 10_000 }),
   previous: toggle('show the logs of terminated containers'),
 };

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { logLine, logLines, type LogLineView } from '../runtime/contracts/api/logs.ts';
+import { logEnd, logLine, logLines, type LogLineView, type LogStoreState } from '../runtime/contracts/api/logs.ts';
 import { createLogPosition, type LogPosition } from '../runtime/domain/log-position.ts';
 import { runMark, type RunMark } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
-import { usageFailure } from './failure.ts';
+import { Failure, usageFailure } from './failure.ts';
 import type { FlagValues } from './flags.ts';
-import type { lineFlags } from './log-flags.ts';
+import type { lineFlags, selectionFlags } from './log-flags.ts';
 import type { OutputFormat } from './output.ts';
 import type { Scope } from './scope.ts';
 import { isTemporary } from './wait.ts';
@@ -15,36 +15,88 @@ const pauseMs = 500;
 const pauseMaxMs = 10_000;
 const overlapMs = 5_000;
 
-/** Prints the logs of a workload's pods, with `follow` until Ctrl-C. @throws Failure */
+type LineFlagValues = FlagValues<typeof lineFlags> &
+  Partial<FlagValues<typeof selectionFlags>> & { output: OutputFormat | undefined };
+
+/** Whether a flag selects lines of all runs, not of the newest. */
+export function selectsLines(flags: Partial<FlagValues<typeof selectionFlags>>): boolean {
+  const { until, search, level, pod, download = false } = flags;
+  return download || [until, search, level, pod].some((value) => value !== undefined);
+}
+
+/** Prints the logs of a workload, with `follow` until Ctrl-C. @throws Failure */
 export async function printLines(
   context: Context,
-  flags: FlagValues<typeof lineFlags> & { output: OutputFormat | undefined },
+  flags: LineFlagValues,
   scope: Scope,
   { path, workload }: { path: string; workload: string },
 ): Promise<void> {
-  const { follow, previous, since: sinceSeconds, output } = flags;
+  const { follow, previous, since: sinceSeconds, until, search, level, pod, download = false, output } = flags;
   if (follow && previous) throw usageFailure('Use either -f or --previous; terminated containers write no new lines.');
-  checkFollowOutput(flags);
+  if (follow && (download || until !== undefined))
+    throw usageFailure('-f has no end: use it without --download and --until.');
+  checkFollowOutput({ follow: follow || download, output });
+  const selection = { ...scope.query, sinceSeconds, search, level, pod };
   if (follow) {
-    const query = { ...scope.query, follow: 'true', tail: flags.tail ?? 100, sinceSeconds };
+    const query = { ...selection, follow: 'true', tail: flags.tail ?? 100 };
     await followLogs(context, scope, { path, query }, { output, format: prefixed });
     return;
   }
-  const query = { ...scope.query, tail: flags.tail, sinceSeconds, ...(previous && { previous: 'true' }) };
-  const { items, truncated } = await scope.api.call('GET', path, logLines, { query });
-  const pods = [...new Set(items.map(({ pod }) => pod))];
-  if (items.length === 0) context.say(emptyLogMessage(workload, flags));
-  if (truncated) context.say('the log is truncated: only the last MiB of each pod is shown');
+  const end =
+    until === undefined ? {} : { until: new Date(context.clock.now().getTime() - until * 1000).toISOString() };
+  if (download) {
+    await downloadLines(context, scope, { path, query: { ...selection, ...end, all: 'true' } }, output);
+    return;
+  }
+  const query = { ...selection, ...end, tail: flags.tail, ...(previous && { previous: 'true' }) };
+  const { items, truncated, ...store } = await scope.api.call('GET', path, logLines, { query });
+  const pods = [...new Set(items.map((item) => item.pod))];
+  if (items.length === 0) context.say(emptyLogMessage(workload, flags, store.store));
+  if (truncated) context.say('the log is truncated: only the last MiB of each pod is shown; --download prints all');
+  sayWhatIsMissing(context, store);
   const table = items.map((item) => (pods.length > 1 ? prefixed(item) : item.line)).join('\n');
   context.print({ data: items, table, names: pods }, output);
+}
+
+/** Prints every line of a range. @throws Failure `log_cut` when the stream ends before its end */
+async function downloadLines(
+  context: Context,
+  { api }: Scope,
+  { path, query }: { path: string; query: Query },
+  output: OutputFormat | undefined,
+): Promise<void> {
+  const item = z.union([logEnd, logLine]);
+  for await (const text of api.lines(path, query)) {
+    const { data } = item.safeParse(text === '' ? undefined : JSON.parse(text));
+    if (!data) continue;
+    if ('end' in data) {
+      sayWhatIsMissing(context, data);
+      return;
+    }
+    context.stdout.write(
+      output === 'json' ? context.formatter.line(data) : `${output === 'name' ? data.pod : data.line}\n`,
+    );
+  }
+  throw new Failure('The log stream was cut before its end.', { code: 'log_cut', hint: 'run the command again' });
+}
+
+/** Says when the log store cannot give all lines of the range. */
+function sayWhatIsMissing(
+  { say }: Context,
+  { store, keptSince }: { store?: LogStoreState | undefined; keptSince?: string | undefined },
+): void {
+  if (store === 'unavailable') say('the log store is unavailable: only logs of pods that still exist are shown');
+  if (keptSince !== undefined) say(`lines before ${keptSince.slice(0, 19)}Z are deleted`);
 }
 
 function emptyLogMessage(
   workload: string,
   { previous, since }: { previous: boolean; since: number | undefined },
+  store: LogStoreState | undefined,
 ): string {
   if (previous) return `no logs of terminated containers of ${workload} are available`;
-  return since === undefined ? `${workload} has no logs yet` : `${workload} has no logs in that time`;
+  const reason = store === 'disabled' ? '; without the log store, only pods that exist have logs' : '';
+  return `${workload} has no logs in ${since === undefined ? 'the last hour; see --since' : 'that time'}${reason}`;
 }
 
 /** @throws Failure (usage) for an output format that cannot be streamed */

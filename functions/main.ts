@@ -25,6 +25,8 @@ import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
 import { openMetricsStore } from '../runtime/metrics/open-store.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
+import { createLogServices } from '../runtime/api/log-reply.ts';
+import { createLogClient } from '../runtime/logs/client.ts';
 import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
 import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
@@ -187,7 +189,10 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   const tokens = createTokenStore({ kube, keyRing, log });
   const verify = createVerifyWebhook({ pool, tokens, clock });
   const loginLimit = createLoginLimit({ pool, clock });
-  const { url, tokenFile } = config.metricsStore;
+  const { metricsStore } = config;
+  const { url, tokenFile } = config.logStore;
+  const logStore = url === undefined ? undefined : createLogClient({ url, token: () => readFile(tokenFile, 'utf8') });
+  const logs = createLogServices(logStore);
   const gateRecords = {
     pool,
     resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
@@ -211,7 +216,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     }),
     ...createMemberRoutes({ pool }),
     ...createTokenRoutes({ kube, pool, clock }),
-    ...createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }),
+    ...createAppRoutes({ kube, pool, clock, baseUrl, logs, resolveTxt }),
     ...createWebhookRoutes({
       kube,
       pool,
@@ -242,8 +247,8 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     }),
     ...createUsageRoutes({ ...gateRecords, clock }),
     ...createGateRoutes({ pool, clock }),
-    ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects, resolveTxt }),
-    ...createJobRoutes({ kube, pool, clock, baseUrl }),
+    ...createFunctionRoutes({ kube, pool, clock, baseUrl, logs, visibleProjects, resolveTxt }),
+    ...createJobRoutes({ kube, pool, clock, baseUrl, logs }),
     ...createScheduleRoutes({ clock }),
     ...createVolumeRoutes({ kube }),
     ...createAppliedConfigurationRoutes(gateRecords),
@@ -253,7 +258,9 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       pool,
       clock,
       store:
-        url === undefined ? undefined : openMetricsStore(url, async () => (await readFile(tokenFile, 'utf8')).trim()),
+        metricsStore.url === undefined
+          ? undefined
+          : openMetricsStore(metricsStore.url, async () => (await readFile(metricsStore.tokenFile, 'utf8')).trim()),
     }),
     ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createPortForwardRoutes({ kube, clock, idleMs: config.sessionIdleMs }),

@@ -1,9 +1,9 @@
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { lineFlags } from '../log-flags.ts';
+import { lineFlags, selectionFlags } from '../log-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { text } from '../flags.ts';
-import { printLines } from '../log-lines.ts';
+import { printLines, selectsLines } from '../log-lines.ts';
 import { printLogs } from '../runs.ts';
 import { resolveScope } from '../scope.ts';
 
@@ -11,7 +11,12 @@ export const logsCommand = command({
   name: 'logs',
   args: ['app'],
   description: 'Show the logs of an app. With -f, stream them across rollouts and restarts.',
-  flags: { ...lineFlags, run: text('<run>', 'one-off run instead of the serving pods'), ...scopeFlags },
+  flags: {
+    ...lineFlags,
+    run: text('<run>', 'one-off run instead of the serving pods'),
+    ...selectionFlags,
+    ...scopeFlags,
+  },
   examples: [
     'svc app logs api',
     'svc app logs api -f --since 10m',
@@ -20,8 +25,8 @@ export const logsCommand = command({
   ],
   async run({ context, args, flags }) {
     if (flags.run !== undefined) {
-      if (flags.since !== undefined || flags.previous) {
-        throw usageFailure('--run cannot be combined with --since or --previous.');
+      if (flags.since !== undefined || flags.previous || selectsLines(flags)) {
+        throw usageFailure('--run cannot be combined with flags that select lines of all runs.');
       }
       await printLogs(context, flags, 'apps', args.app);
       return;

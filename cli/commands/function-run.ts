@@ -5,8 +5,8 @@ import { command } from '../command.ts';
 import { apiFlags, scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { duration, text } from '../flags.ts';
-import { lineFlags } from '../log-flags.ts';
-import { printLines } from '../log-lines.ts';
+import { lineFlags, selectionFlags } from '../log-flags.ts';
+import { printLines, selectsLines } from '../log-lines.ts';
 import { fields, table, type Field } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
@@ -55,6 +55,7 @@ export const logsCommand = command({
       max: sinceMaxSeconds,
     }),
     run: text('<run>', 'run of a cron function (default: the newest; all with -f or --since)'),
+    ...selectionFlags,
     ...scopeFlags,
   },
   examples: [
@@ -65,9 +66,9 @@ export const logsCommand = command({
   async run({ context, args, flags }) {
     const { follow, since, previous, run } = flags;
     const scope = resolveScope(context, flags);
-    const ranged = follow || since !== undefined || previous;
-    if (run !== undefined && (since !== undefined || previous)) {
-      throw usageFailure('--run cannot be combined with --since or --previous.');
+    const ranged = follow || since !== undefined || previous || selectsLines(flags);
+    if (run !== undefined && (since !== undefined || previous || selectsLines(flags))) {
+      throw usageFailure('--run cannot be combined with flags that select lines of all runs.');
     }
     if (run !== undefined || (!ranged && (await isCron(scope, args.function)))) {
       await printLogs(context, flags, 'functions', args.function);

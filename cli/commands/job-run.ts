@@ -3,8 +3,8 @@ import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, text, toggle } from '../flags.ts';
-import { lineFlags } from '../log-flags.ts';
-import { printLines } from '../log-lines.ts';
+import { lineFlags, selectionFlags } from '../log-flags.ts';
+import { printLines, selectsLines } from '../log-lines.ts';
 import { resolveScope } from '../scope.ts';
 import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
@@ -50,6 +50,7 @@ export const logsCommand = command({
     since: lineFlags.since,
     run: text('<run>', 'run (default: the newest)'),
     tail: amount('<lines>', 'last lines of each attempt (default 1000)', { min: 1, max: 10_000 }),
+    ...selectionFlags,
     ...scopeFlags,
   },
   examples: [
@@ -58,11 +59,12 @@ export const logsCommand = command({
     'svc job logs report --run report-29384750 --tail 50',
   ],
   async run({ context, args, flags }) {
-    if (flags.since === undefined) {
+    if (flags.since === undefined && !selectsLines(flags)) {
       await printLogs(context, flags, 'jobs', args.job);
       return;
     }
-    if (flags.run !== undefined) throw usageFailure('--run cannot be combined with --since.');
+    if (flags.run !== undefined)
+      throw usageFailure('--run cannot be combined with flags that select lines of all runs.');
     const scope = resolveScope(context, flags);
     const source = { path: scope.path('jobs', args.job, 'logs'), workload: args.job };
     await printLines(context, { ...flags, previous: false }, scope, source);

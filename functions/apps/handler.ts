@@ -13,6 +13,7 @@ import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
+import type { LogServices } from '../../runtime/api/log-reply.ts';
 import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
@@ -44,12 +45,14 @@ export interface AppDependencies {
   clock: Clock;
   /** Reads the DNS records by which projects prove hosts; without it, only the settings allow hosts. */
   resolveTxt?: ResolveTxt;
+  /** The log store and the limits of reading logs. */
+  logs?: LogServices | undefined;
   /** The public address of the management API. */
   baseUrl: string;
 }
 
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */
-export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppDependencies): Route[] {
+export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }: AppDependencies): Route[] {
   const apps = objectRoutes<App>(kube, 'App');
   const variables: VariableKind<App> = {
     phrase: 'an app',
@@ -166,8 +169,9 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt }: AppD
     }),
     logRoute(
       apps,
-      { kube, clock },
+      { kube, clock, logs },
       {
+        kind: 'app',
         container: 'app',
         podsOf: servingPods,
         summary:

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { LogServices } from '../../runtime/api/log-reply.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -13,6 +14,8 @@ export interface FunctionDependencies {
   clock: Clock;
   /** Reads the DNS records by which projects prove hosts; without it, only the settings allow hosts. */
   resolveTxt?: ResolveTxt;
+  /** The log store and the limits of reading logs. */
+  logs?: LogServices | undefined;
   /** The public address of the management API. */
   baseUrl: string;
   /** The projects in which a user has a role. */

@@ -41,7 +41,7 @@ import { functionRuns, functionToView } from './view.ts';
 
 /** `/projects/{project}/functions` and `/functions`: Function objects, which the Function controller reconciles. */
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
-  const { kube, pool, clock, resolveTxt } = dependencies;
+  const { kube, pool, clock, resolveTxt, logs } = dependencies;
   const functions = objectRoutes<FunctionResource>(kube, 'Function');
   const listView = async (object: Stored<FunctionResource>, options: { url?: string } = {}) =>
     functionToView(object, { ...options, exclusive: await isExclusive(kube, object), now: clock.now() });
@@ -126,8 +126,9 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
     ...gateRoutes(functions, dependencies, checkRoute),
     logRoute(
       functions,
-      { kube, clock },
+      { kube, clock, logs },
       {
+        kind: 'function',
         container: 'function',
         podsOf: (id) => `${idLabel}=${id}`,
         summary:

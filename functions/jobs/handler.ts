@@ -12,6 +12,7 @@ import { checkMounts } from '../../runtime/api/mounts.ts';
 import { checkQuota } from '../../runtime/api/quota.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
+import type { LogServices } from '../../runtime/api/log-reply.ts';
 import { logRoute } from '../../runtime/api/log-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
@@ -31,6 +32,8 @@ export interface JobDependencies {
   kube: KubeClient;
   pool: Pool;
   clock: Clock;
+  /** The log store and the limits of reading logs. */
+  logs?: LogServices | undefined;
   /** The public address of the management API. */
   baseUrl: string;
 }
@@ -123,6 +126,7 @@ export function createJobRoutes(dependencies: JobDependencies): Route[] {
       checkStart: checkBindings,
     }),
     logRoute(jobs, dependencies, {
+      kind: 'job',
       container: 'job',
       podsOf: (id) => `${idLabel}=${id}`,
       summary: 'Shows the logs of a job’s stored runs, by time. With `follow`, streams JSON lines, also of later runs.',

@@ -1,31 +1,224 @@
 import { Readable } from 'node:stream';
-import { tailOf, type LogLinesQuery } from '../contracts/api/logs.ts';
+import { sinceDefaultSeconds, tailOf, type LogLinesQuery } from '../contracts/api/logs.ts';
+import type { Pod } from '../contracts/pod.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
+import { createFairPlaces, PlacesFull, type FairPlaces } from '../domain/fair-places.ts';
+import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
+import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { followLogLines, readLogLines } from './pod-log-lines.ts';
-import type { LogSource } from '../workloads/pod-logs.ts';
+import type { LogReader } from '../logs/log-store.ts';
+import { logTime } from '../logs/record.ts';
+import { byTime, followLogLines, readLogLines, type LogLine } from './pod-log-lines.ts';
+import { readStoredLines, selects, type LogSelection, type WorkloadLogSource } from './stored-log-lines.ts';
 
 /** Interval of empty lines, in ms: proxies close a silent stream, most of them after 60 s. */
 const heartbeatMs = 15_000;
 /** Maximum duration of a stream, in ms. The client reconnects, and its rights are checked again. */
 const followMaxMs = 30 * 60_000;
+/** Maximum characters of the store's lines in a response that is no stream. */
+const storedMaxLength = 4 * 1024 * 1024;
 
-/** The log lines of pods, by time. With `follow`, a stream of JSON lines that continues across rollouts and restarts. */
-export async function logReply(
-  { kube, clock }: { kube: Pick<KubeClient, 'list' | 'stream'>; clock: Clock },
-  source: LogSource,
-  request: { query: LogLinesQuery; signal: AbortSignal },
-) {
-  const { follow, previous, sinceSeconds, sinceTime } = request.query;
-  const tail = tailOf(request.query);
-  const start = sinceSeconds === undefined ? undefined : new Date(clock.now().getTime() - sinceSeconds * 1000);
-  const since = sinceTime === undefined ? start : new Date(sinceTime);
-  if (!follow) {
-    return { status: 200 as const, body: await readLogLines(kube, source, { tail, since, previous }) };
+/** What all routes for logs share. */
+export interface LogServices {
+  /** The log store; undefined without one. */
+  store?: LogReader | undefined;
+  /** Bounds the reading of logs, by project. */
+  reads: FairPlaces;
+  /** Bounds the streams, by user. */
+  streams: FairPlaces;
+}
+
+export function createLogServices(store?: LogReader): LogServices {
+  return {
+    store,
+    reads: createFairPlaces({ total: 16, perKey: 4, waitingPerKey: 16, waitingTotal: 64 }),
+    streams: createFairPlaces({ total: 300, perKey: 30, waitingPerKey: 0, waitingTotal: 0 }),
+  };
+}
+
+/** What a route for logs uses. */
+export interface LogAccess {
+  kube: Pick<KubeClient, 'list' | 'stream'>;
+  clock: Clock;
+  logs: LogServices;
+}
+
+/** A request for logs. */
+interface LogRequest {
+  query: LogLinesQuery;
+  signal: AbortSignal;
+  /** The caller's user and project, for the limits. */
+  user: string;
+  project: string;
+}
+
+/**
+ * The log lines of a workload, by time: those that its pods have, and those that the store has of pods that are gone. With
+ * `follow`, a stream of JSON lines that continues across rollouts and restarts; with `all`, a stream of the whole range.
+ */
+export async function logReply(access: LogAccess, source: WorkloadLogSource, request: LogRequest) {
+  const { clock, logs } = access;
+  const { query, signal, user, project } = request;
+  if (query.until !== undefined && query.follow) {
+    throw new Problem('invalid_request', 'A stream that follows has no end: use either `until` or `follow`.');
   }
-  return streamReply(clock, request.signal, (signal) =>
-    followLogLines(kube, source, { tail, since }, { clock, signal }),
-  );
+  const selection = selectionOf(query, clock.now());
+  if (!query.follow && !query.all) {
+    const leave = await enter(logs.reads, project, signal);
+    try {
+      return { status: 200 as const, body: await readLines(access, source, selection, request) };
+    } finally {
+      leave();
+    }
+  }
+  const leave = await enter(logs.streams, user, signal);
+  // The stream may never be read.
+  signal.addEventListener('abort', leave, { once: true });
+  return streamReply(clock, signal, async function* (stop): AsyncGenerator<object> {
+    try {
+      if (query.follow) yield* followLines(access, source, selection, { tail: tailOf(query), signal: stop });
+      else yield* allLines(access, source, selection, stop);
+    } finally {
+      leave();
+    }
+  });
+}
+
+async function enter(places: FairPlaces, key: string, signal: AbortSignal): Promise<() => void> {
+  try {
+    return await places.enter(key, signal);
+  } catch (error) {
+    if (!(error instanceof PlacesFull)) throw error;
+    throw new Problem('too_many_requests', 'Too many logs are being read. Wait until one of them has ended.', {
+      details: { retryAfterSeconds: 1 },
+    });
+  }
+}
+
+function selectionOf(query: LogLinesQuery, now: Date): LogSelection {
+  const {
+    sinceSeconds = query.previous ? undefined : sinceDefaultSeconds,
+    sinceTime,
+    until,
+    search,
+    level,
+    pod,
+  } = query;
+  const start = new Date(sinceSeconds === undefined ? 0 : now.getTime() - sinceSeconds * 1000);
+  const from = sinceTime === undefined ? start : new Date(sinceTime);
+  return { from, ...(until !== undefined && { to: new Date(until) }), search, level, pod };
+}
+
+/** How pods are read: `sinceTime` only, when every line is selected. */
+function podRange(selection: LogSelection) {
+  const { from, to, pod, search, level } = selection;
+  const isPart = [to, pod, search, level].some((value) => value !== undefined);
+  return { since: from.getTime() === 0 ? undefined : from, ...(isPart && { selects: selects(selection) }) };
+}
+
+/** The last lines of pods and store. A line that both have is there once. */
+async function readLines(
+  { kube, clock, logs }: LogAccess,
+  source: WorkloadLogSource,
+  selection: LogSelection,
+  { query, signal }: LogRequest,
+) {
+  const tail = tailOf(query) ?? 1_000;
+  const read = await readLogLines(kube, source, { tail, previous: query.previous, ...podRange(selection) });
+  // The log of a previous container is what a pod has beside its log; the store does not tell containers apart.
+  if (query.previous) return read;
+  const now = clock.now();
+  const stored = await readStoredLines(logs.store, source, selection, {
+    limit: tail,
+    direction: 'backward',
+    signal,
+    now,
+  });
+  const counts = new Map<string, number>();
+  const key = ({ pod, time, line }: LogLine) => `${pod} ${time} ${line}`;
+  for (const item of read.items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1);
+  const missing: LogLine[] = [];
+  let length = 0;
+  for await (const { pod, time, line } of stored.lines) {
+    const item = { pod, time, line };
+    const count = counts.get(key(item)) ?? 0;
+    if (count > 0) counts.set(key(item), count - 1);
+    else missing.push(item);
+    length += line.length;
+    if (length > storedMaxLength) break;
+  }
+  const merged = missing.reverse().concat(read.items).sort(byTime);
+  const isCut = read.truncated || length > storedMaxLength;
+  const items = missing.length > 0 ? merged.slice(-tail) : merged;
+  const { state, keptSince } = stored;
+  return { items, ...(isCut && { truncated: true }), store: state, ...(keptSince !== undefined && { keptSince }) };
+}
+
+/** The stored lines that pods no longer have, and then what the pods have and print. */
+async function* followLines(
+  { kube, clock, logs }: LogAccess,
+  source: WorkloadLogSource,
+  selection: LogSelection,
+  { tail, signal }: { tail: number | undefined; signal: AbortSignal },
+): AsyncGenerator<LogLine> {
+  const { namespace, labelSelector, container } = source;
+  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
+  /** Since when each pod's log is that of its current container. */
+  const started = new Map<string, string>();
+  for (const { metadata, status } of items) {
+    const state = status?.containerStatuses?.find(({ name }) => name === container)?.state;
+    const startedAt = state?.running?.startedAt ?? state?.terminated?.startedAt;
+    started.set(metadata.name, startedAt === undefined ? '' : logTime(new Date(startedAt)));
+  }
+  const isGone = ({ pod, time }: LogLine) => time < (started.get(pod) ?? '~');
+  const [limit, direction] = tail === undefined ? [undefined, 'forward' as const] : [tail, 'backward' as const];
+  const stored = await readStoredLines(logs.store, source, selection, { limit, direction, signal, now: clock.now() });
+  const last: LogLine[] = [];
+  let length = 0;
+  for await (const { pod, time, line } of stored.lines) {
+    const item = { pod, time, line };
+    if (!isGone(item)) continue;
+    if (tail === undefined) yield item;
+    else last.push(item);
+    length += line.length;
+    if (tail !== undefined && length > storedMaxLength) break;
+  }
+  yield* last.reverse();
+  yield* followLogLines(kube, source, { tail, ...podRange(selection) }, { clock, signal });
+}
+
+/** All stored lines of a range, then the newer lines that pods have, and an end. */
+async function* allLines(
+  { kube, clock, logs }: LogAccess,
+  source: WorkloadLogSource,
+  selection: LogSelection,
+  signal: AbortSignal,
+): AsyncGenerator<object> {
+  const now = clock.now();
+  const stored = await readStoredLines(logs.store, source, selection, {
+    limit: undefined,
+    direction: 'forward',
+    signal,
+    now,
+  });
+  const positions = new Map<string, LogPosition>();
+  for await (const { pod, time, line } of stored.lines) {
+    const position = positions.get(pod) ?? createLogPosition();
+    positions.set(pod, position);
+    position.isNew(time);
+    yield { pod, time, line };
+  }
+  signal.throwIfAborted();
+  for (const position of positions.values()) position.reopen();
+  const { since, selects: selectsLine } = podRange(selection);
+  const range = { tail: undefined, since, selects: selectsLine, previous: false };
+  const { items } = await readLogLines(kube, source, range);
+  for (const item of items) {
+    if (positions.get(item.pod)?.isNew(item.time) ?? true) yield item;
+  }
+  const { state, keptSince } = stored;
+  yield { end: true, store: state, ...(keptSince !== undefined && { keptSince }) };
 }
 
 /** A streamed response with one JSON line for each of `lines`, until they end or the client disconnects. */
@@ -43,23 +236,25 @@ export function streamReply(
 }
 
 async function* withHeartbeat(lines: AsyncGenerator<object>, clock: Clock): AsyncGenerator<Buffer> {
+  const ended = new AbortController();
   try {
     // So that the response begins before the first line.
     yield Buffer.from('\n');
     let next = lines.next();
+    let silence = clock.sleep(heartbeatMs, ended.signal).catch(() => undefined);
     for (;;) {
-      const timer = new AbortController();
-      const silence = clock.sleep(heartbeatMs, timer.signal).catch(() => undefined);
       const result = await Promise.race([next, silence]);
-      timer.abort();
-      if (result === undefined) yield Buffer.from('\n');
-      else if (result.done) return;
+      if (result === undefined) {
+        yield Buffer.from('\n');
+        silence = clock.sleep(heartbeatMs, ended.signal).catch(() => undefined);
+      } else if (result.done) return;
       else {
         yield Buffer.from(`${JSON.stringify(result.value)}\n`);
         next = lines.next();
       }
     }
   } finally {
+    ended.abort();
     await lines.return(undefined);
   }
 }

@@ -21,6 +21,8 @@ export interface LogRange {
   tail: number | undefined;
   /** Only lines from this time on. */
   since?: Date | undefined;
+  /** Leaves out other lines. */
+  selects?: ((line: LogLine) => boolean) | undefined;
 }
 
 /** Maximum pods that have ended whose logs are read. */
@@ -38,7 +40,7 @@ const waitingMax = 1_000;
 export async function readLogLines(
   kube: Pick<KubeClient, 'list' | 'stream'>,
   source: LogSource,
-  { tail, since, previous }: LogRange & { previous: boolean },
+  { tail, since, previous, selects }: LogRange & { previous: boolean },
 ): Promise<{ items: LogLine[]; truncated?: true }> {
   const { namespace, labelSelector, container } = source;
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
@@ -46,14 +48,22 @@ export async function readLogLines(
   const pods = recentPods(items);
   let truncated = pods.length < items.length;
   for (const { metadata } of pods) {
-    const query = queryOf(container, { tail, since });
+    // The last lines that are selected can be any of the log.
+    const query = queryOf(container, { tail: selects ? undefined : tail, since });
     if (previous) query.set('previous', 'true');
     const log = await readLog(kube, namespace, metadata.name, query, logMaxBytes);
     truncated ||= log?.truncated ?? false;
-    for (const line of log?.text.split('\n') ?? []) if (line !== '') lines.push(parseLine(metadata.name, line));
+    const parsed = (log?.text.split('\n') ?? []).filter(Boolean).map((line) => parseLine(metadata.name, line));
+    const selected = selects ? parsed.filter(selects) : parsed;
+    lines.push(...(tail === undefined ? selected : selected.slice(-tail)));
   }
-  lines.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  lines.sort(byTime);
   return { items: lines, ...(truncated && { truncated }) };
+}
+
+/** By time; lines of one time stay in their order. */
+export function byTime(a: Pick<LogLine, 'time'>, b: Pick<LogLine, 'time'>): number {
+  return a.time < b.time ? -1 : a.time > b.time ? 1 : 0;
 }
 
 /**
@@ -153,7 +163,7 @@ function createPodReaders(
     for await (const text of linesOf(kube.stream(logPath(namespace, pod, query), stop))) {
       const line = parseLine(pod, text);
       // `sinceTime` has a resolution of one second, so that lines of that second are repeated.
-      if (position.isNew(line.time)) await add(line);
+      if (position.isNew(line.time) && (range.selects?.(line) ?? true)) await add(line);
     }
   };
 

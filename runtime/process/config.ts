@@ -134,6 +134,9 @@ export function loadConsoleConfig(env: Environment) {
     WEBHOOK_BURST: z.coerce.number().int().min(1).default(100),
     /** Minutes of silence after which exec and port-forward sessions are closed. */
     SESSION_IDLE_MINUTES: z.coerce.number().positive().max(1440).default(30),
+    /** The log store; without it, only pods that exist have logs. */
+    LOG_STORE_URL: address('http:', 'https:').optional(),
+    LOG_STORE_TOKEN_FILE: file.default('/var/run/svc/log-store/read-token'),
     ...alertServers,
   });
   const passwordFile = parsed.ADMIN_PASSWORD_FILE;
@@ -153,6 +156,10 @@ export function loadConsoleConfig(env: Environment) {
       tokenFile: join(parsed.SERVICE_ACCOUNT_FOLDER, 'token'),
     }),
     sessionIdleMs: parsed.SESSION_IDLE_MINUTES * 60_000,
+    logStore: Object.freeze({
+      ...(parsed.LOG_STORE_URL !== undefined && { url: parsed.LOG_STORE_URL.replace(/(?<!\/)\/+$/, '') }),
+      tokenFile: parsed.LOG_STORE_TOKEN_FILE,
+    }),
     alertServers: alertServersPart(parsed),
   });
 }

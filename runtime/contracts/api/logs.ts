@@ -1,5 +1,9 @@
 import { z } from 'zod';
+import { logLevels } from '../../domain/log-level.ts';
 import { flag } from './common.ts';
+
+/** Seconds of a range that a request does not name. */
+export const sinceDefaultSeconds = 3_600;
 
 /** A year. */
 export const sinceMaxSeconds = 31_536_000;
@@ -32,9 +36,26 @@ export const logLinesQuery = z.object({
     .min(1)
     .max(sinceMaxSeconds)
     .optional()
-    .describe('Only lines of the last seconds.'),
+    .describe(`Only lines of the last seconds (default ${sinceDefaultSeconds}).`),
   sinceTime: z.iso.datetime().optional().describe('Only lines from this time on (RFC 3339, UTC).'),
+  until: z.iso.datetime().optional().describe('Only lines before this time (RFC 3339, UTC); not with `follow`.'),
+  search: z.string().min(1).max(200).optional().describe('Only lines that contain this text.'),
+  level: z
+    .enum(logLevels)
+    .optional()
+    .describe('Only JSON lines with at least this level in `level`, `lvl` or `severity`.'),
+  pod: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9.-]{0,252}$/)
+    .optional()
+    .describe('Only lines of this pod.'),
+  all: flag.describe('Streams all lines as JSON lines, and then `{"end": true}`; not with `follow`.'),
 });
+
+/** What the log store has for a range; it is `disabled` when the installation has none. */
+export const logStoreState = z.enum(['ok', 'unavailable', 'disabled']);
+
+export type LogStoreState = z.infer<typeof logStoreState>;
 
 export type LogLinesQuery = z.output<typeof logLinesQuery>;
 
@@ -48,7 +69,14 @@ export const logLines = z.object({
   items: z.array(logLine),
   /** Whether the beginning is missing: the response contains at most the last MiB of each pod. */
   truncated: z.boolean().optional(),
+  /** Without the log store, only pods that exist have logs. */
+  store: logStoreState.optional(),
+  /** Set when lines of the range before this time are deleted. */
+  keptSince: z.string().optional(),
 });
+
+/** The last line of a stream with `all`. A stream without it was cut. */
+export const logEnd = z.object({ end: z.literal(true), store: logStoreState, keptSince: z.string().optional() });
 
 /** The log of one pod. */
 export const podLog = z.object({
