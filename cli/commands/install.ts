@@ -161,6 +161,7 @@ function settingsBody(flags: InstallFlags, version: string, installed: Partial<N
       ...metricsStoreOf(flags),
       images: imagesOf(flags, version, installed),
       adminEmail: flags.adminEmail ?? 'admin@svc.local',
+      ...(flags.logStoreUrl !== undefined && { logStoreUrl: flags.logStoreUrl }),
       oneChecker: flags.oneChecker,
       failpoints: flags.failpoints,
     };

@@ -16,6 +16,7 @@ const readable = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const generate: Readonly<Record<SecretName, () => string>> = {
   database: () => randomBytes(32).toString('base64url'),
   redis: () => randomBytes(32).toString('base64url'),
+  logStore: () => randomBytes(32).toString('base64url'),
   gateProbe: () => randomBytes(32).toString('base64url'),
   // The format of `parseKeyRing`.
   encryptionKeys: () => JSON.stringify({ current: 'k1', keys: { k1: randomBytes(32).toString('base64') } }),

@@ -19,6 +19,7 @@ import { createImageUploadServer } from './image-upload.ts';
 import { createLocalMetrics } from './metrics/local-metrics.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { builtImages, createImageStore } from './node/images.ts';
+import { createLocalLogs } from './local-logs.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
@@ -94,8 +95,13 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   await imageUpload.start(ports.images);
   add({ name: 'image upload', stop: () => imageUpload.stop() });
 
+  const logs = createLocalLogs({ kube, folder: home.logs, port: ports.logs, clock, log });
+  await logs.start();
+  add({ name: 'log store', stop: () => logs.stop() });
+
   node = createLocalNode({
     kube,
+    collect: logs.collect,
     clock,
     log,
     folder: home.node,

@@ -12,6 +12,8 @@ export interface Home {
   /** The ring of metrics. */
   metrics: string;
   log: string;
+  /** What pods printed. */
+  logs: string;
   /** The running process, as a {@link ProcessRecord}. */
   process: string;
   /** The ports of the last start, reused so that addresses stay the same. */
@@ -43,6 +45,7 @@ export function homeAt(folder: string): Home {
     images: join(folder, 'images'),
     metrics: join(folder, 'metrics', 'workloads.ring'),
     log: join(folder, 'svc-local.log'),
+    logs: join(folder, 'logs'),
     process: join(folder, 'process.json'),
     ports: join(folder, 'ports.json'),
   };

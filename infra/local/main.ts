@@ -10,8 +10,8 @@ import { recordSupervisor } from './supervisor.ts';
 
 /**
  * The process of the embedded cluster, which `supervisor.ts` starts: --home FOLDER --api-port N --ingress-port N
- * --images-port N --metrics-port N. It sends `ready` on its IPC channel once everything runs. With --attached it stops when that channel
- * closes, whatever the reason.
+ * --images-port N --metrics-port N --logs-port N. It sends `ready` on its IPC channel once everything runs. With --attached
+ * it stops when that channel closes, whatever the reason.
  */
 const { values } = parseArgs({
   options: {
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     'ingress-port': { type: 'string' },
     'images-port': { type: 'string' },
     'metrics-port': { type: 'string' },
+    'logs-port': { type: 'string' },
     attached: { type: 'boolean', default: false },
   },
 });
@@ -40,6 +41,7 @@ await runProcess({
       ingress: Number(values['ingress-port']),
       images: Number(values['images-port']),
       metrics: Number(values['metrics-port']),
+      logs: Number(values['logs-port']),
     };
     mkdirSync(home.folder, { recursive: true });
     recordSupervisor(home, 'starting');

@@ -9,9 +9,11 @@ export interface Ports {
   images: number;
   /** Answers console-api's questions about metrics. */
   metrics: number;
+  /** Answers what pods printed. */
+  logs: number;
 }
 
-const defaultPorts: Ports = { apiServer: 16_443, ingress: 8080, images: 15_000, metrics: 15_100 };
+const defaultPorts: Ports = { apiServer: 16_443, ingress: 8080, images: 15_000, metrics: 15_100, logs: 15_200 };
 /** How many ports to try, from the preferred one up. */
 const attempts = 100;
 
@@ -45,6 +47,7 @@ export async function choosePorts(
     ingress: requested.ingress ?? (await choose('ingress')),
     images: await choose('images'),
     metrics: await choose('metrics'),
+    logs: await choose('logs'),
   };
   writeFileSync(file, JSON.stringify(ports));
   return ports;

@@ -90,6 +90,8 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
     String(ports.images),
     '--metrics-port',
     String(ports.metrics),
+    '--logs-port',
+    String(ports.logs),
     ...(attached ? ['--attached'] : []),
   ];
   try {

@@ -76,6 +76,7 @@ export async function upLocal({
       ...['--profile', 'nano', '--one-checker', '--monitoring', 'embedded'],
       ...['--ingress-address', `http://127.0.0.1:${ports.ingress}`],
       ...['--metrics-store-url', `ring+http://127.0.0.1:${ports.metrics}`],
+      ...['--log-store-url', `http://127.0.0.1:${ports.logs}`],
     ],
   });
   const kube = createKubeClient(loadKubeConfig(kubeconfig));

@@ -148,7 +148,7 @@ async function readLines(
     length += line.length;
     if (length > storedMaxLength) break;
   }
-  const merged = missing.reverse().concat(read.items).sort(byTime);
+  const merged = missing.toReversed().concat(read.items).sort(byTime);
   const isCut = read.truncated || length > storedMaxLength;
   const items = missing.length > 0 ? merged.slice(-tail) : merged;
   const { state, keptSince } = stored;
@@ -184,7 +184,7 @@ async function* followLines(
     length += line.length;
     if (tail !== undefined && length > storedMaxLength) break;
   }
-  yield* last.reverse();
+  yield* last.toReversed();
   yield* followLogLines(kube, source, { tail, ...podRange(selection) }, { clock, signal });
 }
 

@@ -36,7 +36,7 @@ export interface LogStoreStatus {
 }
 
 /** Lines of a workload. */
-export interface LogReading {
+interface LogReading {
   /** Lines before this time are deleted. */
   keptSince: string;
   /** Sorted by time, in batches. Ends early when the signal aborts, with an error. */

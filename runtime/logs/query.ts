@@ -30,7 +30,7 @@ export interface LogQuery extends LineFilter {
 }
 
 /** Maximum length of a search, in characters. */
-export const searchMaxLength = 200;
+const searchMaxLength = 200;
 
 /** A query that the store cannot answer. */
 export class QueryError extends Error {
@@ -53,7 +53,7 @@ export function matchesPod(pod: string, selection: string | undefined): boolean 
 }
 
 /** The position of a line, for {@link parseQuery}. */
-export function cursorOf({ time, id }: Pick<StoredLine, 'time' | 'id'>): string {
+function cursorOf({ time, id }: Pick<StoredLine, 'time' | 'id'>): string {
   return `${time}_${id}`;
 }
 

@@ -4,7 +4,7 @@ import { isLabel, logKinds, type LogKind } from './record.ts';
 import { chooseEviction, segmentCost } from './retention.ts';
 
 /** The file with one workload's lines of one hour. */
-export interface Segment {
+interface Segment {
   namespace: string;
   kind: LogKind;
   name: string;

@@ -11,7 +11,7 @@ import { parseQuery, QueryError } from './query.ts';
 import { isPodName, type StoredLine } from './record.ts';
 
 /** Maximum bytes of a batch, and of its lines before compression. */
-export const batchMaxBytes = 8 * 1024 * 1024;
+const batchMaxBytes = 8 * 1024 * 1024;
 const linesMaxBytes = 32 * 1024 * 1024;
 /** Batches that are received at once; each takes as much memory as its lines. */
 const appendsMax = 4;

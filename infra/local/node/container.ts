@@ -75,7 +75,13 @@ export async function startContainer(
   }
   if (place.user !== undefined) await publishImage(image);
   const program = await createProgram(runtime, place, image);
-  const logs = createLogWriter({ folder, restartCount, clock });
+  const { metadata } = pod;
+  const logs = createLogWriter({
+    folder,
+    restartCount,
+    clock,
+    onLines: (stream, time, lines) => runtime.collect?.({ metadata, container: container.name, stream, time }, lines),
+  });
   const group = await startProcessGroup(program, {
     container: program.container,
     recordFile: join(folder, recordName),

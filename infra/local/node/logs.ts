@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
+import type { ObjectMeta } from '../../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 
 /** A log is rotated at this size; one rotated file is kept. */
@@ -10,6 +11,12 @@ const defaultMaxBytes = 10 * 1024 * 1024;
 const maxLine = 16 * 1024;
 /** How often to read a followed log. */
 const followMs = 200;
+
+/** Takes lines that a container printed. */
+export type CollectLines = (
+  from: { metadata: ObjectMeta; container: string; stream: 'stdout' | 'stderr'; time: string },
+  lines: readonly string[],
+) => void;
 
 /** Writes the output of one run of a container. */
 export interface LogWriter {
@@ -36,8 +43,10 @@ export function createLogWriter(options: {
   restartCount: number;
   clock: Clock;
   maxBytes?: number;
+  /** Called with lines that were written. @param time in milliseconds, as in the log */
+  onLines?: ((stream: 'stdout' | 'stderr', time: string, lines: readonly string[]) => void) | undefined;
 }): LogWriter {
-  const { folder, restartCount, clock, maxBytes = defaultMaxBytes } = options;
+  const { folder, restartCount, clock, maxBytes = defaultMaxBytes, onLines } = options;
   const file = fileOf(folder, restartCount);
   mkdirSync(folder, { recursive: true });
   let descriptor = openSync(file, 'a');
@@ -47,11 +56,12 @@ export function createLogWriter(options: {
     stderr: { decoder: new StringDecoder(), rest: '' },
   };
 
-  const writeLines = (lines: readonly string[]) => {
+  const writeLines = (stream: 'stdout' | 'stderr', lines: readonly string[]) => {
     if (lines.length === 0) return;
     const time = clock.now().toISOString();
     const text = lines.map((line) => `${time} ${line}\n`).join('');
     size += writeSync(descriptor, text);
+    onLines?.(stream, time, lines);
     if (size < maxBytes) return;
     closeSync(descriptor);
     renameSync(file, `${file}.1`);
@@ -68,12 +78,13 @@ export function createLogWriter(options: {
         lines.push(state.rest.slice(0, maxLine));
         state.rest = state.rest.slice(maxLine);
       }
-      writeLines(lines);
+      writeLines(stream, lines);
     },
     close() {
-      for (const state of Object.values(streams)) {
+      for (const stream of ['stdout', 'stderr'] as const) {
+        const state = streams[stream];
         const rest = state.rest + state.decoder.end();
-        if (rest !== '') writeLines([rest]);
+        if (rest !== '') writeLines(stream, [rest]);
       }
       closeSync(descriptor);
     },

@@ -9,7 +9,7 @@ import { createInformers } from '../../../runtime/kube/informers.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { createPortPool } from './binding.ts';
 import type { ImageStore } from './images.ts';
-import { readLog, type LogOptions } from './logs.ts';
+import { readLog, type CollectLines, type LogOptions } from './logs.ts';
 import { createMemoryWatch } from './memory.ts';
 import { killOrphans } from './orphans.ts';
 import type { NodePod } from './pod-spec.ts';
@@ -68,6 +68,8 @@ export interface LocalNodeOptions {
   portRange?: { first: number; last: number };
   /** Wait between restarts of a failing container; default 10 s, doubling up to 5 min. */
   backOff?: { baseMs: number; maxMs: number };
+  /** Takes what containers print. */
+  collect?: CollectLines | undefined;
   /** Maximum seconds that pods may take to stop when the node stops; default 10. */
   stopSeconds?: number;
 }
@@ -95,6 +97,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     log,
     events,
     memory,
+    collect: options.collect,
     programs,
     images,
     issueToken,

@@ -5,6 +5,7 @@ import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { resolveEnvironment, expand } from './environment.ts';
 import type { Image, ImageStore } from './images.ts';
+import type { CollectLines } from './logs.ts';
 import type { MemoryWatch } from './memory.ts';
 import { readHosts, translateName } from './names.ts';
 import { translatePaths, type Mount } from './paths.ts';
@@ -39,6 +40,8 @@ export interface ContainerRuntime {
   variables: Readonly<Record<string, string>>;
   /** The file with the addresses of Services. */
   hostsFile: string;
+  /** Takes what containers print. */
+  collect?: CollectLines | undefined;
 }
 
 /** A container in its pod. */

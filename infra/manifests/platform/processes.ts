@@ -68,7 +68,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       kubernetes: true,
       serves: true,
       ports: { events: eventsPort },
-      secrets: ['database', 'encryptionKeys', 'admin'],
+      secrets: ['database', 'encryptionKeys', 'admin', 'logStore'],
       env: {
         ...database,
         ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
@@ -76,6 +76,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ADMIN_PASSWORD_FILE: secretFile('admin'),
         ALERTMANAGER_URL: alertmanagerUrl,
         METRICS_STORE_URL: settings.metricsStoreUrl ?? metricsStoreUrl,
+        ...(settings.logStoreUrl !== undefined && { LOG_STORE_URL: settings.logStoreUrl }),
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },

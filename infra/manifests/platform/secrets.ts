@@ -38,6 +38,12 @@ export const systemSecrets = {
     mountPath: '/var/run/svc/gate-probe',
     purpose: "key that signs the platform's checks of gates",
   },
+  logStore: {
+    name: 'svc-log-store',
+    key: 'read-token',
+    mountPath: '/var/run/svc/log-store',
+    purpose: 'token that reads the log store',
+  },
   admin: {
     name: 'svc-admin',
     key: 'password',

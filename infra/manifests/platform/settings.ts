@@ -42,6 +42,8 @@ export interface PlatformSettings {
   images: PlatformImages;
   /** The first admin's e-mail address. */
   adminEmail: string;
+  /** The address of the log store; without it, only pods that exist have logs. */
+  logStoreUrl?: string;
   /** One checker replica, for the embedded cluster, whose one machine is all there is. */
   oneChecker?: boolean;
   /** For tests: the workers exit at the points named by files in `/failpoints`. */

@@ -53,7 +53,7 @@ export const logLinesQuery = z.object({
 });
 
 /** What the log store has for a range; it is `disabled` when the installation has none. */
-export const logStoreState = z.enum(['ok', 'unavailable', 'disabled']);
+const logStoreState = z.enum(['ok', 'unavailable', 'disabled']);
 
 export type LogStoreState = z.infer<typeof logStoreState>;
 

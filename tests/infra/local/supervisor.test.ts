@@ -156,7 +156,11 @@ t.test('a failed start reports the error in the log', async (t) => {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await t.rejects(
-    startSupervisor(home, { apiServer: port, ingress: port, images: port, metrics: port }, { attached: false }),
+    startSupervisor(
+      home,
+      { apiServer: port, ingress: port, images: port, metrics: port, logs: port },
+      { attached: false },
+    ),
     /EADDRINUSE/,
   );
 });

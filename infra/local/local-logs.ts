@@ -1,0 +1,112 @@
+import type { Logger } from 'pino';
+import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { appLabel, buildNamespace, kindLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { logKinds, type LogRecord } from '../../runtime/logs/record.ts';
+import { createLogServer } from '../../runtime/logs/server.ts';
+import { createLogStore } from '../../runtime/logs/store.ts';
+import { systemSecrets } from '../manifests/platform/secrets.ts';
+import type { CollectLines } from './node/logs.ts';
+
+/** Maximum bytes of the stored lines. */
+const maxBytes = 1024 * 1024 * 1024;
+const sendMs = 200;
+/** Lines of one namespace that wait for the store; it drops further ones. */
+const waitingMax = 5_000;
+/** How long a token is used before it is read again. */
+const tokenMs = 10_000;
+
+/** The log store of the embedded cluster: what the node's containers print, and a server for console-api. */
+export interface LocalLogs {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  collect: CollectLines;
+}
+
+/** @param options.folder where the lines are stored */
+export function createLocalLogs(options: {
+  kube: Pick<KubeClient, 'get'>;
+  folder: string;
+  port: number;
+  clock: Clock;
+  log: Logger;
+}): LocalLogs {
+  const { kube, folder, port, clock } = options;
+  const log = options.log.child({ part: 'log store' });
+  // Not flushed to the disk at each batch: a machine that loses its power loses the lines of the last seconds.
+  const store = createLogStore({ folder, maxBytes, clock, log, sync: false });
+  const token = createTokenReader(kube, clock);
+  const tokens = { append: () => Promise.resolve(undefined), read: token };
+  const server = createLogServer({ store, tokens, log, port, host: '127.0.0.1' });
+  const stopping = new AbortController();
+  let waiting = new Map<string, LogRecord[]>();
+  let sending: Promise<void> = Promise.resolve();
+
+  const send = async () => {
+    const records = [...waiting.values()].flat();
+    waiting = new Map();
+    if (records.length === 0) return;
+    await store.append({ records }).catch((error: unknown) => {
+      store.countDropped('disk_full', records.length);
+      log.debug({ err: error }, 'lines were not stored');
+    });
+  };
+  const sendRegularly = async () => {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(sendMs, stopping.signal).catch(() => undefined);
+      await send();
+    }
+  };
+
+  return {
+    async start() {
+      try {
+        await store.start();
+        await server.start();
+        sending = sendRegularly();
+      } catch (error) {
+        // The platform starts without stored logs rather than not at all.
+        log.error({ err: error }, 'the log store did not start');
+      }
+    },
+    async stop() {
+      stopping.abort(new Error('the log store stops'));
+      await sending;
+      await server.stop();
+      await store.stop();
+    },
+    collect({ metadata, container, stream, time }, lines) {
+      const { namespace = '', name: pod } = metadata;
+      const records = waiting.get(namespace) ?? [];
+      waiting.set(namespace, records);
+      const workload = workloadOf(metadata);
+      for (const line of lines) {
+        if (records.length >= waitingMax) store.countDropped('disk_full', 1);
+        else records.push({ namespace, pod, container, workload, time: time.replace('Z', '000000Z'), stream, line });
+      }
+    },
+  };
+}
+
+/** What a pod belongs to, by labels that only the platform sets. */
+function workloadOf({ namespace, name, labels = {} }: ObjectMeta): LogRecord['workload'] {
+  const kind = logKinds.find((known) => known === labels[kindLabel]?.toLowerCase());
+  const workload = labels[appLabel] ?? name;
+  if (kind !== undefined) return { kind, name: workload };
+  return { kind: namespace === buildNamespace ? 'build' : 'platform', name: workload };
+}
+
+/** Reads the token that `svc install` has generated. */
+function createTokenReader(kube: Pick<KubeClient, 'get'>, clock: Clock): () => Promise<string | undefined> {
+  const { name, key } = systemSecrets.logStore;
+  let last: { value: string; at: number } | undefined;
+  return async () => {
+    if (last && clock.monotonic() - last.at < tokenMs) return last.value;
+    const secret = await kube.get<KubeObject & { data?: Record<string, string> }>(kinds.Secret, name, systemNamespace);
+    const value = Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
+    last = value === '' ? undefined : { value, at: clock.monotonic() };
+    return last?.value;
+  };
+}
