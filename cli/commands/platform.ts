@@ -10,8 +10,8 @@ import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { alertCommands } from './alerts.ts';
+import { componentCommands } from './platform-components.ts';
 import { platformNotificationCommands } from './platform-notification.ts';
-import { statusCommand } from './everyday-commands.ts';
 
 const path = '/platform/config';
 
@@ -232,7 +232,7 @@ const set = command({
 });
 
 export const platformCommands: Commands = {
-  commands: [statusCommand],
+  commands: componentCommands,
   groups: [
     { name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] },
     { name: 'alerts', description: 'List and silence the alerts of the platform.', ...alertCommands },

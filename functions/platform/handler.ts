@@ -1,4 +1,4 @@
-import { readPlatformConfig, readSettings } from '../../runtime/workloads/platform-config.ts';
+import { readSettings } from '../../runtime/workloads/platform-config.ts';
 import type { PlatformConfigUpdate } from '../../runtime/contracts/api/platform.ts';
 import { describeCertificates } from '../../runtime/domain/certificates.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -6,7 +6,13 @@ import { route, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { PlatformState } from '../../runtime/contracts/platform-state.ts';
 import type { Check, ComponentState } from './checks.ts';
-import { getPlatformConfigSchema, platformStatusSchema, updatePlatformConfigSchema } from './schema.ts';
+import { changeComponent, componentsOf } from './components.ts';
+import {
+  getPlatformConfigSchema,
+  platformStatusSchema,
+  updateComponentSchema,
+  updatePlatformConfigSchema,
+} from './schema.ts';
 import { changeSettings } from './store.ts';
 import { platformConfigToView } from './view.ts';
 
@@ -21,7 +27,7 @@ export interface PlatformDependencies {
   nodes: () => Promise<PlatformState['nodes']>;
 }
 
-/** `/platform`: the installation's status and settings. */
+/** `/platform`: the installation's status, settings and components. */
 export function createPlatformRoutes({ version, kube, components, nodes }: PlatformDependencies): Route[] {
   return [
     route({
@@ -32,7 +38,8 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
       tag,
       summary: 'Shows the version, the settings and the state of the platform’s components.',
       async handle({ session, log }) {
-        const { cluster, appsDomain } = await readPlatformConfig(kube);
+        const stored = await readSettings(kube);
+        const { cluster, appsDomain } = stored.settings;
         const states = await Promise.all(
           Object.entries(components).map(async ([name, check]) => {
             const state = await check().catch((error: unknown): ComponentState => {
@@ -44,7 +51,8 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
         );
         // The names and addresses of machines are for admins.
         const machines = session?.role === 'admin' && { nodes: await nodes().catch(() => []) };
-        return { status: 200, body: { version, cluster, appsDomain, components: states, ...machines } };
+        const all = [...states, ...componentsOf(stored)];
+        return { status: 200, body: { version, cluster, appsDomain, components: all, ...machines } };
       },
     }),
     route({
@@ -74,6 +82,20 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
         const { config, settings } = await changeSettings(kube, request.body);
         const view = platformConfigToView(config, settings);
         return { status: 200, body: view, audit: { change: forAudit(request.body) } };
+      },
+    }),
+    route({
+      ...updateComponentSchema,
+      method: 'PATCH',
+      path: '/platform/components/:component',
+      access: 'platform-admin',
+      tag,
+      summary: 'Enables, disables or resizes a component of monitoring.',
+      audit: 'platform.component.update',
+      async handle(request) {
+        const { component } = request.params;
+        const body = await changeComponent(kube, component, request.body);
+        return { status: 200, body, audit: { component, change: request.body } };
       },
     }),
   ];

@@ -18,13 +18,24 @@ const maxAttempts = 5;
  * Changes the settings, all or none. The change applies to the active settings, so that it replaces a rejected edit.
  * @throws Problem `invalid_value` that names every bad setting, `unavailable`, and `conflict` after repeated concurrent changes
  */
-export async function changeSettings(
+export function changeSettings(
   kube: Pick<KubeClient, 'get' | 'replace'>,
   change: PlatformConfigUpdate,
 ): Promise<StoredSettings> {
+  return writeSettings(kube, (settings) => changed(settings, change));
+}
+
+/**
+ * Stores what `change` makes of the active settings.
+ * @param change may throw a Problem @throws as {@link changeSettings}
+ */
+export async function writeSettings(
+  kube: Pick<KubeClient, 'get' | 'replace'>,
+  change: (settings: PlatformConfigSpec, config: PlatformConfig) => object,
+): Promise<StoredSettings> {
   for (let attempt = 1; ; attempt++) {
     const { config, settings } = await readSettings(kube);
-    const checked = checkPlatformConfig(changed(newestGoodSettings(config) ?? settings, change), settings);
+    const checked = checkPlatformConfig(change(newestGoodSettings(config) ?? settings, config), settings);
     if ('faults' in checked) {
       const [first] = checked.faults;
       throw new Problem('invalid_value', `The settings are not valid: ${first?.path}: ${first?.message}`, {

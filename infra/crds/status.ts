@@ -16,6 +16,7 @@ import {
 } from '../../runtime/contracts/resources/function.ts';
 import { jobTriggers, type JobStatus } from '../../runtime/contracts/resources/job.ts';
 import {
+  componentPhases,
   notRaisedReasons,
   type ComponentStatus,
   type MemoryRaise,
@@ -191,6 +192,7 @@ export const platformConfigStatus = shapeOf<PlatformConfigStatus>()({
         name: z.enum(componentNames),
         enabled: z.boolean(),
         ready: z.boolean(),
+        phase: z.enum(componentPhases),
         memory: text,
         raised: shapeOf<MemoryRaise>()({
           at: z.iso.datetime(),

@@ -35,6 +35,7 @@ export const problemStatus = {
   source_store_full: 409,
   no_earlier_revision: 409,
   service_not_installed: 409,
+  component_not_installed: 409,
   key_expired: 409,
   key_disabled: 409,
   already_rotated: 409,

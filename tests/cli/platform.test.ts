@@ -145,16 +145,6 @@ t.test('config set ends with 1 when the controllers refuse the new settings', as
   t.match(await run(['platform', 'config', 'set', '--profile', 'large']), { code: 1, stderr: /stay active/ });
 });
 
-t.test('platform status is status', async (t) => {
-  const { run } = await world(t, {
-    'GET /health/controllers': { body: { healthy: true, managerStarted: true, cacheSynced: true, controllers: [] } },
-    'GET /api/v1/platform/status': {
-      body: { version: '1', cluster: 'home', appsDomain: 'apps.example.com', components: [] },
-    },
-  });
-  t.match(await run(['platform', 'status']), { code: 0, stdout: /Cluster: +home/ });
-});
-
 t.test('config set sends the CA certificates of a file, and refuses one without', async (t) => {
   const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: settings }, [`GET ${path}`]: { body: settings } });
   const { certificate, key } = selfSignedCertificate('Own Root', { names: [], addresses: [] }, new Date());

@@ -107,22 +107,24 @@ export function createMonitoring({
     });
     const memory = memoryOf(name, settings, decision.history.raised).limit;
     const common = { name, enabled, memory, ...decision.history };
+    const waiting = (message: string) =>
+      ({ ...common, ready: false, phase: enabled ? 'starting' : 'stopping', message }) as const;
     try {
       const objects = component.objects({ image, memory });
       if (!enabled) return { ...(await remove(objects, pods, settings.monitoring, name, common)) };
       for (const object of objects) await applyObject<KubeObject>(kube, object, { keep: keepClaims });
       const ready = await isReady(objects);
       const message = ready ? undefined : faultOf(pods);
+      const phase = ready ? 'on' : message === undefined ? 'starting' : 'unhealthy';
       return {
-        status: { ...common, ready, ...(message !== undefined && { message }) },
+        status: { ...common, ready, phase, ...(message !== undefined && { message }) },
         ...(decision.retryAfterMs !== undefined && { retryAfterMs: decision.retryAfterMs }),
       };
     } catch (error) {
       // One component that cannot be changed must not stop the others.
-      if (error instanceof NotYetError)
-        return { status: { ...common, ready: false, message: error.message }, retryAfterMs: deletionPauseMs };
+      if (error instanceof NotYetError) return { status: waiting(error.message), retryAfterMs: deletionPauseMs };
       if (!(error instanceof ChildError)) throw error;
-      return { status: { ...common, ready: false, message: error.message } };
+      return { status: { ...common, ready: false, phase: 'unhealthy', message: error.message } };
     }
   }
 
@@ -131,24 +133,24 @@ export function createMonitoring({
     pods: readonly Stored<Pod>[],
     monitoring: MonitoringSettings | undefined,
     name: ComponentName,
-    common: Omit<ComponentStatus, 'ready'>,
+    common: Omit<ComponentStatus, 'ready' | 'phase'>,
   ): Promise<{ status: ComponentStatus; retryAfterMs?: number }> {
-    const stopping = { status: { ...common, ready: false, message: 'stopping' }, retryAfterMs: deletionPauseMs };
+    const disabled = { ...common, ready: false, phase: 'disabled' } as const;
+    const stopping = (message: string) =>
+      ({ status: { ...disabled, phase: 'stopping', message }, retryAfterMs: deletionPauseMs }) as const;
     let gone = true;
     for (const object of objects.toReversed()) gone = (await deleteChild(kube, undefined, refOf(object))) && gone;
-    if (!gone || pods.length > 0) return stopping;
+    if (!gone || pods.length > 0) return stopping('its pods are stopping');
     const claims = claimsOf(objects);
     const live = await Promise.all(
       claims.map((ref) => kube.get(kinds.PersistentVolumeClaim, ref.metadata.name, ref.metadata.namespace)),
     );
     const hasData = live.some((claim) => claim?.metadata.labels?.[managedByLabel] === managedByValue);
-    if (!hasData) return { status: { ...common, ready: false } };
+    if (!hasData) return { status: disabled };
     if (monitoring?.components?.[name]?.deleteData !== true)
-      return { status: { ...common, ready: false, message: 'its data is kept' } };
+      return { status: { ...disabled, message: 'its data is kept' } };
     for (const claim of claims) gone = (await deleteChild(kube, undefined, refOf(claim))) && gone;
-    return gone
-      ? { status: { ...common, ready: false } }
-      : { ...stopping, status: { ...stopping.status, message: 'deleting its data' } };
+    return gone ? { status: disabled } : stopping('its data is being deleted');
   }
 
   async function isReady(objects: readonly KubeObject[]): Promise<boolean> {
@@ -167,7 +169,7 @@ function embeddedComponents(settings: PlatformConfigSpec): ComponentStatus[] {
   const { monitoring } = settings;
   return (monitoring ? possibleComponents(monitoring) : []).map((name) => {
     const enabled = isEnabled(name, settings);
-    return { name, enabled, ready: enabled };
+    return { name, enabled, ready: enabled, phase: enabled ? 'on' : 'disabled' };
   });
 }
 
@@ -212,8 +214,8 @@ function isRolledOut(workload: Workload | undefined): boolean {
   return updatedReplicas === desired && readyReplicas === desired && replicas === desired;
 }
 
-/** Why the pods are not ready. */
-function faultOf(pods: readonly Stored<Pod>[]): string {
+/** Why the pods are not ready, if more waiting does not help. */
+function faultOf(pods: readonly Stored<Pod>[]): string | undefined {
   const unscheduled = pods
     .flatMap(({ status }) => status?.conditions ?? [])
     .find(({ type, status }) => type === 'PodScheduled' && status === 'False');
@@ -222,5 +224,5 @@ function faultOf(pods: readonly Stored<Pod>[]): string {
     const cause = fault.outOfMemory === true ? 'killed for memory' : fault.message?.split('\n')[0]?.slice(0, 200);
     return cause === undefined ? fault.reason : `${fault.reason}: ${cause}`;
   }
-  return unscheduled ? `no node has room for it: ${unscheduled.message?.slice(0, 200) ?? 'unschedulable'}` : 'starting';
+  return unscheduled && `no node has room for it: ${unscheduled.message?.slice(0, 200) ?? 'unschedulable'}`;
 }

@@ -1,18 +1,42 @@
 import { z } from 'zod';
+import { componentPhases, notRaisedReasons } from '../resources/monitoring.ts';
+
+/** A process, a store or a component of monitoring. */
+const componentView = z.object({
+  name: z.string(),
+  /** `disabled` is a choice of an admin or of the profile, and not unhealthy. */
+  status: z.enum(componentPhases),
+  /** Its memory limit, if the platform sets one. */
+  memory: z.string().optional(),
+  /** The last time that the platform raised its memory limit. */
+  raised: z.object({ at: z.string(), from: z.string(), to: z.string(), reason: z.string() }).optional(),
+  /** Why the last kill for memory raised nothing. */
+  notRaised: z.enum(notRaisedReasons).optional(),
+  message: z.string().optional(),
+});
+
+/** `PATCH /api/v1/platform/components/{component}`: absent fields keep their value. */
+export const componentUpdate = z
+  .strictObject({
+    enabled: z.boolean(),
+    /** Only with `enabled: false`: whether its data is deleted. */
+    deleteData: z.boolean(),
+    /** Its memory limit, such as `1Gi`; null follows the profile, and the platform raises it again. */
+    memory: z.string().max(200).nullable(),
+  })
+  .partial();
+
+export type ComponentUpdate = z.infer<typeof componentUpdate>;
+
+/** The component after the change, which the controllers apply next. */
+export const componentReply = componentView;
 
 /** `GET /api/v1/platform/status` */
 export const platformStatus = z.object({
   version: z.string(),
   cluster: z.string(),
   appsDomain: z.string(),
-  components: z.array(
-    z.object({
-      name: z.string(),
-      status: z.enum(['on', 'unhealthy', 'disabled']),
-      /** For people, such as `2 of 2 ready`. */
-      message: z.string().optional(),
-    }),
-  ),
+  components: z.array(componentView),
   /** Only for platform admins: the nodes of the cluster; none in the embedded cluster. */
   nodes: z.array(z.object({ name: z.string(), ready: z.boolean(), addresses: z.array(z.string()) })).optional(),
 });

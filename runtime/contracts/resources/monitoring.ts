@@ -54,12 +54,18 @@ export interface MemoryRaise {
 /** Why a store that was killed for memory kept its limit. */
 export const notRaisedReasons = ['AtCeiling', 'ManualLimit', 'TooSoon'] as const;
 
+export const componentPhases = ['on', 'starting', 'unhealthy', 'stopping', 'disabled'] as const;
+
+/** `unhealthy`: it is enabled, and not ready for a reason that more waiting does not remove. */
+type ComponentPhase = (typeof componentPhases)[number];
+
 /** The state of one component, as the controllers report it. */
 export interface ComponentStatus {
   name: ComponentName;
   enabled: boolean;
   /** Whether all its pods are ready; false while it is disabled. */
   ready: boolean;
+  phase: ComponentPhase;
   /** Its memory limit; absent where it has none of its own. */
   memory?: string;
   /** The last automatic raise of its memory limit. */

@@ -61,12 +61,18 @@ t.test('the components run with the memory of the profile, and the status says w
     name: 'metrics-store',
     enabled: true,
     ready: false,
+    phase: 'starting',
     memory: '512Mi',
-    message: 'starting',
   });
   await settleComponents(kube);
   await pass();
-  t.same(component('metrics-store'), { name: 'metrics-store', enabled: true, ready: true, memory: '512Mi' });
+  t.same(component('metrics-store'), {
+    name: 'metrics-store',
+    enabled: true,
+    ready: true,
+    phase: 'on',
+    memory: '512Mi',
+  });
   t.match(component('node-exporter'), { ready: true, memory: '64Mi' });
   t.match(component('dashboards'), { ready: true, memory: '128Mi' });
   const resources = (name: string) =>
@@ -95,7 +101,13 @@ t.test('the components run with the memory of the profile, and the status says w
 t.test('on nano they are disabled, and one can be switched on', async (t) => {
   const { set, pass, component, workloads } = setUp({ mode: 'cluster' }, { profile: 'nano' });
   await pass();
-  t.same(component('metrics-store'), { name: 'metrics-store', enabled: false, ready: false, memory: '512Mi' });
+  t.same(component('metrics-store'), {
+    name: 'metrics-store',
+    enabled: false,
+    ready: false,
+    phase: 'disabled',
+    memory: '512Mi',
+  });
   t.match(component('dashboards'), { enabled: false });
   t.same(workloads(), []);
   await set({ monitoring: { components: { 'metrics-store': { enabled: true }, dashboards: { enabled: false } } } });
@@ -119,7 +131,7 @@ t.test('disabling removes the objects; the data is kept, or deleted if an admin 
   });
   await set({ monitoring: { components: { 'metrics-store': { enabled: false } } } });
   t.match(await pass(), { requeueAfterMs: 2_000 });
-  t.match(component('metrics-store'), { enabled: false, message: 'stopping' });
+  t.match(component('metrics-store'), { enabled: false, phase: 'stopping' });
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', name: 'metrics-store-0', namespace: 'monitoring' });
   await pass();
   t.match(component('metrics-store'), { enabled: false, ready: false, message: 'its data is kept' });
@@ -130,7 +142,13 @@ t.test('disabling removes the objects; the data is kept, or deleted if an admin 
   await set({ monitoring: { components: { 'metrics-store': { enabled: false, deleteData: true } } } });
   await pass();
   t.same(kube.all(kinds.PersistentVolumeClaim), []);
-  t.same(component('metrics-store'), { name: 'metrics-store', enabled: false, ready: false, memory: '512Mi' });
+  t.same(component('metrics-store'), {
+    name: 'metrics-store',
+    enabled: false,
+    ready: false,
+    phase: 'disabled',
+    memory: '512Mi',
+  });
 });
 
 t.test('a store that is killed for memory gets twice as much, ten minutes apart, up to its ceiling', async (t) => {
@@ -154,6 +172,7 @@ t.test('a store that is killed for memory gets twice as much, ten minutes apart,
       to: '1Gi',
       reason: 'killed for memory at 2026-03-01T10:00:00Z',
     },
+    phase: 'unhealthy',
     message: 'CrashLoopBackOff: killed for memory',
   });
   await pass();
@@ -228,7 +247,7 @@ t.test('an object that is not the platform’s stops only its own component', as
   });
   await pass();
   t.match(component('metrics-store'), { ready: false, message: /StatefulSet "prometheus".* was not created by/ });
-  t.match(component('node-exporter'), { enabled: true, message: 'starting' });
+  t.match(component('node-exporter'), { enabled: true, phase: 'starting' });
   t.same(kube.all<Workload>(kinds.StatefulSet)[0]?.spec, {}, 'it stays as it is');
 });
 
@@ -241,8 +260,8 @@ t.test('other images replace the upstream ones, and the stores of the embedded c
 
   const embedded = setUp({ mode: 'embedded', components: { 'log-store': { enabled: false } } }, { profile: 'nano' });
   await embedded.pass();
-  t.same(embedded.component('metrics-store'), { name: 'metrics-store', enabled: true, ready: true });
-  t.same(embedded.component('log-store'), { name: 'log-store', enabled: false, ready: false });
+  t.same(embedded.component('metrics-store'), { name: 'metrics-store', enabled: true, ready: true, phase: 'on' });
+  t.same(embedded.component('log-store'), { name: 'log-store', enabled: false, ready: false, phase: 'disabled' });
   t.same(embedded.names(), ['metrics-store', 'log-store']);
   t.same(embedded.workloads(), []);
 

@@ -1,0 +1,75 @@
+import type { ComponentUpdate, PlatformStatus } from '../../runtime/contracts/api/platform.ts';
+import { isEnabled } from '../../runtime/contracts/resources/monitoring.ts';
+import type { PlatformConfig, PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { ComponentName } from '../../runtime/domain/monitoring.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { StoredSettings } from '../../runtime/workloads/platform-config.ts';
+import { writeSettings } from './store.ts';
+
+type ComponentView = PlatformStatus['components'][number];
+
+/** The components of monitoring, as the controllers reported them and with changes that they have not applied yet. */
+export function componentsOf({ config, settings }: StoredSettings): ComponentView[] {
+  const isApplied = config.status?.observedGeneration === config.metadata.generation;
+  return (config.status?.monitoring ?? []).map(({ name, enabled, phase, memory, raised, notRaised, message }) => {
+    const desired = isApplied ? settings : config.spec;
+    const hasToStop = enabled || desired.monitoring?.components?.[name]?.deleteData === true;
+    const pending = isEnabled(name, desired) ? 'starting' : hasToStop ? 'stopping' : 'disabled';
+    return {
+      name,
+      status: isApplied ? phase : pending,
+      ...(memory !== undefined && { memory }),
+      ...(raised && { raised }),
+      ...(notRaised && { notRaised }),
+      ...(isApplied && message !== undefined && { message }),
+    };
+  });
+}
+
+/**
+ * Enables, disables or resizes a component.
+ * @throws Problem `component_not_installed` when the installation cannot run it, `invalid_request` for a change of
+ * nothing, and as `writeSettings`
+ */
+export async function changeComponent(
+  kube: Pick<KubeClient, 'get' | 'replace'>,
+  name: ComponentName,
+  update: ComponentUpdate,
+): Promise<ComponentView> {
+  if (Object.keys(update).length === 0) {
+    throw new Problem('invalid_request', 'The request changes nothing. Set enabled or memory.');
+  }
+  if (update.deleteData !== undefined && update.enabled !== false) {
+    throw new Problem('invalid_request', 'deleteData is only valid together with "enabled": false.');
+  }
+  const stored = await writeSettings(kube, (settings, config) => changedSettings(name, update, settings, config));
+  const view = componentsOf(stored).find((component) => component.name === name);
+  return view ?? { name, status: 'starting' };
+}
+
+function changedSettings(
+  name: ComponentName,
+  { enabled, deleteData, memory }: ComponentUpdate,
+  settings: PlatformConfigSpec,
+  { status }: PlatformConfig,
+): PlatformConfigSpec {
+  const { monitoring } = settings;
+  if (!monitoring) {
+    const message = 'This installation has no components of monitoring; run `svc install` again to get them.';
+    throw new Problem('component_not_installed', message);
+  }
+  // The controllers report exactly the components that this installation can run.
+  if (!status?.monitoring?.some((component) => component.name === name)) {
+    throw new Problem('component_not_installed', `This installation cannot run the component ${name}.`);
+  }
+  const { memory: before, enabled: wasEnabled, deleteData: wasDeleted } = monitoring.components?.[name] ?? {};
+  const next = {
+    enabled: enabled ?? wasEnabled,
+    // Enabling ends a deletion of data that was asked for before.
+    deleteData: enabled === undefined ? wasDeleted : deleteData === true || undefined,
+    memory: memory === undefined ? before : (memory ?? undefined),
+  };
+  const component = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined));
+  return { ...settings, monitoring: { ...monitoring, components: { ...monitoring.components, [name]: component } } };
+}

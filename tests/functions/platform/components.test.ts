@@ -1,0 +1,111 @@
+import t from 'tap';
+import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
+import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
+import { createEventRecorder } from '../../../runtime/kube/events.ts';
+import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { settleComponents } from '../../support/monitoring.ts';
+import { platformConfigObject, settings } from '../../support/objects.ts';
+
+/** The API, and the controllers that carry out what it stores. */
+async function setUp(test: Parameters<typeof testApi>[0], monitoring?: MonitoringSettings) {
+  const kube = fakeKube();
+  const recorded = recordingLog();
+  const routes = createPlatformRoutes({ version: '1.2.3', kube, components: {}, nodes: () => Promise.resolve([]) });
+  const api = await testApi(test, { routes, log: recorded.log });
+  const clock = fakeClock();
+  const { definition } = platformConfigController({
+    kube,
+    clock,
+    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
+    onChange: () => undefined,
+  });
+  kube.seed({ ...platformConfigObject, spec: { ...settings, ...(monitoring && { monitoring }) } });
+  const stored = () => kube.all<PlatformConfig>(kinds.PlatformConfig)[0];
+  const control = async () => {
+    const signal = new AbortController().signal;
+    await definition.reconcile({ name: 'platform', object: stored(), signal, log: silentLog });
+  };
+  await control();
+  return {
+    kube,
+    control,
+    stored: () => stored()?.spec.monitoring?.components,
+    entries: () => recorded.entries.filter(({ msg }) => msg === 'audit'),
+    change: (name: string, body: object) => api.call('PATCH', `/api/v1/platform/components/${name}`, { body }),
+    component: async (name: string) => {
+      const { body } = await api.call('GET', '/api/v1/platform/status');
+      return (body as { components: { name: string }[] }).components.find((component) => component.name === name);
+    },
+  };
+}
+
+t.test('an admin disables and enables a component; the status follows what the controllers do', async (t) => {
+  const { kube, control, stored, entries, change, component } = await setUp(t, { mode: 'cluster' });
+  t.same(await component('metrics-store'), { name: 'metrics-store', status: 'starting', memory: '512Mi' });
+  await settleComponents(kube);
+  await control();
+  t.match(await component('metrics-store'), { status: 'on' });
+
+  t.match(await change('metrics-store', { enabled: false }), { status: 200, body: { status: 'stopping' } });
+  t.same(stored(), { 'metrics-store': { enabled: false } });
+  t.match(await component('metrics-store'), { status: 'stopping' });
+  t.match(await component('dashboards'), { status: 'stopping' }, 'follows its store');
+  await control();
+  t.same(await component('metrics-store'), { name: 'metrics-store', status: 'disabled', memory: '512Mi' });
+
+  await change('metrics-store', { enabled: false, deleteData: true });
+  t.same(stored(), { 'metrics-store': { enabled: false, deleteData: true } });
+  t.match(await component('metrics-store'), { status: 'stopping' }, 'until the controllers have deleted it');
+  t.match(await change('metrics-store', { enabled: true }), { status: 200, body: { status: 'starting' } });
+  t.same(stored(), { 'metrics-store': { enabled: true } }, 'its data is not to be deleted any longer');
+  t.match(entries()[0], { actor: 'admin@svc.local', component: 'metrics-store', change: { enabled: false } });
+});
+
+t.test('a memory limit is set and reset, and nothing else changes', async (t) => {
+  const { control, stored, change, component } = await setUp(t, {
+    mode: 'cluster',
+    components: { dashboards: { enabled: false } },
+  });
+  t.match(await change('metrics-store', { memory: '640Mi' }), { status: 200 });
+  await control();
+  t.match(await component('metrics-store'), { memory: '640Mi' });
+  t.same(stored(), { dashboards: { enabled: false }, 'metrics-store': { memory: '640Mi' } });
+  t.match(await change('metrics-store', { memory: null }), { status: 200 });
+  await control();
+  t.match(await component('metrics-store'), { memory: '512Mi' });
+  const before = stored();
+  t.match(await change('metrics-store', { memory: 'much' }), {
+    status: 422,
+    body: { code: 'invalid_value', message: /at least 32Mi/ },
+  });
+  for (const body of [{}, { deleteData: true }, { enabled: true, deleteData: true }, { image: 'x' }, { enabled: 1 }]) {
+    t.match(await change('metrics-store', body), { status: 400, body: { code: 'invalid_request' } });
+  }
+  t.match(await change('no-such', { enabled: true }), { status: 400 });
+  t.same(stored(), before);
+});
+
+t.test('a component that the installation cannot run is refused with its own code', async (t) => {
+  const without = await setUp(t);
+  t.match(await without.change('metrics-store', { enabled: true }), {
+    status: 409,
+    body: { code: 'component_not_installed', message: /run `svc install` again/ },
+  });
+  const embedded = await setUp(t, { mode: 'embedded' });
+  t.match(await embedded.component('metrics-store'), { status: 'on' });
+  t.equal(await embedded.component('dashboards'), undefined);
+  t.match(await embedded.change('dashboards', { enabled: true }), {
+    status: 409,
+    body: { code: 'component_not_installed', message: /cannot run the component dashboards/ },
+  });
+  t.match(await embedded.change('metrics-store', { memory: '1Gi' }), { status: 422 });
+  await embedded.change('log-store', { enabled: false });
+  await embedded.control();
+  t.match(await embedded.component('log-store'), { status: 'disabled' });
+});
