@@ -27,6 +27,7 @@ export const bases = {
   mariadb: { packages: ['mariadb-server'] },
   minio: { packages: [], program: minio },
   ferretdb: { packages: [], program: ferretdb },
+  monitoring: { packages: ['prometheus', 'prometheus-node-exporter', 'prometheus-alertmanager'] },
 } as const satisfies Record<string, Base>;
 
 /** A base of {@link bases}. */

@@ -11,6 +11,8 @@ export interface ImageDefinition {
   inputs: readonly string[];
   /** Tag → build arguments. `version` stands for the version in package.json. */
   variants: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Whether the embedded cluster, which runs pods as processes, has no use for it. */
+  containersOnly?: true;
 }
 
 /** The file with patterns of files that no build reads, relative to the repository's root. */
@@ -66,5 +68,10 @@ export const images: readonly ImageDefinition[] = [
     ],
     variants: { version: {} },
   },
-  small('build-python', 'python', { version: {} }),
+  // The base image of other images.
+  { ...small('build-python', 'python', { version: {} }), containersOnly: true },
+  ...['prometheus', 'node-exporter', 'alertmanager'].map((name): ImageDefinition => ({
+    ...small(name, 'monitoring', { version: {} }),
+    containersOnly: true,
+  })),
 ];

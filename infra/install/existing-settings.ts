@@ -8,6 +8,7 @@ import {
   type PlatformConfig,
 } from '../../runtime/contracts/resources/platform-config.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
+import type { ComponentName } from '../../runtime/domain/monitoring.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { optionalSettings, type PlatformImages, type PlatformSettings } from '../manifests/platform/settings.ts';
 
@@ -65,7 +66,10 @@ export function withCurrent(requested: PlatformSettings, live: KubeObject | unde
 
 /** What an admin has set for each component stays, unless it is requested anew. */
 function currentMonitoring(requested: MonitoringSettings, stored: MonitoringSettings | undefined): MonitoringSettings {
-  const components = { ...stored?.components, ...requested.components };
+  const components = { ...stored?.components };
+  for (const [name, settings] of Object.entries(requested.components ?? {})) {
+    components[name as ComponentName] = { ...components[name as ComponentName], ...settings };
+  }
   const images = { ...stored?.images, ...requested.images };
   return {
     ...stored,

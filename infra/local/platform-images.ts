@@ -69,8 +69,7 @@ export async function addPlatformImages(
 ): Promise<Record<string, string>> {
   const references: Record<string, string> = {};
   for (const image of images) {
-    // Containers only: the base image of other images.
-    if (image.name === 'build-python') continue;
+    if (image.containersOnly) continue;
     // Optional servers: without them, services of these types are not available.
     if (image.name === 'mariadb' && !hasMariadb(path)) continue;
     const { name: program } = image;

@@ -32,5 +32,20 @@ export async function upCluster({ folder, failpoints = false, log }: UpOptions):
     failpoints,
     log,
     pushAddress: registryForPods,
+    flags: monitoringFlags(references),
   });
+}
+
+/**
+ * Images of Debian's packages, since upstream ones cannot be pulled here. The stores start disabled, because only some
+ * tests need their memory, and there is no image of Grafana.
+ */
+function monitoringFlags(references: Readonly<Record<string, string>>): string[] {
+  const image = (component: string, name: string) => [`--image-${component}`, references[name] ?? ''];
+  return [
+    ...image('metrics-store', 'prometheus'),
+    ...image('node-exporter', 'node-exporter'),
+    ...image('alertmanager', 'alertmanager'),
+    ...['metrics-store', 'log-store', 'dashboards'].flatMap((component) => ['--without', component]),
+  ];
 }

@@ -1,0 +1,111 @@
+import t from 'tap';
+import { dashboardDefinitions } from '../../../infra/manifests/monitoring/dashboard-definitions.ts';
+import type { PlatformStatus } from '../../../runtime/contracts/api/platform.ts';
+import { eventually, runningPlatform } from '../../support/platform.ts';
+
+const platform = await runningPlatform();
+const store = 'metrics-store';
+
+t.teardown(() => platform.ok(['platform', 'disable', store, '--delete-data', '--yes']));
+
+async function get<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await platform.kubectl('-n', 'monitoring', 'get', ...args, '-o', 'json');
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as T;
+}
+
+async function component(name: string) {
+  const { components } = await platform.json<PlatformStatus>(['platform', 'status']);
+  return components.find((each) => each.name === name);
+}
+
+interface Sample {
+  metric: Record<string, string>;
+  value: [number, string];
+}
+
+/** The answer of the metrics store, through the API server. */
+async function query(expr: string): Promise<Sample[]> {
+  const path = '/api/v1/namespaces/monitoring/services/prometheus:9090/proxy/api/v1/query';
+  const { code, stdout, stderr } = await platform.kubectl('get', '--raw', `${path}?query=${encodeURIComponent(expr)}`);
+  if (code !== 0) throw new Error(`${expr}: ${stderr}`);
+  return (JSON.parse(stdout) as { data: { result: Sample[] } }).data.result;
+}
+
+interface Pods {
+  items: { spec: { containers: { resources: { limits: { memory: string } } }[] }; status: { phase: string } }[];
+}
+
+const podsOf = (name: string) => get<Pods>('pods', '-l', `app=${name}`);
+
+t.test('an admin enables the metrics store, and it collects the metrics of every process', async (t) => {
+  t.match(await component(store), { status: 'disabled' });
+  await platform.ok(['platform', 'enable', store, '--timeout', '4m']);
+  t.match(await component(store), { status: 'on', memory: '512Mi' });
+  await eventually(
+    () => component('node-exporter'),
+    (state) => state?.status === 'on',
+  );
+  const processes = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'];
+  const expected = [...processes, store, 'node-exporter'].sort();
+  const up = () => query('min by (process) (up) == 1');
+  const processesOf = (samples: Sample[]) => samples.map(({ metric }) => metric['process'] ?? '').toSorted();
+  const samples = await eventually(up, (found) => expected.every((name) => processesOf(found).includes(name)));
+  t.same(
+    processesOf(samples).filter((name) => expected.some((process) => process === name)),
+    expected,
+  );
+  t.same(await query('up == 0'), [], 'no target is down');
+});
+
+t.test(
+  'the dashboards’ queries run on the real series, and those of the platform and its nodes show data',
+  async (t) => {
+    const empty: string[] = [];
+    for (const { id, panels } of dashboardDefinitions) {
+      for (const { expr } of panels.flatMap(({ queries }) => queries)) {
+        const samples = await query(expr);
+        if (samples.length === 0 && (id === 'platform' || id === 'nodes')) empty.push(expr);
+      }
+    }
+    // Requests that no test has made, and statistics that not every kernel has.
+    t.same(
+      empty.filter((expr) => !/webhook_requests|node_pressure|node_disk/.test(expr)),
+      [],
+    );
+  },
+);
+
+t.test('a new memory limit replaces the pod, and its data stays', async (t) => {
+  const oldest = () => query('min_over_time(timestamp(up{process="console-api"})[1h:15s])');
+  const [before] = await oldest();
+  await platform.ok(['platform', 'resize', store, '--memory', '320Mi', '--timeout', '4m']);
+  t.match(await component(store), { status: 'on', memory: '320Mi' });
+  const { items } = await podsOf(store);
+  t.same(
+    items.map(({ spec }) => spec.containers[0]?.resources.limits.memory),
+    ['320Mi'],
+  );
+  const [after] = await oldest();
+  t.ok(before && after && Number(after.value[1]) <= Number(before.value[1]) + 60, 'what was collected before is there');
+  await platform.ok(['platform', 'resize', store, '--memory', 'default', '--timeout', '4m']);
+  t.match(await component(store), { status: 'on', memory: '512Mi' });
+});
+
+t.test('disabling removes the pods and keeps the data; with --delete-data it is gone', async (t) => {
+  await platform.ok(['platform', 'disable', store, '--timeout', '4m']);
+  t.match(await component(store), { status: 'disabled', message: 'its data is kept' });
+  await eventually(
+    () => component('node-exporter'),
+    (state) => state?.status === 'disabled',
+  );
+  t.same((await podsOf(store)).items, []);
+  t.same(
+    (await get<{ items: object[] }>('statefulsets,daemonsets,services,configmaps', '-l', `app=${store}`)).items,
+    [],
+  );
+  t.equal((await get<{ items: object[] }>('persistentvolumeclaims')).items.length, 1);
+  await platform.ok(['platform', 'disable', store, '--delete-data', '--yes', '--timeout', '4m']);
+  t.same((await get<{ items: object[] }>('persistentvolumeclaims')).items, []);
+  t.same(await component(store), { name: store, status: 'disabled', memory: '512Mi' });
+});
