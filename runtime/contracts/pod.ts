@@ -13,7 +13,7 @@ type PodContainer = Pick<V1Container, 'name' | 'image' | 'ports' | 'resources' |
 export interface Pod extends KubeObject {
   apiVersion: 'v1';
   kind: 'Pod';
-  spec: Pick<Json<V1PodSpec>, 'volumes'> & { containers: PodContainer[]; initContainers?: PodContainer[] };
+  spec: Pick<Json<V1PodSpec>, 'volumes' | 'nodeName'> & { containers: PodContainer[]; initContainers?: PodContainer[] };
   status?: Pick<Json<V1PodStatus>, 'reason' | 'message' | 'podIP'> & {
     phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
     conditions?: { type: string; status: string; reason?: string; message?: string }[];

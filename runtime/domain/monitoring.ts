@@ -62,3 +62,6 @@ export const raisePauseMs = 10 * 60_000;
 
 /** The smallest limit that can be set. */
 export const minComponentMemory = '32Mi';
+
+/** Where the admin server of svc-controllers lists the targets of the metrics store. */
+export const targetsPath = '/scrape-targets';

@@ -8,6 +8,7 @@ const packages = {
   'mariadb-server': 'mariadbd',
   prometheus: 'prometheus',
   'prometheus-alertmanager': 'prometheus-alertmanager',
+  'prometheus-node-exporter': 'prometheus-node-exporter',
 } as const;
 
 export type TestPackage = keyof typeof packages;

@@ -8,6 +8,7 @@ import { createPool } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { createProbeSigner } from '../../runtime/domain/gate-probe.ts';
 import { appLabel, kindLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { monitoringNamespace, shipperNamespace, targetsPath } from '../../runtime/domain/monitoring.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadControllersConfig } from '../../runtime/process/config.ts';
 import { resolveTxt } from '../../runtime/process/dns.ts';
@@ -36,6 +37,7 @@ import { podOomController } from './pod-oom.ts';
 import { projectController } from './project.ts';
 import { createControllerRecords, type ControllerRecords } from './records.ts';
 import { createReporter } from './reporter.ts';
+import { scrapeTargets } from './scrape-targets.ts';
 import { serviceController } from './service.ts';
 import {
   exportState,
@@ -100,6 +102,9 @@ await runProcess({
       log,
       registry,
     });
+    const scraped = [systemNamespace, monitoringNamespace, shipperNamespace].map((namespace) =>
+      informers.of<Pod>(kinds.Pod, { namespace, ...managedSelection }),
+    );
     manager.addLeaderPart({ name: 'scaler', start: () => scaler.start(), stop: () => scaler.stop() });
 
     const ofCheckers = { namespace: systemNamespace, labelSelector: `${appLabel}=${checkerService}` };
@@ -148,7 +153,10 @@ await runProcess({
       port: config.admin.port,
       registry,
       ready: () => lifecycle.running() && informers.synced(),
-      pages: { '/health/controllers': () => manager.report() },
+      pages: {
+        '/health/controllers': () => manager.report(),
+        [targetsPath]: () => scrapeTargets(scraped.flatMap((pods) => pods.list())),
+      },
     });
     await admin.start();
     lifecycle.add({ name: 'admin server', stop: () => admin.stop() });

@@ -1,4 +1,11 @@
-import type { RbacV1Subject, V1Namespace, V1PolicyRule, V1Role, V1RoleBinding } from '@kubernetes/client-node';
+import type {
+  RbacV1Subject,
+  V1Namespace,
+  V1PolicyRule,
+  V1Role,
+  V1RoleBinding,
+  V1Service,
+} from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels, systemNamespace } from '../../../runtime/domain/labels.ts';
 import {
@@ -7,16 +14,10 @@ import {
   shipperNamespace,
   type ComponentName,
 } from '../../../runtime/domain/monitoring.ts';
-import type { Manifest } from '../platform/object.ts';
+import { componentLabels, systemObject, type Manifest } from '../platform/object.ts';
 import { componentAccount } from './objects.ts';
 
 const namespaces = [monitoringNamespace, shipperNamespace] as const;
-
-/** The namespaces with processes whose metrics are collected. */
-const scrapedNamespaces = [systemNamespace, ...namespaces];
-
-/** Finds the pods whose metrics are collected. */
-const scrapeRules: V1PolicyRule[] = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] }];
 
 /** The node exporter and the shipper run on each node; for the other kinds, svc-controllers has rights in the whole cluster. */
 export const componentRules: V1PolicyRule[] = [
@@ -29,17 +30,21 @@ export const componentRules: V1PolicyRule[] = [
  */
 export function monitoringAccess(): Manifest[] {
   const controllers: RbacV1Subject = { kind: 'ServiceAccount', name: 'svc-controllers', namespace: systemNamespace };
-  const store: RbacV1Subject = { kind: 'ServiceAccount', name: 'metrics-store', namespace: monitoringNamespace };
   return [
     namespaceManifest(monitoringNamespace, 'restricted'),
     // The shipper reads the logs of all pods in a folder of the node.
     namespaceManifest(shipperNamespace, 'privileged'),
-    ...componentNames.map((name) =>
-      componentAccount({ name, namespace: namespaceOf(name) }, { kubernetes: name === 'metrics-store' }),
-    ),
-    ...scrapedNamespaces.flatMap((namespace) => grant('metrics-store', namespace, scrapeRules, store)),
+    ...componentNames.map((name) => componentAccount({ name, namespace: namespaceOf(name) })),
+    controllersService(),
     ...namespaces.flatMap((namespace) => grant('svc-controllers', namespace, componentRules, controllers)),
   ];
+}
+
+/** Leads to the list of targets for the metrics store. */
+function controllersService(): Manifest {
+  const labels = componentLabels('svc-controllers');
+  const ports = [{ name: 'admin', port: 8081, targetPort: 'admin', protocol: 'TCP' }];
+  return systemObject<V1Service>(kinds.Service, 'svc-controllers', { spec: { selector: labels, ports } }, labels);
 }
 
 function namespaceOf(name: ComponentName): (typeof namespaces)[number] {

@@ -68,7 +68,7 @@ const platform: Dashboard = {
       `sum by (process, code) (rate(rest_client_requests_total[${range}]))`,
       '{{process}} {{code}}',
     ]),
-    panel('Monitoring', 'short', ['sum by (process) (up{job=~"monitoring|log-components"})', '{{process}}']),
+    panel('Monitoring', 'short', ['sum by (process) (up{job="monitoring"})', '{{process}}']),
   ],
 };
 

@@ -62,7 +62,6 @@ export function metricsStore(options: { ingressMetrics?: string | undefined }): 
 function podTemplate(settings: ComponentSettings, digest: string) {
   return componentPod(self.name, settings, {
     digest,
-    kubernetes: true,
     container: {
       args: [
         '--config.file=/etc/prometheus/prometheus.yaml',

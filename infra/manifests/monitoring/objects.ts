@@ -45,13 +45,10 @@ export function componentService(
   });
 }
 
-/** The ServiceAccount of a component, which only gets a token if it uses the Kubernetes API. Pure. */
-export function componentAccount(
-  component: { name: ComponentName; namespace: MonitoringNamespace },
-  { kubernetes }: { kubernetes: boolean },
-): Manifest {
+/** The ServiceAccount of a component. No component uses the Kubernetes API. Pure. */
+export function componentAccount(component: { name: ComponentName; namespace: MonitoringNamespace }): Manifest {
   return componentObject<V1ServiceAccount>(component, kinds.ServiceAccount, component.name, {
-    automountServiceAccountToken: kubernetes,
+    automountServiceAccountToken: false,
   });
 }
 
@@ -68,7 +65,6 @@ export function componentPod(
   parts: {
     container: Omit<Container, 'name' | 'image' | 'resources' | 'securityContext'>;
     pod?: Omit<PodSpec, 'containers'>;
-    kubernetes?: boolean;
     digest?: string;
   },
 ): Json<V1PodTemplateSpec> {
@@ -79,7 +75,7 @@ export function componentPod(
     },
     spec: {
       serviceAccountName: name,
-      automountServiceAccountToken: parts.kubernetes ?? false,
+      automountServiceAccountToken: false,
       enableServiceLinks: false,
       securityContext: podSecurity(),
       containers: [

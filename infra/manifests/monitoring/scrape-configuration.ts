@@ -1,21 +1,12 @@
-import { managedByValue, systemNamespace } from '../../../runtime/domain/labels.ts';
-import { monitoringNamespace, shipperNamespace } from '../../../runtime/domain/monitoring.ts';
-
-/** A rule that keeps targets, or copies what Kubernetes says about a pod into a label. */
-interface Relabelling {
-  source_labels: string[];
-  regex?: string;
-  target_label?: string;
-  action?: 'keep' | 'drop';
-}
+import { systemNamespace } from '../../../runtime/domain/labels.ts';
+import { targetsPath } from '../../../runtime/domain/monitoring.ts';
 
 /** A scrape of Prometheus: https://prometheus.io/docs/prometheus/latest/configuration/configuration/#scrape_config */
 interface Scrape {
   job_name: string;
   sample_limit: number;
-  kubernetes_sd_configs?: { role: 'pod'; namespaces: { names: string[] } }[];
+  http_sd_configs?: { url: string; refresh_interval: string }[];
   static_configs?: { targets: string[] }[];
-  relabel_configs?: Relabelling[];
 }
 
 /** Prometheus's configuration file, without the rules. */
@@ -32,28 +23,9 @@ const sampleLimit = 50_000;
 const ingressSampleLimit = 200_000;
 
 /**
- * The pods of a namespace that have a port with this name. The labels are `process` and `pod` and never `namespace`,
- * `kind` and `name`, which the metrics of workloads have themselves.
+ * Prometheus's configuration: every process of the platform, the components of monitoring, and the ingress. It asks the
+ * controllers where the processes are, and while they do not answer, it keeps what it knows. Pure.
  */
-function pods(job: string, namespaces: string[], port: string): Scrape {
-  const meta = '__meta_kubernetes_pod';
-  return {
-    job_name: job,
-    sample_limit: sampleLimit,
-    kubernetes_sd_configs: [{ role: 'pod', namespaces: { names: namespaces } }],
-    relabel_configs: [
-      { source_labels: [`${meta}_label_app_kubernetes_io_managed_by`], regex: managedByValue, action: 'keep' },
-      { source_labels: [`${meta}_container_port_name`], regex: port, action: 'keep' },
-      // A pod that has ended keeps its address in Kubernetes.
-      { source_labels: [`${meta}_phase`], regex: 'Pending|Succeeded|Failed', action: 'drop' },
-      { source_labels: [`${meta}_label_app`], target_label: 'process' },
-      { source_labels: [`${meta}_name`], target_label: 'pod' },
-      { source_labels: [`${meta}_node_name`], target_label: 'node' },
-    ],
-  };
-}
-
-/** Prometheus's configuration: every process of the platform, the components of monitoring, and the ingress. Pure. */
 export function prometheusConfiguration(options: { ingressMetrics?: string | undefined }): PrometheusConfiguration {
   const { ingressMetrics } = options;
   return {
@@ -61,10 +33,14 @@ export function prometheusConfiguration(options: { ingressMetrics?: string | und
     rule_files: ['/etc/prometheus/alerts.yaml'],
     alerting: { alertmanagers: [{ static_configs: [{ targets: ['alertmanager:9093'] }] }] },
     scrape_configs: [
-      pods('platform', [systemNamespace], 'admin'),
-      // The log store and the shipper are processes of the platform too, with the same port.
-      pods('log-components', [monitoringNamespace, shipperNamespace], 'admin'),
-      pods('monitoring', [monitoringNamespace], 'metrics'),
+      {
+        // The controllers name the job of each target.
+        job_name: 'svc',
+        sample_limit: sampleLimit,
+        http_sd_configs: [
+          { url: `http://svc-controllers.${systemNamespace}.svc:8081${targetsPath}`, refresh_interval: '15s' },
+        ],
+      },
       ...(ingressMetrics === undefined
         ? []
         : [{ job_name: 'ingress', sample_limit: ingressSampleLimit, static_configs: [{ targets: [ingressMetrics] }] }]),

@@ -124,8 +124,8 @@ t.test(
         ] ?? '',
       ) as { scrape_configs: { job_name: string; static_configs?: object[] }[] };
     const jobs = (options: object) => configuration(options).scrape_configs.map(({ job_name: job }) => job);
-    t.same(jobs({}), ['platform', 'log-components', 'monitoring']);
-    t.same(jobs({ ingressMetrics }), ['platform', 'log-components', 'monitoring', 'ingress']);
+    t.same(jobs({}), ['svc']);
+    t.same(jobs({ ingressMetrics }), ['svc', 'ingress']);
     t.same(configuration({ ingressMetrics }).scrape_configs.at(-1)?.static_configs, [{ targets: [ingressMetrics] }]);
     t.end();
   },
@@ -191,51 +191,46 @@ t.test('only the clients of a component reach it', (t) => {
   t.end();
 });
 
-t.test(
-  'namespaces, accounts and rights: pods are found in three namespaces, and nothing is granted in the cluster',
-  (t) => {
-    const access = monitoringAccess();
-    t.notMatch(
-      access.map(({ kind }) => kind),
-      ['ClusterRole'],
-    );
-    t.same(
-      access
-        .filter(({ kind }) => kind === 'Namespace')
-        .map(({ metadata: { name, labels = {} } }) => [name, labels['pod-security.kubernetes.io/enforce']]),
-      [
-        ['monitoring', 'restricted'],
-        ['svc-log-shipper', 'privileged'],
-      ],
-    );
-    const roles = access.filter(({ kind }) => kind === 'Role');
-    t.same(
-      roles.map(({ metadata, ...role }) => {
-        const [rule] = role['rules'] as { resources: string[]; verbs: string[] }[];
-        return `${metadata.namespace} ${metadata.name}: ${rule?.verbs.join()} ${rule?.resources.join()}`;
-      }),
-      [
-        'svc-system metrics-store: get,list,watch pods',
-        'monitoring metrics-store: get,list,watch pods',
-        'svc-log-shipper metrics-store: get,list,watch pods',
-        'monitoring svc-controllers: get,create,update,delete daemonsets',
-        'svc-log-shipper svc-controllers: get,create,update,delete daemonsets',
-      ],
-    );
-    const accounts = access.filter(({ kind }) => kind === 'ServiceAccount');
-    t.same(
-      accounts.filter((account) => account['automountServiceAccountToken']).map(({ metadata }) => metadata.name),
-      ['metrics-store'],
-    );
-    for (const object of all().filter(isWorkload)) {
-      const { serviceAccountName, automountServiceAccountToken } = (object.spec as Workload).template.spec;
-      const account = accounts.find(({ metadata }) => metadata.name === serviceAccountName);
-      t.equal(account?.metadata.namespace, object.metadata.namespace);
-      t.equal(automountServiceAccountToken, account?.['automountServiceAccountToken']);
-    }
-    t.end();
-  },
-);
+t.test('namespaces, accounts and rights: components have no rights, and nothing is granted in the cluster', (t) => {
+  const access = monitoringAccess();
+  t.notMatch(
+    access.map(({ kind }) => kind),
+    ['ClusterRole'],
+  );
+  t.same(
+    access
+      .filter(({ kind }) => kind === 'Namespace')
+      .map(({ metadata: { name, labels = {} } }) => [name, labels['pod-security.kubernetes.io/enforce']]),
+    [
+      ['monitoring', 'restricted'],
+      ['svc-log-shipper', 'privileged'],
+    ],
+  );
+  const roles = access.filter(({ kind }) => kind === 'Role');
+  t.same(
+    roles.map(({ metadata, ...role }) => {
+      const [rule] = role['rules'] as { resources: string[]; verbs: string[] }[];
+      return `${metadata.namespace} ${metadata.name}: ${rule?.verbs.join()} ${rule?.resources.join()}`;
+    }),
+    [
+      'monitoring svc-controllers: get,create,update,delete daemonsets',
+      'svc-log-shipper svc-controllers: get,create,update,delete daemonsets',
+    ],
+  );
+  const accounts = access.filter(({ kind }) => kind === 'ServiceAccount');
+  t.same(
+    accounts.filter((account) => account['automountServiceAccountToken']).map(({ metadata }) => metadata.name),
+    [],
+    'no component has a token for the Kubernetes API',
+  );
+  for (const object of all().filter(isWorkload)) {
+    const { serviceAccountName, automountServiceAccountToken } = (object.spec as Workload).template.spec;
+    const account = accounts.find(({ metadata }) => metadata.name === serviceAccountName);
+    t.equal(account?.metadata.namespace, object.metadata.namespace);
+    t.equal(automountServiceAccountToken, account?.['automountServiceAccountToken']);
+  }
+  t.end();
+});
 
 t.test('upstream images are pinned by digest, and settings replace them', (t) => {
   for (const name of ['metrics-store', 'node-exporter', 'alertmanager', 'dashboards'] as const) {
