@@ -17,10 +17,11 @@ interface PrometheusConfiguration {
   scrape_configs: Scrape[];
 }
 
-/** More samples than the largest process exports; a scrape beyond it fails, so that no process can fill the store. */
-const sampleLimit = 50_000;
-/** An ingress exports about twenty series for each of its services. */
-const ingressSampleLimit = 200_000;
+/**
+ * A scrape beyond it fails, so that no process can fill the store's memory. The interceptor exports about 40 series for
+ * each function, and an ingress about 20 for each of its services.
+ */
+const sampleLimit = 200_000;
 
 /**
  * Prometheus's configuration: every process of the platform, the components of monitoring, and the ingress. It asks the
@@ -43,7 +44,7 @@ export function prometheusConfiguration(options: { ingressMetrics?: string | und
       },
       ...(ingressMetrics === undefined
         ? []
-        : [{ job_name: 'ingress', sample_limit: ingressSampleLimit, static_configs: [{ targets: [ingressMetrics] }] }]),
+        : [{ job_name: 'ingress', sample_limit: sampleLimit, static_configs: [{ targets: [ingressMetrics] }] }]),
     ],
   };
 }
