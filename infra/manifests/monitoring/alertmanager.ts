@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { V1ConfigMap, V1NetworkPolicy, V1Service, V1StatefulSet } from '@kubernetes/client-node';
+import type { V1ConfigMap, V1Service, V1StatefulSet } from '@kubernetes/client-node';
 import type { Json } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
-import { apiGroup, appLabel, managedLabels, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { apiGroup, appLabel, managedLabels } from '../../../runtime/domain/labels.ts';
 import { formatBytes, parseBytes } from '../../../runtime/domain/quantity.ts';
 import type { Manifest } from '../platform/object.ts';
 import { containerSecurity, podSecurity, resources } from '../platform/pod.ts';
 import type { MonitoringComponent } from './component.ts';
+import { componentPolicy } from './network.ts';
 
 const name = 'alertmanager';
 const namespace = 'monitoring';
@@ -22,13 +23,6 @@ const dataPath = '/alertmanager';
  * platform notifications send them.
  */
 const configuration = { route: { receiver: 'none', group_by: ['alertname'] }, receivers: [{ name: 'none' }] };
-
-/** Who may connect: Prometheus sends alerts, console-api and svc-workers read them. */
-const clients = [
-  { namespace, app: 'metrics-store' },
-  { namespace: systemNamespace, app: 'console-api' },
-  { namespace: systemNamespace, app: 'svc-workers' },
-];
 
 function object<T extends object = never>(
   kind: ResourceKind,
@@ -46,21 +40,7 @@ export const alertmanager: MonitoringComponent = {
     const digest = createHash('sha256').update(file).digest('hex').slice(0, 16);
     const half = formatBytes((parseBytes(memory) ?? 0) / 2);
     return [
-      object<V1NetworkPolicy>(kinds.NetworkPolicy, {
-        spec: {
-          podSelector: { matchLabels: { [appLabel]: name } },
-          policyTypes: ['Ingress'],
-          ingress: [
-            {
-              from: clients.map((client) => ({
-                namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': client.namespace } },
-                podSelector: { matchLabels: { [appLabel]: client.app } },
-              })),
-              ports: [{ protocol: 'TCP', port: 9093 }],
-            },
-          ],
-        },
-      }),
+      componentPolicy(alertmanager),
       // JSON is YAML.
       object<V1ConfigMap>(kinds.ConfigMap, { data: { 'alertmanager.yml': file } }),
       object<V1Service>(kinds.Service, {

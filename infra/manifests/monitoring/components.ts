@@ -1,4 +1,5 @@
 import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
+import { alertmanager } from './alertmanager.ts';
 import type { ComponentName, MonitoringComponent } from './component.ts';
 import { dashboards } from './dashboards.ts';
 import { upstreamImages } from './images.ts';
@@ -12,6 +13,7 @@ export function monitoringComponents(
   return {
     'metrics-store': metricsStore({ ingressMetrics: settings.ingressMetrics }),
     'node-exporter': nodeExporter,
+    alertmanager,
     dashboards,
   };
 }

@@ -4,6 +4,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
 import { monitoringNamespace } from '../../../runtime/domain/monitoring.ts';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
+import { alertRules } from './alert-rules.ts';
 import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { componentPolicy } from './network.ts';
 import { componentObject, componentPod, componentService, labelsOf } from './objects.ts';
@@ -19,7 +20,7 @@ const storage = '5Gi';
 const maxData = '4GB';
 
 /** Files with rules, by name, beside the configuration. */
-const ruleFiles: Readonly<Record<string, object>> = {};
+const ruleFiles: Readonly<Record<string, object>> = { 'alerts.yaml': alertRules() };
 
 /**
  * Prometheus. Pure.

@@ -19,6 +19,7 @@ interface Client {
 const metricsStore: Client = { namespace: monitoringNamespace, app: 'metrics-store' };
 const dashboards: Client = { namespace: monitoringNamespace, app: 'dashboards' };
 const shipper: Client = { namespace: shipperNamespace, app: 'log-shipper' };
+const workers: Client = { namespace: systemNamespace, app: 'svc-workers' };
 const api: Client = { namespace: systemNamespace, app: 'console-api' };
 
 /**
@@ -28,7 +29,7 @@ const api: Client = { namespace: systemNamespace, app: 'console-api' };
 export const clientsOf: Readonly<Record<ComponentName, readonly { port: number; from: readonly Client[] }[]>> = {
   'metrics-store': [{ port: 9090, from: [api, dashboards, metricsStore] }],
   'node-exporter': [{ port: 9100, from: [metricsStore] }],
-  alertmanager: [{ port: 9093, from: [api, metricsStore, dashboards] }],
+  alertmanager: [{ port: 9093, from: [metricsStore, api, workers] }],
   'log-store': [
     { port: 3100, from: [api, shipper] },
     { port: 8081, from: [metricsStore] },

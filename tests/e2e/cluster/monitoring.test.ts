@@ -45,12 +45,14 @@ t.test('an admin enables the metrics store, and it collects the metrics of every
   t.match(await component(store), { status: 'disabled' });
   await platform.ok(['platform', 'enable', store, '--timeout', '4m']);
   t.match(await component(store), { status: 'on', memory: String });
-  await eventually(
-    () => component('node-exporter'),
-    (state) => state?.status === 'on',
-  );
+  for (const name of ['node-exporter', 'alertmanager']) {
+    await eventually(
+      () => component(name),
+      (state) => state?.status === 'on',
+    );
+  }
   const processes = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'];
-  const expected = [...processes, store, 'node-exporter'].sort();
+  const expected = [...processes, store, 'node-exporter', 'alertmanager'].sort();
   const up = () => query('min by (process) (up) == 1');
   const processesOf = (samples: Sample[]) => samples.map(({ metric }) => metric['process'] ?? '').toSorted();
   const samples = await eventually(up, (found) => expected.every((name) => processesOf(found).includes(name)));
@@ -117,6 +119,8 @@ t.test('a store that is killed for memory gets twice as much, unless its limit w
   );
 });
 
+const claims = () => get<{ items: object[] }>('persistentvolumeclaims', '-l', `app=${store}`);
+
 t.test('disabling removes the pods and keeps the data; with --delete-data it is gone', async (t) => {
   await platform.ok(['platform', 'disable', store, '--timeout', '4m']);
   t.match(await component(store), { status: 'disabled', message: 'its data is kept' });
@@ -129,8 +133,8 @@ t.test('disabling removes the pods and keeps the data; with --delete-data it is 
     (await get<{ items: object[] }>('statefulsets,daemonsets,services,configmaps', '-l', `app=${store}`)).items,
     [],
   );
-  t.equal((await get<{ items: object[] }>('persistentvolumeclaims')).items.length, 1);
+  t.same((await claims()).items.length, 1);
   await platform.ok(['platform', 'disable', store, '--delete-data', '--yes', '--timeout', '4m']);
-  t.same((await get<{ items: object[] }>('persistentvolumeclaims')).items, []);
+  t.same((await claims()).items, []);
   t.match(await component(store), { status: 'disabled', message: undefined });
 });

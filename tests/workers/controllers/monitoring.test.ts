@@ -15,6 +15,8 @@ import { platformConfigObject, settings } from '../../support/objects.ts';
 const place = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
 const start = new Date('2026-03-01T10:00:00Z');
 
+const isStore = ({ metadata }: KubeObject) => metadata.name === 'prometheus';
+
 interface Workload extends KubeObject {
   spec: {
     template: {
@@ -49,14 +51,15 @@ function setUp(monitoring: MonitoringSettings | undefined, more: Partial<Platfor
     component: (name: string) => components().find((component) => component.name === name),
     names: () => components().map(({ name }) => name),
     workloads: () => [kinds.StatefulSet, kinds.DaemonSet, kinds.Deployment].flatMap((kind) => kube.all<Workload>(kind)),
-    memory: () => kube.all<Workload>(kinds.StatefulSet)[0]?.spec.template.spec.containers[0]?.resources.limits.memory,
+    memory: () =>
+      kube.all<Workload>(kinds.StatefulSet).find(isStore)?.spec.template.spec.containers[0]?.resources.limits.memory,
   };
 }
 
 t.test('the components run with the memory of the profile, and the status says when they are ready', async (t) => {
   const { kube, set, pass, component, names, workloads } = setUp({ mode: 'cluster' });
   await pass();
-  t.same(names(), ['metrics-store', 'node-exporter', 'dashboards']);
+  t.same(names(), ['metrics-store', 'node-exporter', 'alertmanager', 'dashboards']);
   t.same(component('metrics-store'), {
     name: 'metrics-store',
     enabled: true,
@@ -117,7 +120,7 @@ t.test('on nano they are disabled, and one can be switched on', async (t) => {
   t.match(component('dashboards'), { enabled: false }, 'has a setting of its own');
   t.same(
     workloads().map(({ metadata }) => metadata.name),
-    ['prometheus', 'node-exporter'],
+    ['prometheus', 'alertmanager', 'node-exporter'],
   );
 });
 
@@ -248,7 +251,7 @@ t.test('an object that is not the platform’s stops only its own component', as
   await pass();
   t.match(component('metrics-store'), { ready: false, message: /StatefulSet "prometheus".* was not created by/ });
   t.match(component('node-exporter'), { enabled: true, phase: 'starting' });
-  t.same(kube.all<Workload>(kinds.StatefulSet)[0]?.spec, {}, 'it stays as it is');
+  t.same(kube.all<Workload>(kinds.StatefulSet).find(isStore)?.spec, {}, 'it stays as it is');
 });
 
 t.test('other images replace the upstream ones, and the stores of the embedded cluster have no objects', async (t) => {
