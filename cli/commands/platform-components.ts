@@ -29,7 +29,7 @@ function remarksOf({ message, raised, notRaised }: Component): string {
   return [
     message,
     notRaised && refusals[notRaised],
-    raised && `raised from ${raised.from} to ${raised.to} at ${raised.at}: ${raised.reason}`,
+    raised && `raised from ${raised.from} to ${raised.to} at ${raised.raisedAt}: ${raised.reason}`,
   ]
     .filter(Boolean)
     .join('; ');

@@ -195,7 +195,7 @@ export const platformConfigStatus = shapeOf<PlatformConfigStatus>()({
         phase: z.enum(componentPhases),
         memory: text,
         raised: shapeOf<MemoryRaise>()({
-          at: z.iso.datetime(),
+          raisedAt: z.iso.datetime(),
           from: z.string(),
           to: z.string(),
           reason: z.string(),

@@ -12,7 +12,12 @@ const componentPath = '/api/v1/platform/components/metrics-store';
 const store: Component = { name: 'metrics-store', status: 'on', memory: '1Gi' };
 
 t.test('status lists the components with their memory, and why a limit was raised or not', async (t) => {
-  const raised = { at: '2026-03-01T10:00:00.000Z', from: '512Mi', to: '1Gi', reason: 'killed for memory at 10:00' };
+  const raised = {
+    raisedAt: '2026-03-01T10:00:00.000Z',
+    from: '512Mi',
+    to: '1Gi',
+    reason: 'killed for memory at 10:00',
+  };
   const { run, routes } = await world(t, {
     [statusPath]: statusOf(
       { name: 'database', status: 'on' },

@@ -65,11 +65,11 @@ export function decideRaise(options: {
   if (manual) return { history: { ...handled, notRaised: 'ManualLimit' } };
   const most = parseBytes(ceiling) ?? 0;
   if (bytes >= most) return { history: { ...handled, notRaised: 'AtCeiling' } };
-  const waitMs = raised ? Date.parse(raised.at) + raisePauseMs - now.getTime() : 0;
+  const waitMs = raised ? Date.parse(raised.raisedAt) + raisePauseMs - now.getTime() : 0;
   if (waitMs > 0) {
     return { history: { ...seen, notRaised: 'TooSoon' }, retryAfterMs: waitMs };
   }
   const to = formatBytes(Math.min(bytes * 2, most));
   const reason = `killed for memory at ${kill.at}`;
-  return { history: { raised: { at: now.toISOString(), from: limit, to, reason }, killedAt: kill.at } };
+  return { history: { raised: { raisedAt: now.toISOString(), from: limit, to, reason }, killedAt: kill.at } };
 }

@@ -9,7 +9,7 @@ const componentView = z.object({
   /** Its memory limit, if the platform sets one. */
   memory: z.string().optional(),
   /** The last time that the platform raised its memory limit. */
-  raised: z.object({ at: z.string(), from: z.string(), to: z.string(), reason: z.string() }).optional(),
+  raised: z.object({ raisedAt: z.string(), from: z.string(), to: z.string(), reason: z.string() }).optional(),
   /** Why the last kill for memory raised nothing. */
   notRaised: z.enum(notRaisedReasons).optional(),
   message: z.string().optional(),

@@ -44,7 +44,7 @@ export type MonitoringSettings = z.infer<typeof monitoringSettings>;
 
 /** A raise of a memory limit by the platform. */
 export interface MemoryRaise {
-  at: string;
+  raisedAt: string;
   from: string;
   to: string;
   /** Why, such as the time at which the container was killed. */

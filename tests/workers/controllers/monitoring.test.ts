@@ -7,10 +7,11 @@ import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
 import { fakeClock } from '../../support/clock.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { componentPod, settleComponents } from '../../support/monitoring.ts';
 import { platformConfigObject, settings } from '../../support/objects.ts';
+import { explore, type Scenario } from '../../support/state-space.ts';
 
 const place = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
 const start = new Date('2026-03-01T10:00:00Z');
@@ -170,7 +171,7 @@ t.test('a store that is killed for memory gets twice as much, ten minutes apart,
     memory: '1Gi',
     killedAt: '2026-03-01T10:00:00Z',
     raised: {
-      at: '2026-03-01T10:00:00.000Z',
+      raisedAt: '2026-03-01T10:00:00.000Z',
       from: '512Mi',
       to: '1Gi',
       reason: 'killed for memory at 2026-03-01T10:00:00Z',
@@ -273,3 +274,35 @@ t.test('other images replace the upstream ones, and the stores of the embedded c
   t.same(without.names(), []);
   t.same(without.workloads(), []);
 });
+
+const setMonitoring = (kube: FakeKube, components: object) =>
+  kube.mergePatch<PlatformConfig>(place, { spec: { monitoring: { components } } });
+
+const story: Scenario<undefined> = {
+  begin(kube) {
+    kube.seed(
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'monitoring' } },
+      { ...platformConfigObject, spec: { ...settings, monitoring: { mode: 'cluster' } } },
+    );
+    return undefined;
+  },
+  controllers: ({ kube, clock, events }) => [
+    platformConfigController({ kube, clock, events, onChange: () => undefined }).definition,
+  ],
+  steps: [
+    (kube) => setMonitoring(kube, { 'metrics-store': { enabled: false } }),
+    (kube) => setMonitoring(kube, { 'metrics-store': { enabled: true, memory: '640Mi' } }),
+    // The limit of the pod that is killed is the present one.
+    async (kube) => {
+      await setMonitoring(kube, { 'metrics-store': { memory: null } });
+      kube.seed(componentPod('metrics-store', { killedAt: '2020-01-01T00:00:00Z' }));
+    },
+  ],
+  always(kube) {
+    const stores = kube.all<PlatformConfig>(kinds.PlatformConfig)[0]?.status?.monitoring ?? [];
+    const raised = stores.flatMap(({ raised: raise }) => raise?.to ?? []);
+    if (raised.some((to) => to !== '1Gi')) throw new Error('one kill raised the limit twice');
+  },
+};
+
+t.test('faults', (t) => explore(t, 'components', story));
