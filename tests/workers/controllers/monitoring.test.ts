@@ -183,6 +183,7 @@ t.test('a store that is killed for memory gets twice as much, ten minutes apart,
   t.equal(memory(), '1Gi', 'one kill raises the limit once');
   await kill('512Mi', '2026-03-01T10:00:05Z');
   t.equal(memory(), '1Gi', 'a kill under the limit before the raise does not count');
+  t.match(component('metrics-store'), { notRaised: undefined, killedAt: '2026-03-01T10:00:00Z' });
 
   await clock.advance(60_000);
   t.same(await kill('1Gi', '2026-03-01T10:01:00Z'), { requeueAfterMs: 9 * 60_000 });
@@ -228,6 +229,16 @@ t.test('an automatic raise is never taken back, and never changes a limit that a
   await set({ monitoring: { components: { 'metrics-store': { memory: null } } } });
   await pass();
   t.equal(memory(), '4Gi', 'without the override, the raise counts again');
+});
+
+t.test('a larger profile gives more than an earlier raise', async (t) => {
+  const { kube, set, pass, memory } = setUp({ mode: 'cluster' });
+  kube.seed(componentPod('metrics-store', { killedAt: '2026-03-01T10:00:00Z' }));
+  await pass();
+  t.equal(memory(), '1Gi');
+  await set({ profile: 'xlarge' });
+  await pass();
+  t.equal(memory(), '2Gi');
 });
 
 t.test('other ends of a container, and other components, raise nothing', async (t) => {
