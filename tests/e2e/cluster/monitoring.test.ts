@@ -55,7 +55,7 @@ t.test('an admin enables the metrics store, and it collects the metrics of every
   const expected = [...processes, store, 'node-exporter', 'alertmanager'].sort();
   const up = () => query('min by (process) (up) == 1');
   const processesOf = (samples: Sample[]) => samples.map(({ metric }) => metric['process'] ?? '').toSorted();
-  const samples = await eventually(up, (found) => expected.every((name) => processesOf(found).includes(name)));
+  const samples = await eventually(up, (now) => expected.every((name) => processesOf(now).includes(name)));
   t.same(
     processesOf(samples).filter((name) => expected.some((process) => process === name)),
     expected,
