@@ -11,7 +11,7 @@ type ComponentView = PlatformStatus['components'][number];
 
 /** The components of monitoring, as the controllers reported them and with changes that they have not applied yet. */
 export function componentsOf({ config, settings }: StoredSettings): ComponentView[] {
-  const isApplied = config.status?.observedGeneration === config.metadata.generation;
+  const isApplied = config.status?.monitoringGeneration === config.metadata.generation;
   return (config.status?.monitoring ?? []).map(({ name, enabled, phase, memory, raised, notRaised, message }) => {
     const desired = isApplied ? settings : config.spec;
     const hasToStop = enabled || desired.monitoring?.components?.[name]?.deleteData === true;

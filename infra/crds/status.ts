@@ -186,6 +186,7 @@ export const projectStatus = shapeOf<ProjectStatus>()({
 export const platformConfigStatus = shapeOf<PlatformConfigStatus>()({
   ...common,
   accepted: z.object({ generation: z.int(), spec: platformConfigSpec }).exactOptional(),
+  monitoringGeneration: z.int().exactOptional(),
   monitoring: z
     .array(
       shapeOf<ComponentStatus>()({

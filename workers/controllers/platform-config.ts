@@ -74,11 +74,12 @@ export function platformConfigController(options: {
   ): Promise<Stored<PlatformConfig>> => {
     const { generation } = config.metadata;
     const observed = generation !== undefined && { observedGeneration: generation };
-    const { monitoring } = config.status ?? {};
+    const { monitoring, monitoringGeneration: followed } = config.status ?? {};
     return writeStatus<PlatformConfig>(kube, config, {
       ...observed,
       ...(accepted && { accepted }),
       ...(monitoring && { monitoring }),
+      ...(followed !== undefined && { monitoringGeneration: followed }),
       conditions: setCondition(config.status?.conditions, { ...state, ...observed }, clock.now()),
     });
   };
@@ -124,9 +125,9 @@ export function platformConfigController(options: {
         }
         if (!settings) return undefined;
         await ensureTrustedProxies(kube, settings.trustedProxies ?? []);
-        const { monitoring: components, ...status } = written.status ?? {};
+        const { monitoring: components, monitoringGeneration: _, ...status } = written.status ?? {};
         const { statuses, ...outcome } = await reconcileMonitoring(settings, components);
-        const monitoring = statuses.length > 0 && { monitoring: statuses };
+        const monitoring = statuses.length > 0 && { monitoring: statuses, monitoringGeneration: generation };
         await writeStatus<PlatformConfig>(kube, written, { ...status, ...monitoring });
         return outcome;
       },

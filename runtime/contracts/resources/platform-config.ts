@@ -146,6 +146,8 @@ export interface PlatformConfigStatus {
   conditions?: Condition[];
   /** The components of monitoring that the installation can run. */
   monitoring?: ComponentStatus[];
+  /** The object's generation with the settings that these components follow. */
+  monitoringGeneration?: number;
 }
 
 /** The condition that says whether the settings in the spec are active. */

@@ -67,6 +67,26 @@ t.test('an admin disables and enables a component; the status follows what the c
   t.match(entries()[0], { actor: 'admin@svc.local', component: 'metrics-store', change: { enabled: false } });
 });
 
+t.test(
+  'accepted settings are not applied yet: the component is not on before the controllers have changed it',
+  async (t) => {
+    const { kube, control, change, component } = await setUp(t, { mode: 'cluster' });
+    await settleComponents(kube);
+    await control();
+    t.match(await component('metrics-store'), { status: 'on' });
+    await change('metrics-store', { memory: '640Mi' });
+    // The controllers accept the settings first, and are cut off before they change the component.
+    kube.intercept = async ({ verb, kind }) => {
+      if (verb === 'list' && kind === 'Pod') throw new Error('cut off');
+    };
+    await t.rejects(control(), { message: 'cut off' });
+    t.match(await component('metrics-store'), { status: 'starting', memory: '512Mi' });
+    kube.intercept = undefined;
+    await control();
+    t.match(await component('metrics-store'), { memory: '640Mi' });
+  },
+);
+
 t.test('a memory limit is set and reset, and nothing else changes', async (t) => {
   const { control, stored, change, component } = await setUp(t, {
     mode: 'cluster',
