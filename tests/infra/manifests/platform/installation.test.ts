@@ -162,6 +162,7 @@ t.test('console-api', (t) => {
       { name: 'svc-database', mountPath: '/var/run/svc/database', readOnly: true },
       { name: 'svc-encryption-keys', mountPath: '/var/run/svc/encryption', readOnly: true },
       { name: 'svc-admin', mountPath: '/var/run/svc/admin', readOnly: true },
+      { name: 'svc-log-store', mountPath: '/var/run/svc/log-store', readOnly: true },
     ],
     resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
   };
@@ -220,6 +221,7 @@ t.test('console-api', (t) => {
             { name: 'svc-database', secret: { secretName: 'svc-database', defaultMode: 0o440 } },
             { name: 'svc-encryption-keys', secret: { secretName: 'svc-encryption-keys', defaultMode: 0o440 } },
             { name: 'svc-admin', secret: { secretName: 'svc-admin', defaultMode: 0o440 } },
+            { name: 'svc-log-store', secret: { secretName: 'svc-log-store', defaultMode: 0o440 } },
           ],
           topologySpreadConstraints: [
             {
@@ -345,7 +347,7 @@ t.test('secrets are files in the pods that need them, and never in variables', (
   t.same(mounted, {
     'svc-postgres': ['svc-database'],
     'svc-redis': ['svc-redis'],
-    'console-api': ['svc-database', 'svc-encryption-keys', 'svc-admin'],
+    'console-api': ['svc-database', 'svc-encryption-keys', 'svc-admin', 'svc-log-store'],
     'svc-workers': ['svc-database', 'svc-redis', 'svc-encryption-keys'],
     'svc-controllers': ['svc-database', 'svc-gate-probe'],
     'svc-authz': ['svc-database', 'svc-gate-probe'],
