@@ -49,7 +49,7 @@ class Refusal extends Error {
   }
 }
 
-/** The HTTP server of a log store: `POST /append`, `GET /read`, `GET /status` (docs/reference/log-store.md). */
+/** The HTTP server of a log store: `POST /append`, `GET /read`, `GET /status` (docs/decisions/0060-log-store.md). */
 export function createLogServer({ store, tokens, log, port, host }: LogServerOptions): LogServer {
   const places = createFairPlaces(readPlaces);
   let appends = 0;
@@ -129,7 +129,12 @@ export function createLogServer({ store, tokens, log, port, host }: LogServerOpt
 async function authorize(request: IncomingMessage, token: () => Promise<string | undefined>): Promise<void> {
   const [, presented] = /^Bearer ([\w.~+/=-]{1,500})$/.exec(request.headers.authorization ?? '') ?? [];
   const expected = await token().catch(() => undefined);
-  if (presented === undefined || expected === undefined || expected === '' || !equalInConstantTime(presented, expected)) {
+  if (
+    presented === undefined ||
+    expected === undefined ||
+    expected === '' ||
+    !equalInConstantTime(presented, expected)
+  ) {
     throw new Refusal(401, 'The token is missing or wrong.');
   }
 }
