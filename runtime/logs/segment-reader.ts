@@ -5,6 +5,8 @@ import type { StoredLine } from './record.ts';
 
 /** Blocks that a read has in memory at once. More than a few overlap only when shippers deliver late. */
 const openMax = 16;
+/** Blocks that are read before they are needed. */
+const readAhead = 3;
 /** Lines that are passed on together. */
 const batchLines = 512;
 
@@ -63,6 +65,12 @@ export async function* mergeSources(
   /** Lines in reverse order of the direction, so that the next is the last. */
   const open: StoredLine[][] = [];
   let batch: StoredLine[] = [];
+  const reading = new Map<LineSource, Promise<StoredLine[]>>();
+  const linesOf = (source: LineSource) => {
+    const lines = reading.get(source) ?? source.lines();
+    reading.set(source, lines);
+    return lines;
+  };
   for (;;) {
     signal.throwIfAborted();
     let next: StoredLine[] | undefined;
@@ -74,8 +82,10 @@ export async function* mergeSources(
     const closest = waiting.at(-1);
     if (closest && (!head || (open.length < openMax && mustOpen(closest, head)))) {
       waiting.pop();
-      // A search may open many blocks in which nothing matches.
-      const lines = await closest.lines();
+      // A search opens many blocks in which nothing matches, so the next ones are read meanwhile.
+      for (const source of waiting.slice(-readAhead)) void linesOf(source).catch(() => undefined);
+      const lines = await linesOf(closest);
+      reading.delete(closest);
       if (lines.length > 0) open.push(isForward ? lines.toReversed() : [...lines]);
       continue;
     }

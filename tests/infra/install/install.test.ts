@@ -217,7 +217,14 @@ t.test('generated secrets are strong, well-formed and unique', async (t) => {
     );
   };
   const [one, two] = [await values(), await values()];
-  t.same(Object.keys(one).sort(), ['svc-admin', 'svc-database', 'svc-encryption-keys', 'svc-gate-probe', 'svc-redis']);
+  t.same(Object.keys(one).sort(), [
+    'svc-admin',
+    'svc-database',
+    'svc-encryption-keys',
+    'svc-gate-probe',
+    'svc-log-store',
+    'svc-redis',
+  ]);
   for (const [name, value] of Object.entries(one)) t.not(value, two[name], name);
   t.equal(parseKeyRing(one['svc-encryption-keys'] ?? '').current, 'k1');
   t.ok((one['svc-database'] ?? '').length >= 40);
