@@ -84,7 +84,8 @@ export async function copyFromPod(open: Open, remote: string, local: string): Pr
     renameSync(temporary, target);
     return size;
   } finally {
-    file.destroy();
+    // A file that is still being opened would be created after its removal.
+    if (!file.closed) await new Promise((resolve) => file.once('close', resolve).destroy());
     rmSync(temporary, { force: true });
   }
 }

@@ -24,7 +24,8 @@ export async function checkUsableImage(
 ): Promise<void> {
   checkImage(image);
   const build = checkImageProject(image, { project, namespace }, builds);
-  if (build && (app === undefined || build.app !== app)) await checkPromoted(kube, namespace, image);
+  if (!build) return;
+  if (app === undefined || build.app !== app) await checkPromoted(kube, namespace, image);
   await checkImageStored(pool, image);
 }
 

@@ -276,7 +276,7 @@ t.test('the logs of a run: every attempt, oldest first, and none before it has b
 t.test('the logs of a job are those of all its runs, by time', async (t) => {
   const { kube, api, create, job } = await service(t);
   await create();
-  t.same((await api.call('GET', `${path}/report/logs`)).body, { items: [] }, 'it has not run yet');
+  t.same((await api.call('GET', `${path}/report/logs`)).body.items, [], 'it has not run yet');
   const id = job().metadata.labels?.['platform.svc/id'] ?? '';
   const pod = (name: string, labels: Record<string, string>) => ({
     apiVersion: 'v1',
