@@ -85,7 +85,7 @@ export async function copyFromPod(open: Open, remote: string, local: string): Pr
     return size;
   } finally {
     // A file that is still being opened would be created after its removal.
-    if (!file.closed) await new Promise((resolve) => file.once('close', resolve).destroy());
+    if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()).destroy());
     rmSync(temporary, { force: true });
   }
 }

@@ -38,8 +38,12 @@ const imagePath = {
   query: environmentQuery,
 } as const;
 
-function toView(image: ListedImage, { project, environment }: Environment): ImageView {
-  const { id, name, digest, app, revisions, sizeBytes, usedBy, problem, message, builtAt } = image;
+/** @param only the environment to which the caller's access token is limited, which learns nothing of the others */
+function toView(image: ListedImage, { project, environment }: Environment, only: string | undefined): ImageView {
+  const { id, name, digest, app, sizeBytes, problem, message, builtAt } = image;
+  const isShown = (user: { environment: string }) => only === undefined || user.environment === only;
+  const revisions = image.revisions.filter(isShown);
+  const usedBy = image.usedBy && isShown(image.usedBy) ? image.usedBy : null;
   return {
     id,
     name: name.slice(name.lastIndexOf('/') + 1),
@@ -50,7 +54,7 @@ function toView(image: ListedImage, { project, environment }: Environment): Imag
     environment,
     revisions,
     ...(sizeBytes !== null && { sizeBytes }),
-    inUse: usedBy !== null,
+    inUse: image.usedBy !== null,
     ...(usedBy && { usedBy }),
     status: image.state === 'stored' && image.requestedAt !== null ? 'deleting' : image.state,
     ...(problem !== null && { problem }),
@@ -76,10 +80,11 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
       summary: 'Lists the images that builds made for an environment, newest first.',
       query: listQuery,
       replies: { 200: page(imageView) },
-      async handle({ params, query: { limit, cursor, app, environment: name } }) {
+      async handle({ params, query: { limit, cursor, app, environment: name }, grant }) {
         const environment = await resolveEnvironment(kube, params.project, name);
         const rows = await listImages(pool, environment.environmentId, { app, limit: limit + 1, before: cursor });
-        const toItem = (image: ListedImage) => toView(image, environment);
+        const only = grant?.environment;
+        const toItem = (image: ListedImage) => toView(image, environment, only);
         return { status: 200, body: pageOfRows(rows, limit, { cursorOf: ({ id }) => id, toItem }) };
       },
     }),
@@ -90,9 +95,9 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
       tag,
       summary: 'Shows an image that a build made, even after it was deleted.',
       replies: { 200: imageView },
-      async handle({ params, query }) {
+      async handle({ params, query, grant }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return { status: 200, body: toView(await find(environment, params.image), environment) };
+        return { status: 200, body: toView(await find(environment, params.image), environment, grant?.environment) };
       },
     }),
     route({
@@ -109,10 +114,10 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
         const image = await find(environment, params.image);
         const audit = { environment: environment.environment, image: image.name, digest: image.digest };
         if (image.state === 'deleted') throw new Problem('not_found', `The image "${image.name}" was deleted already.`);
-        await checkUnused(image);
+        await checkUnused(image, request.grant?.environment);
         await transaction(pool, (client) => requestDeletions(client, [image.id], actorOf(sessionOf(request))));
         const [requested = image] = await findListedImages(pool, [image.id]);
-        return { status: 202, body: toView(requested, environment), audit };
+        return { status: 202, body: toView(requested, environment, request.grant?.environment), audit };
       },
     }),
     route({
@@ -130,12 +135,15 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
         const environment = await resolveEnvironment(kube, request.params.project, request.query.environment);
         const { project, environmentId } = environment;
         const settings = await readSettingsIfAny(kube);
-        const keep = request.body.keep ?? settings?.builds?.keepImages ?? defaultKeptImages;
+        const kept = settings?.builds?.keepImages ?? defaultKeptImages;
+        const only = request.grant?.environment;
+        // Other environments roll back to promoted images, so a token of one environment keeps what the platform keeps.
+        const keep = only === undefined ? (request.body.keep ?? kept) : Math.max(request.body.keep ?? 0, kept);
         const ids = await findPrunable(pool, { environmentId, project, app }, { keep, limit: pruneMax });
         if (!dryRun) {
           await transaction(pool, (client) => requestDeletions(client, ids, actorOf(sessionOf(request))));
         }
-        const images = (await findListedImages(pool, ids)).map((image) => toView(image, environment));
+        const images = (await findListedImages(pool, ids)).map((image) => toView(image, environment, only));
         const audit = !dryRun && {
           environment: environment.environment,
           keep,
@@ -147,7 +155,11 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
   ];
 
   /** @throws Problem `in_use` that names a user */
-  async function checkUnused(image: ListedImage): Promise<void> {
+  async function checkUnused(image: ListedImage, only: string | undefined): Promise<void> {
+    if (only !== undefined && image.revisions.some(({ environment }) => environment !== only)) {
+      const text = `The image "${image.name}" belongs to the history of another environment, which this access token does not open.`;
+      throw new Problem('in_use', text);
+    }
     const names = await tagsOf(pool, image.id);
     const { usedBy } = image;
     const user = usedBy

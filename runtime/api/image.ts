@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { App } from '../contracts/resources/app.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../contracts/resources/platform-config.ts';
-import { checkImageProject, imageNotAllowed, isSameRepository } from '../domain/built-image.ts';
+import { checkImageProject, imageNotAllowed, isBuilt, isSameRepository } from '../domain/built-image.ts';
 import { checkImage } from '../domain/image.ts';
 import type { Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -24,9 +24,8 @@ export async function checkUsableImage(
 ): Promise<void> {
   checkImage(image);
   const build = checkImageProject(image, { project, namespace }, builds);
-  if (!build) return;
-  if (app === undefined || build.app !== app) await checkPromoted(kube, namespace, image);
-  await checkImageStored(pool, image);
+  if (build && (app === undefined || build.app !== app)) await checkPromoted(kube, namespace, image);
+  if (isBuilt(image, builds)) await checkImageStored(pool, image);
 }
 
 /** @throws Problem `image_not_allowed` */

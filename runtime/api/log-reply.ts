@@ -78,7 +78,7 @@ export async function logReply(access: LogAccess, source: WorkloadLogSource, req
   return streamReply(clock, signal, async function* (stop): AsyncGenerator<object> {
     try {
       if (query.follow) yield* followLines(access, source, selection, { tail: tailOf(query), signal: stop });
-      else yield* allLines(access, source, selection, stop);
+      else yield* allLines(access, source, selection, { project, signal: stop });
     } finally {
       leave();
     }
@@ -193,7 +193,7 @@ async function* allLines(
   { kube, clock, logs }: LogAccess,
   source: WorkloadLogSource,
   selection: LogSelection,
-  signal: AbortSignal,
+  { project, signal }: { project: string; signal: AbortSignal },
 ): AsyncGenerator<object> {
   const now = clock.now();
   const stored = await readStoredLines(logs.store, source, selection, {
@@ -213,9 +213,15 @@ async function* allLines(
   for (const position of positions.values()) position.reopen();
   const { since, selects: selectsLine } = podRange(selection);
   const range = { tail: undefined, since, selects: selectsLine, previous: false };
-  const { items } = await readLogLines(kube, source, range);
-  for (const item of items) {
-    if (positions.get(item.pod)?.isNew(item.time) ?? true) yield item;
+  // What pods hold is read at once, so it takes a place of the readings that do not stream.
+  const leave = await enter(logs.reads, project, signal);
+  try {
+    const { items } = await readLogLines(kube, source, range);
+    for (const item of items) {
+      if (positions.get(item.pod)?.isNew(item.time) ?? true) yield item;
+    }
+  } finally {
+    leave();
   }
   const { state, keptSince } = stored;
   yield { end: true, store: state, ...(keptSince !== undefined && { keptSince }) };

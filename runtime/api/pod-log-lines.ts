@@ -25,6 +25,8 @@ export interface LogRange {
   selects?: ((line: LogLine) => boolean) | undefined;
 }
 
+/** Maximum characters of the logs of all pods together; the rest is left out, and the answer says so. */
+const logsMaxLength = 8 * 1024 * 1024;
 /** Maximum pods that have ended whose logs are read. */
 const endedPodsMax = 30;
 /** Interval between checks for new pods and restarted containers. */
@@ -47,12 +49,18 @@ export async function readLogLines(
   const lines: LogLine[] = [];
   const pods = recentPods(items);
   let truncated = pods.length < items.length;
+  let length = 0;
   for (const { metadata } of pods) {
+    if (length > logsMaxLength) {
+      truncated = true;
+      break;
+    }
     // The last lines that are selected can be any of the log.
     const query = queryOf(container, { tail: selects ? undefined : tail, since });
     if (previous) query.set('previous', 'true');
     const log = await readLog(kube, namespace, metadata.name, query, logMaxBytes);
     truncated ||= log?.truncated ?? false;
+    length += log?.text.length ?? 0;
     const parsed = (log?.text.split('\n') ?? []).filter(Boolean).map((line) => parseLine(metadata.name, line));
     const selected = selects ? parsed.filter(selects) : parsed;
     lines.push(...(tail === undefined ? selected : selected.slice(-tail)));

@@ -85,6 +85,11 @@ export function checkImageProject(
   throw imageNotAllowed(image);
 }
 
+/** Whether a build of this installation made an image, by its name. Pure. */
+export function isBuilt(image: string, builds: BuildRegistry | undefined): boolean {
+  return builds !== undefined && builtImage(image, builds) !== undefined;
+}
+
 /** What the names of all images begin with that are built for an environment. Pure. */
 export function imagePrefix({ registry }: Pick<BuildRegistry, 'registry'>, namespace: string): string {
   return `${registry}/${namespace}/`;

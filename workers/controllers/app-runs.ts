@@ -3,6 +3,7 @@ import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { App, AppRun, Release } from '../../runtime/contracts/resources/app.ts';
+import type { AppRunRequest } from '../../runtime/contracts/resources/run.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { idLabel, isOfRelease, releaseAnnotation, roleLabel } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
@@ -13,6 +14,10 @@ import { pastRuns, type RunLimits } from './run-history.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
 const limits: RunLimits = { historyLimit: 10, retentionSeconds: 24 * 3_600 };
+/** Maximum active runs; more requests wait. */
+const activeMax = 20;
+/** Maximum characters of a command in the status, and of runs: an object has at most 1.5 MiB. */
+const shownMax = { command: 200, runs: 50 };
 
 /** The command of the current release: its pods may start when there is none or it has succeeded. */
 export type CommandState = { phase: 'none' | 'succeeded' | 'running' } | { phase: 'failed'; message: string };
@@ -84,6 +89,8 @@ export interface ObservedRuns {
   runs?: AppRun[];
   /** Milliseconds until an ended run is due for deletion. */
   againInMs?: number | undefined;
+  /** The requests that still wait. */
+  waiting?: AppRunRequest[];
 }
 
 /**
@@ -101,8 +108,9 @@ export async function ensureRuns(
   // Most apps have none of these, so most reconciles list no runs.
   const known = app.status?.runs !== undefined || command === 'running' || command === 'failed';
   if (runRequests.length === 0 && !known) return {};
+  const started = release ? runRequests.slice(0, await freePlaces(kube, identity, runRequests)) : [];
   if (release) {
-    for (const request of runRequests) {
+    for (const request of started) {
       await ensureChild(kube, app, appRunJob(identity, app.spec, release, request), createOnly);
     }
   }
@@ -110,7 +118,7 @@ export async function ensureRuns(
   await stopOlderCommands(kube, app, runs);
   // A run that is deleted before its request is removed, or before its outcome is known, would be created again.
   const { past, nextInMs } =
-    runRequests.length > 0 || (command !== 'none' && !(release && knownState(app, release)))
+    started.length > 0 || (command !== 'none' && !(release && knownState(app, release)))
       ? { past: [], nextInMs: undefined }
       : pastRuns(app, limits, runs, now);
   for (const run of past) await deleteChild(kube, app, refOf(run));
@@ -121,10 +129,21 @@ export async function ensureRuns(
     triggerOf: (run) => (isReleaseCommand(run) ? 'release' : 'manual'),
   });
   const commands = new Map(runs.map(({ metadata, spec }) => [metadata.name, commandOf(spec)]));
-  return {
-    ...(report.length > 0 && { runs: report.map((run) => ({ ...run, command: commands.get(run.name) ?? [] })) }),
-    againInMs: nextInMs,
-  };
+  const shown = report.slice(0, shownMax.runs).map((run) => ({ ...run, command: commands.get(run.name) ?? [] }));
+  return { ...(shown.length > 0 && { runs: shown }), againInMs: nextInMs, waiting: runRequests.slice(started.length) };
+}
+
+/** How many of the requested runs may be active, those included that exist already. */
+async function freePlaces(
+  kube: KubeClient,
+  identity: WorkloadIdentity,
+  requests: readonly AppRunRequest[],
+): Promise<number> {
+  if (requests.length === 0) return 0;
+  const { runs } = await observe(kube, identity);
+  const names = new Set(requests.map(({ id }) => `${identity.name}-${id}`));
+  const active = runs.filter((run) => !endOf(run) && !names.has(run.metadata.name));
+  return Math.max(0, activeMax - active.length);
 }
 
 /** Stops and deletes all runs of an app. @returns whether they are gone */
@@ -144,8 +163,16 @@ async function observe(kube: KubeClient, { id, namespace }: WorkloadIdentity) {
   return { runs: runs.items, pods: pods.items };
 }
 
-/** The command as it was requested: the manifest doubles the `$` before a parenthesis. */
+/** The beginning of the command as it was requested: the manifest doubles the `$` before a parenthesis. */
 function commandOf({ template }: BatchJob['spec']): string[] {
   const [container] = template.spec?.containers ?? [];
-  return (container?.command ?? []).map((word) => word.replaceAll('$$(', '$('));
+  const words: string[] = [];
+  let length = 0;
+  for (const word of container?.command ?? []) {
+    if (length >= shownMax.command) return [...words, '…'];
+    const left = shownMax.command - length;
+    words.push(word.replaceAll('$$(', '$(').slice(0, left));
+    length += word.length;
+  }
+  return words;
 }

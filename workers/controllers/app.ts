@@ -141,11 +141,11 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const view = { routed: release !== undefined, changed: changed.route, hosts, config, signal };
     const gate = await gates.check(app, step, view);
     const now = clock.now();
-    const { againInMs: runsAgainMs, ...runs } = await ensureRuns(kube, app, identity, {
-      release,
-      command: command.phase,
-      now,
-    });
+    const {
+      againInMs: runsAgainMs,
+      waiting = [],
+      ...runs
+    } = await ensureRuns(kube, app, identity, { release, command: command.phase, now });
     const after = await writeStatus<App>(
       kube,
       app,
@@ -164,7 +164,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     if (gate.event) await events.record(after, gate.event);
     const { runRequests, ...settings } = after.spec;
     // The change causes the next reconcile.
-    if (release && runRequests) await kube.replace({ ...after, spec: settings });
+    if (runRequests && waiting.length < runRequests.length) {
+      await kube.replace({ ...after, spec: { ...settings, ...(waiting.length > 0 && { runRequests: waiting }) } });
+    }
     if (after.status?.release?.phase === 'available')
       await collectEnvironments(kube, after, (id) => records.neededEnvironments(id));
     const othersGoneMs =
