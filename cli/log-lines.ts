@@ -52,7 +52,10 @@ export async function printLines(
   const { items, truncated, ...store } = await scope.api.call('GET', path, logLines, { query });
   const pods = [...new Set(items.map((item) => item.pod))];
   if (items.length === 0) context.say(emptyLogMessage(workload, flags, store.store));
-  if (truncated) context.say('the log is truncated: only the last MiB of each pod is shown; --download prints all');
+  if (truncated)
+    context.say(
+      'the log is truncated: only the last MiB of each pod is shown; with a log store, --download prints all',
+    );
   sayWhatIsMissing(context, store);
   const table = items.map((item) => (pods.length > 1 ? prefixed(item) : item.line)).join('\n');
   context.print({ data: items, table, names: pods }, output);
@@ -70,6 +73,7 @@ async function downloadLines(
     const { data } = item.safeParse(text === '' ? undefined : JSON.parse(text));
     if (!data) continue;
     if ('end' in data) {
+      if (data.truncated) context.say('the log is truncated: only the last MiB of each pod is shown');
       sayWhatIsMissing(context, data);
       return;
     }

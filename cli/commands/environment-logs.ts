@@ -17,6 +17,9 @@ interface Source {
   name: string;
 }
 
+/** How many logs are read at once; the API reads four of a project at a time. */
+const readsAtOnce = 4;
+
 /** Runs `svc logs`. */
 export async function printEnvironmentLogs(
   context: Context,
@@ -30,13 +33,15 @@ export async function printEnvironmentLogs(
   const prefixed = (name: string, { line }: LogLineView) => `${name.padEnd(width)} | ${line}`;
   if (!follow) {
     const query = { ...scope.query, sinceSeconds, tail: flags.tail };
-    const answers = await Promise.all(
-      sources.map(async ({ collection, name }) => {
-        const answer = await scope.api.call('GET', scope.path(collection, name, 'logs'), logLines, { query });
-        if (answer.truncated) context.say(`the log of ${name} is truncated: only the last MiB of each pod is shown`);
-        return answer.items.map((item) => ({ workload: name, ...item }));
-      }),
-    );
+    const read = async ({ collection, name }: (typeof sources)[number]) => {
+      const answer = await scope.api.call('GET', scope.path(collection, name, 'logs'), logLines, { query });
+      if (answer.truncated) context.say(`the log of ${name} is truncated: only the last MiB of each pod is shown`);
+      return answer.items.map((item) => ({ workload: name, ...item }));
+    };
+    const answers = [];
+    for (let from = 0; from < sources.length; from += readsAtOnce) {
+      answers.push(...(await Promise.all(sources.slice(from, from + readsAtOnce).map(read))));
+    }
     const items = answers.flat().toSorted((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
     if (items.length === 0) context.say('there are no logs');
     const table = items.map((item) => prefixed(item.workload, item)).join('\n');

@@ -57,7 +57,9 @@ export async function status(context: Context, flags: FlagValues<typeof statusFl
     ...nodes.map(({ name, ready }): [string, string] => [`node ${name}`, ready ? 'on' : 'unhealthy']),
     ...volumes.map((name): [string, string] => [`volume ${name}`, 'read-only']),
   ];
-  const unhealthy = states.filter(([, state]) => state !== 'on' && state !== 'disabled').map(([name]) => name);
+  // A component that was just enabled, disabled or resized is not broken.
+  const fine = ['on', 'disabled', 'starting', 'stopping'];
+  const unhealthy = states.filter(([, state]) => !fine.includes(state)).map(([name]) => name);
   context.print(
     {
       data: {

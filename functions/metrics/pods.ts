@@ -1,6 +1,6 @@
 import { isPodLive, isPodReady, type Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { kindLabel } from '../../runtime/domain/labels.ts';
+import { kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { MetricKind } from '../../runtime/metrics/figures.ts';
 import { workloadOf } from '../../runtime/metrics/workload-of.ts';
@@ -20,7 +20,9 @@ export async function countPods(kube: Pick<KubeClient, 'list'>, namespace: strin
   const counts = new Map<string, PodCounts>();
   for (const pod of items) {
     const workload = workloadOf(pod.metadata);
-    if (!workload || !isPodLive(pod)) continue;
+    // One-off runs and release commands serve nothing.
+    const isRun = workload?.kind !== 'job' && pod.metadata.labels?.[roleLabel] === 'run';
+    if (!workload || isRun || !isPodLive(pod)) continue;
     const { kind, name } = workload;
     const entry = counts.get(`${kind}/${name}`) ?? { kind, name, pods: 0, ready: 0, restarts: 0 };
     counts.set(`${kind}/${name}`, entry);

@@ -59,6 +59,10 @@ function changedSettings(
     const message = 'This installation has no components of monitoring; run `svc install` again to get them.';
     throw new Problem('component_not_installed', message);
   }
+  if (monitoring.mode === 'embedded') {
+    const message = 'The stores of the embedded platform are parts of its process, which always runs them.';
+    throw new Problem('component_not_installed', message);
+  }
   // The controllers report exactly the components that this installation can run.
   if (!status?.monitoring?.some((component) => component.name === name)) {
     throw new Problem('component_not_installed', `This installation cannot run the component ${name}.`);

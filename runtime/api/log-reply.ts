@@ -215,8 +215,10 @@ async function* allLines(
   const range = { tail: undefined, since, selects: selectsLine, previous: false };
   // What pods hold is read at once, so it takes a place of the readings that do not stream.
   const leave = await enter(logs.reads, project, signal);
+  let isCut = false;
   try {
-    const { items } = await readLogLines(kube, source, range);
+    const { items, truncated = false } = await readLogLines(kube, source, range);
+    isCut = truncated;
     for (const item of items) {
       if (positions.get(item.pod)?.isNew(item.time) ?? true) yield item;
     }
@@ -224,7 +226,9 @@ async function* allLines(
     leave();
   }
   const { state, keptSince } = stored;
-  yield { end: true, store: state, ...(keptSince !== undefined && { keptSince }) };
+  // With a store, what a pod no longer has is stored.
+  const cut = isCut && state !== 'ok' && { truncated: true };
+  yield { end: true, store: state, ...(keptSince !== undefined && { keptSince }), ...cut };
 }
 
 /** A streamed response with one JSON line for each of `lines`, until they end or the client disconnects. */

@@ -166,7 +166,9 @@ function createPodReaders(
     positions.set(pod, position);
     position.reopen();
     const before = position.time();
-    const query = queryOf(container, before === undefined ? (wasListed ? range : {}) : { since: new Date(before) });
+    // The last lines that are selected can be any of the log.
+    const start = range.selects ? { ...range, tail: undefined } : range;
+    const query = queryOf(container, before === undefined ? (wasListed ? start : {}) : { since: new Date(before) });
     query.set('follow', 'true');
     for await (const text of linesOf(kube.stream(logPath(namespace, pod, query), stop))) {
       const line = parseLine(pod, text);

@@ -23,12 +23,12 @@ export function formatState({ shippers, namespaces, ...numbers }: StoreState): s
 }
 
 /** Reads a stored state; an empty one for a text that is none. */
-export function parseState(text: string, now: Date): StoreState {
+export function parseState(text: string): StoreState | undefined {
   try {
     const { generation, next, shippers, namespaces } = JSON.parse(text) as StoreState;
     return { generation, next, shippers: new Map(shippers), namespaces: new Map(namespaces) };
   } catch {
-    return emptyState(now);
+    return undefined;
   }
 }
 

@@ -194,11 +194,16 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   };
 
   const recover = async () => {
-    state = parseState(await readFile(stateFile, 'utf8').catch(() => ''), clock.now());
     const generations = (await readdir(folder))
       .flatMap((name) => /^journal-(\d{1,15})$/.exec(name)?.[1] ?? [])
       .map(Number)
       .toSorted((a, b) => a - b);
+    // Without the state, every journal may hold lines that no segment has; lines of segments are not written again.
+    const [oldest] = generations;
+    const initial = emptyState(clock.now());
+    state =
+      parseState(await readFile(stateFile, 'utf8').catch(() => '')) ??
+      (oldest === undefined ? initial : { ...initial, generation: oldest });
     for (const generation of generations) {
       if (generation >= state.generation) await replay(generation);
       else await rm(journalFile(generation), { force: true });

@@ -56,9 +56,21 @@ export interface PushedImage {
 /**
  * Records the image that a deployment's build pushed, as stored, even if an earlier one of the same digest was deleted. An
  * image outside the repository of the deployment's app is not recorded, so that nothing ever deletes it.
- * @returns its id
+ * @param options.onlyNew leaves an image of the same digest as it is: a record that comes late says nothing about an image
+ * that was deleted meanwhile
+ * @returns its id; undefined if nothing was recorded
  */
-export async function recordImage(database: Database, deploymentId: Id, pushed: PushedImage): Promise<Id | undefined> {
+export async function recordImage(
+  database: Database,
+  deploymentId: Id,
+  pushed: PushedImage,
+  { onlyNew = false }: { onlyNew?: boolean } = {},
+): Promise<Id | undefined> {
+  const onConflict = onlyNew
+    ? 'NOTHING'
+    : `UPDATE SET environment_id = excluded.environment_id, state = 'stored',
+         project = excluded.project, size_bytes = COALESCE(excluded.size_bytes, images.size_bytes), built_at = now(),
+         deleted_at = NULL, requested_at = NULL, requested_by = NULL, problem = NULL, message = NULL, retry_at = NULL`;
   const { rows } = await database.query<{ id: Id }>(
     `WITH image AS (
        INSERT INTO images (id, environment_id, project, namespace, app, repository, digest, size_bytes)
@@ -66,9 +78,7 @@ export async function recordImage(database: Database, deploymentId: Id, pushed: 
            $5::bigint
          FROM deployments d JOIN workloads w ON w.id = d.workload_id
          WHERE d.id = $1 AND regexp_replace($2, ':[^/:]*$', '') LIKE '%/' || w.namespace || '/' || w.name
-       ON CONFLICT (repository, digest) DO UPDATE SET environment_id = excluded.environment_id, state = 'stored',
-         project = excluded.project, size_bytes = COALESCE(excluded.size_bytes, images.size_bytes), built_at = now(),
-         deleted_at = NULL, requested_at = NULL, requested_by = NULL, problem = NULL, message = NULL, retry_at = NULL
+       ON CONFLICT (repository, digest) DO ${onConflict}
        RETURNING id),
      tag AS (
        INSERT INTO image_tags (name, image_id) SELECT $2::text, id FROM image

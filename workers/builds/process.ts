@@ -63,7 +63,9 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     await saveLog(record);
     const build = record.built ? undefined : await kube.get<Build>(kinds.Build, buildName(record.id), buildNamespace);
     const { image, digest, sizeBytes } = build?.status ?? {};
-    if (image !== undefined && digest !== undefined) await recordImage(pool, record.id, { image, digest, sizeBytes });
+    if (image !== undefined && digest !== undefined) {
+      await recordImage(pool, record.id, { image, digest, sizeBytes }, { onlyNew: true });
+    }
     return remove(record);
   };
 

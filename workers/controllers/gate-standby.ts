@@ -71,9 +71,10 @@ export function createGateStandby({ kube, checkers, services, clock, log }: Gate
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
+    const ended = aborted(signal);
     while (!signal.aborted) {
       const changed = new Promise<void>((resolve) => (wake = resolve));
-      if (await check()) await Promise.race([changed, aborted(signal)]);
+      if (await check()) await Promise.race([changed, ended]);
       else await clock.sleep(retryMs, signal).catch(() => undefined);
     }
   };

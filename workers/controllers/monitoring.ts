@@ -164,7 +164,7 @@ export function createMonitoring({
   }
 }
 
-/** In the embedded cluster, the process of `svc up` has the stores, which follow these settings. */
+/** In the embedded cluster, the process of `svc up` has the stores, and always runs them. */
 function embeddedComponents(settings: PlatformConfigSpec): ComponentStatus[] {
   const { monitoring } = settings;
   return (monitoring ? possibleComponents(monitoring) : []).map((name) => {

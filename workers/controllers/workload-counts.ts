@@ -1,3 +1,4 @@
+import { roleLabel } from '../../runtime/domain/labels.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, isPodReady, type ContainerStatus, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -80,7 +81,9 @@ export function createCounts(options: {
       }
       for (const pod of pods.list()) {
         const workload = workloadOf(pod.metadata);
-        if (!workload || !isPodLive(pod)) continue;
+        // One-off runs and release commands serve nothing.
+        const isRun = workload?.kind !== 'job' && pod.metadata.labels?.[roleLabel] === 'run';
+        if (!workload || isRun || !isPodLive(pod)) continue;
         const entry = entryOf(workload);
         if (isPodReady(pod)) entry.readyReplicas++;
         if (workload.kind === 'job') entry.replicas++;

@@ -76,7 +76,13 @@ export const logLines = z.object({
 });
 
 /** The last line of a stream with `all`. A stream without it was cut. */
-export const logEnd = z.object({ end: z.literal(true), store: logStoreState, keptSince: z.string().optional() });
+export const logEnd = z.object({
+  end: z.literal(true),
+  store: logStoreState,
+  keptSince: z.string().optional(),
+  /** Whether lines of pods are missing that the log store does not have. */
+  truncated: z.boolean().optional(),
+});
 
 /** The log of one pod. */
 export const podLog = z.object({

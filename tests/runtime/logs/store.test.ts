@@ -1,4 +1,4 @@
-import { readdirSync, statSync, truncateSync } from 'node:fs';
+import { cpSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
@@ -250,4 +250,20 @@ t.test('a reading that is stopped ends', async (t) => {
   await batches.next();
   stop.abort(new Error('enough'));
   await t.rejects(batches.next(), /enough/);
+});
+
+t.test('what was acknowledged before the first state was written outlives a kill, and a damaged state', async (t) => {
+  const folder = ownFolder(t);
+  const store = await startStore(t, { folder });
+  await store.append({ records: [record('one', 1_000)] });
+  // As a kill leaves the folder: the store writes its lines to segments only later.
+  for (const state of [undefined, '{"generation":']) {
+    const copy = join(ownFolder(t), 'logs');
+    cpSync(folder, copy, { recursive: true });
+    if (state !== undefined) writeFileSync(join(copy, 'state.json'), state);
+    const other = await startStore(t, { folder: copy });
+    t.same(await texts(other), ['one']);
+    await other.append({ records: [record('two', 2_000)] });
+    t.same(await texts(other), ['one', 'two']);
+  }
 });
