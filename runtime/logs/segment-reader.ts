@@ -7,8 +7,9 @@ import type { StoredLine } from './record.ts';
 const openMax = 16;
 /** Blocks that are read before they are needed. */
 const readAhead = 3;
-/** Lines that are passed on together. */
+/** Lines that are passed on together, and their characters: a line can be long, and a reader has copies of a batch. */
 const batchLines = 512;
+const batchLength = 256 * 1024;
 
 /** Some lines, such as a block. */
 export interface LineSource {
@@ -65,6 +66,7 @@ export async function* mergeSources(
   /** Lines in reverse order of the direction, so that the next is the last. */
   const open: StoredLine[][] = [];
   let batch: StoredLine[] = [];
+  let length = 0;
   const reading = new Map<LineSource, Promise<StoredLine[]>>();
   const linesOf = (source: LineSource) => {
     const lines = reading.get(source) ?? source.lines();
@@ -93,9 +95,11 @@ export async function* mergeSources(
     next.pop();
     if (next.length === 0) open.splice(open.indexOf(next), 1);
     batch.push(head);
-    if (batch.length < batchLines) continue;
+    length += head.line.length;
+    if (batch.length < batchLines && length < batchLength) continue;
     yield batch;
     batch = [];
+    length = 0;
   }
   if (batch.length > 0) yield batch;
 }

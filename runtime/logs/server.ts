@@ -17,6 +17,8 @@ const linesMaxBytes = 32 * 1024 * 1024;
 const appendsMax = 4;
 /** Readings at once, in all and of one namespace. Each has a few blocks in memory. */
 const readPlaces = { total: 8, perKey: 2, waitingPerKey: 8, waitingTotal: 64 };
+/** Characters that are written at once. */
+const writeLength = 64 * 1024;
 /** A client that takes nothing for this long is disconnected. */
 const stallMs = 30_000;
 const decompress = promisify(gunzip);
@@ -184,10 +186,16 @@ function parseLines(body: Buffer): unknown[] {
     });
 }
 
-/** Writes lines as fast as the client takes them. */
+/** Writes lines as fast as the client takes them, and has only a few of them as text at once. */
 async function send(response: ServerResponse, lines: readonly StoredLine[], signal: AbortSignal): Promise<void> {
-  if (response.write(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))) return;
-  await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
+  let text = '';
+  for (const [position, line] of lines.entries()) {
+    text += `${JSON.stringify(line)}\n`;
+    if (text.length < writeLength && position < lines.length - 1) continue;
+    const isTaken = response.write(text);
+    text = '';
+    if (!isTaken) await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
+  }
 }
 
 function refusalOf(error: unknown): { status: number; message: string; retryAfter?: number | undefined } {
