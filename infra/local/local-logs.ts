@@ -13,8 +13,9 @@ import type { CollectLines } from './node/logs.ts';
 /** Maximum bytes of the stored lines. */
 const maxBytes = 1024 * 1024 * 1024;
 const sendMs = 200;
-/** Lines of one namespace that wait for the store; it drops further ones. */
+/** Lines of one namespace that wait for the store, and their characters; it drops further ones. */
 const waitingMax = 5_000;
+const waitingMaxLength = 1024 * 1024;
 /** How long a token is used before it is read again. */
 const tokenMs = 10_000;
 
@@ -41,17 +42,19 @@ export function createLocalLogs(options: {
   const tokens = { append: () => Promise.resolve(undefined), read: token };
   const server = createLogServer({ store, tokens, log, port, host: '127.0.0.1' });
   const stopping = new AbortController();
-  let waiting = new Map<string, LogRecord[]>();
+  /** The lines of each namespace. */
+  let waiting = new Map<string, { records: LogRecord[]; length: number }>();
   let sending: Promise<void> = Promise.resolve();
 
   const send = async () => {
-    const records = [...waiting.values()].flat();
+    const namespaces = waiting.values();
     waiting = new Map();
-    if (records.length === 0) return;
-    await store.append({ records }).catch((error: unknown) => {
-      store.countDropped('disk_full', records.length);
-      log.debug({ err: error }, 'lines were not stored');
-    });
+    for (const { records } of namespaces) {
+      await store.append({ records }).catch((error: unknown) => {
+        store.countDropped('disk_full', records.length);
+        log.debug({ err: error }, 'lines were not stored');
+      });
+    }
   };
   const sendRegularly = async () => {
     while (!stopping.signal.aborted) {
@@ -79,12 +82,17 @@ export function createLocalLogs(options: {
     },
     collect({ metadata, container, stream, time }, lines) {
       const { namespace = '', name: pod } = metadata;
-      const records = waiting.get(namespace) ?? [];
-      waiting.set(namespace, records);
+      const pending = waiting.get(namespace) ?? { records: [], length: 0 };
+      waiting.set(namespace, pending);
+      const { records } = pending;
       const workload = workloadOf(metadata);
       for (const line of lines) {
-        if (records.length >= waitingMax) store.countDropped('disk_full', 1);
-        else records.push({ namespace, pod, container, workload, time: time.replace('Z', '000000Z'), stream, line });
+        if (records.length >= waitingMax || pending.length + line.length > waitingMaxLength) {
+          store.countDropped('disk_full', 1);
+          continue;
+        }
+        records.push({ namespace, pod, container, workload, time: time.replace('Z', '000000Z'), stream, line });
+        pending.length += line.length;
       }
     },
   };

@@ -1,12 +1,14 @@
 import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Disk } from './disk.ts';
+import { BatchTooLarge } from './log-store.ts';
 import type { LogRecord } from './record.ts';
 
 const mark = 0x4a4c5653;
 const headerLength = 16;
-/** Maximum bytes of one batch after decompression. */
-const batchMaxBytes = 256 * 1024 * 1024;
+/** Maximum bytes of an entry before compression. Earlier versions wrote larger ones, which are read up to a higher limit. */
+const entryMaxBytes = 64 * 1024 * 1024;
+const readMaxBytes = 256 * 1024 * 1024;
 
 /** What the store accepted at once. */
 export interface JournalEntry {
@@ -21,7 +23,7 @@ export interface JournalEntry {
 export interface Journal {
   /** Bytes of the file. */
   size(): number;
-  /** @throws Error when the entry is not stored; the journal is then as before */
+  /** @throws Error when the entry is not stored, BatchTooLarge if it never can be; the journal is then as before */
   append(entry: JournalEntry): Promise<void>;
   close(): Promise<void>;
 }
@@ -53,8 +55,11 @@ export async function openJournal(path: string, { sync, disk }: { sync: boolean;
   };
 }
 
-/** The entries of a journal. Stops at the first that is not complete: its batch was never acknowledged. */
-export async function readJournal(path: string): Promise<JournalEntry[]> {
+/**
+ * The entries of a journal. Stops at the first that is not complete: its batch was never acknowledged.
+ * @param onUnreadable called with the error of an entry that is complete but cannot be read; it is left out
+ */
+export async function readJournal(path: string, onUnreadable: (error: unknown) => void): Promise<JournalEntry[]> {
   const bytes = await readFile(path);
   const entries: JournalEntry[] = [];
   let offset = 0;
@@ -63,14 +68,20 @@ export async function readJournal(path: string): Promise<JournalEntry[]> {
     if (bytes.readUInt32LE(offset) !== mark || end > bytes.length) break;
     const data = bytes.subarray(offset + headerLength, end);
     if (crc32(data) !== bytes.readUInt32LE(offset + 4)) break;
-    entries.push(JSON.parse(zstdDecompressSync(data, { maxOutputLength: batchMaxBytes }).toString()) as JournalEntry);
+    try {
+      entries.push(JSON.parse(zstdDecompressSync(data, { maxOutputLength: readMaxBytes }).toString()) as JournalEntry);
+    } catch (error) {
+      onUnreadable(error);
+    }
     offset = end;
   }
   return entries;
 }
 
 function encodeEntry(entry: JournalEntry): Buffer {
-  const data = zstdCompressSync(JSON.stringify(entry));
+  const text = Buffer.from(JSON.stringify(entry));
+  if (text.length > entryMaxBytes) throw new BatchTooLarge('the batch is too large');
+  const data = zstdCompressSync(text);
   const header = Buffer.alloc(headerLength);
   header.writeUInt32LE(mark, 0);
   header.writeUInt32LE(crc32(data), 4);

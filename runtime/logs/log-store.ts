@@ -54,7 +54,7 @@ export interface LogStore extends LogReader {
   /** Reads what is stored. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** @throws StoreBusy when the lines are not stored; the same batch can be sent again */
+  /** @throws StoreBusy when the lines are not stored, and the same batch can be sent again; BatchTooLarge */
   append(batch: LogBatch): Promise<void>;
   status(): LogStoreStatus;
   /** Deletes what is too old or too much; called by a timer. */
@@ -63,6 +63,11 @@ export interface LogStore extends LogReader {
   countDropped(reason: DropReason, lines: number): void;
   /** Whether it is started. */
   isReady(): boolean;
+}
+
+/** A batch that the store never takes: it is to be sent in parts. */
+export class BatchTooLarge extends Error {
+  override readonly name = 'BatchTooLarge';
 }
 
 /** The store takes no lines at the moment. */

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { equalInConstantTime } from '../domain/constant-time.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import { close, listen } from '../process/listening.ts';
-import { StoreBusy, type LogBatch, type LogStore } from './log-store.ts';
+import { BatchTooLarge, StoreBusy, type LogBatch, type LogStore } from './log-store.ts';
 import { parseQuery, QueryError } from './query.ts';
 import { isPodName, type StoredLine } from './record.ts';
 
@@ -201,6 +201,7 @@ async function send(response: ServerResponse, lines: readonly StoredLine[], sign
 function refusalOf(error: unknown): { status: number; message: string; retryAfter?: number | undefined } {
   if (error instanceof Refusal) return error;
   if (error instanceof QueryError) return { status: 400, message: error.message };
+  if (error instanceof BatchTooLarge) return { status: 413, message: error.message };
   if (error instanceof PlacesFull) return { status: 429, message: 'Too many readings at once.', retryAfter: 1 };
   if (error instanceof StoreBusy) {
     return { status: 503, message: error.message, retryAfter: error.reason === 'disk_full' ? 10 : 1 };

@@ -5,7 +5,14 @@ import type { Clock } from '../domain/clock.ts';
 import { encodeBlocks } from './block.ts';
 import { isDiskFull, syncFolder, systemDisk, withFile, type Disk } from './disk.ts';
 import { openJournal, readJournal, type Journal, type JournalEntry } from './journal.ts';
-import { StoreBusy, type DropReason, type LogBatch, type LogStore, type LogStoreStatus } from './log-store.ts';
+import {
+  BatchTooLarge,
+  StoreBusy,
+  type DropReason,
+  type LogBatch,
+  type LogStore,
+  type LogStoreStatus,
+} from './log-store.ts';
 import type { LogQuery } from './query.ts';
 import { logTime, parseRecord, type LogRecord, type StoredLine } from './record.ts';
 import { appendBlocks } from './segment.ts';
@@ -213,7 +220,9 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   /** Writes the lines of a journal, of which an earlier process may have written some, to the segments. */
   const replay = async (generation: number) => {
     const groups = new Map<string, Group>();
-    for (const entry of await readJournal(journalFile(generation))) {
+    const onUnreadable = (error: unknown) =>
+      log.error({ err: error, generation }, 'a batch in a journal is unreadable');
+    for (const entry of await readJournal(journalFile(generation), onUnreadable)) {
       collect(groups, entry);
       state.next = Math.max(state.next, entry.first + entry.records.length);
       if (entry.shipper) remember(entry.shipper);
@@ -257,6 +266,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       try {
         await active.journal.append(entry);
       } catch (error) {
+        if (error instanceof BatchTooLarge) throw error;
         await handleWriteFailure(error);
         throw new StoreBusy('disk_full');
       }

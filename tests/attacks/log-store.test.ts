@@ -1,10 +1,15 @@
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
+import { crc32, gzipSync, zstdCompressSync } from 'node:zlib';
 import t from 'tap';
 import type { LogStore } from '../../runtime/logs/log-store.ts';
 import { queryParameters } from '../../runtime/logs/query.ts';
 import type { StoredLine } from '../../runtime/logs/record.ts';
-import { everything, readToken, record, startServer, startStore } from '../runtime/logs/rig.ts';
+import { appendToken, everything, readToken, record, startServer, startStore, texts } from '../runtime/logs/rig.ts';
+import { recordingLog } from '../support/log.ts';
+import { ownFolder } from '../support/own-folder.ts';
 
 /*
  * The log store keeps and reads the lines of every tenant in one process. Long lines, and clients that take them slowly or
@@ -53,4 +58,44 @@ t.test('a client that takes nothing makes the store hold few lines as text', asy
   socket.write(`GET /read?${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${readToken}\r\n\r\n`);
   await once(socket, 'readable');
   t.ok(texts > 0 && texts < 1_000, `${texts} lines of 64 KiB`);
+});
+
+t.test('a batch that grows in the journal beyond what a start can read is refused', async (t) => {
+  const store = await startStore(t);
+  const { url } = await startServer(t, store);
+  const append = (lines: readonly Buffer[]) =>
+    fetch(`${url}/append`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${appendToken}` },
+      body: new Uint8Array(gzipSync(Buffer.concat(lines))),
+    });
+  const [start = '', end = ''] = JSON.stringify(record('|', 1)).split('|');
+  // Each of these bytes is no valid UTF-8 and becomes three.
+  const line = Buffer.concat([Buffer.from(start), Buffer.alloc(256 * 1024, 0xff), Buffer.from(`${end}\n`)]);
+  t.equal((await append(Array.from({ length: 100 }, () => line))).status, 413);
+  t.equal((await append([Buffer.from(`${JSON.stringify(record('small', 1))}\n`)])).status, 204);
+  t.same(await texts(store), ['small']);
+});
+
+t.test('a store starts beside an entry of its journal that it cannot read', async (t) => {
+  const folder = ownFolder(t);
+  const entry = (content: Buffer) => {
+    const data = zstdCompressSync(content);
+    const header = Buffer.alloc(16);
+    header.writeUInt32LE(0x4a4c5653, 0);
+    header.writeUInt32LE(crc32(data), 4);
+    header.writeUInt32LE(data.length, 8);
+    return Buffer.concat([header, data]);
+  };
+  const good = (line: string, first: number) =>
+    entry(Buffer.from(JSON.stringify({ first, records: [record(line, first)] })));
+  const large = entry(Buffer.alloc(257 * 1024 * 1024, 'x'));
+  await writeFile(
+    join(folder, `journal-${Date.now() + 60_000}`),
+    Buffer.concat([good('one', 1), large, good('two', 2)]),
+  );
+  const { log, text } = recordingLog();
+  const store = await startStore(t, { folder, log });
+  t.same(await texts(store), ['one', 'two']);
+  t.match(text(), /a batch in a journal is unreadable/);
 });

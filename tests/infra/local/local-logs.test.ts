@@ -1,0 +1,61 @@
+import t, { type Test } from 'tap';
+import { createLocalLogs } from '../../../infra/local/local-logs.ts';
+import { systemSecrets } from '../../../infra/manifests/platform/secrets.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { appLabel, kindLabel, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { createLogClient } from '../../../runtime/logs/client.ts';
+import type { LogStoreStatus } from '../../../runtime/logs/log-store.ts';
+import { texts } from '../../runtime/logs/rig.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { ownFolder } from '../../support/own-folder.ts';
+import { freePort } from '../../support/servers.ts';
+import { eventually } from '../../support/platform.ts';
+
+const token = 'read-secret';
+
+async function rig(t: Test, options: { folder?: string; port?: number } = {}) {
+  const { folder = ownFolder(t), port = await freePort() } = options;
+  const kube = fakeKube();
+  const { name, key } = systemSecrets.logStore;
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: systemNamespace },
+    data: { [key]: Buffer.from(token).toString('base64') },
+  } as never);
+  const logs = createLocalLogs({ kube, folder, port, clock: systemClock, log: silentLog });
+  const url = `http://127.0.0.1:${port}`;
+  const client = createLogClient({ url, token: () => Promise.resolve(token) });
+  const request = (path: string) => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  const status = async () => (await (await request('/status')).json()) as LogStoreStatus;
+  const print = (namespace: string, lines: readonly string[]) =>
+    logs.collect(
+      {
+        metadata: { name: 'app-api-1', namespace, labels: { [kindLabel]: 'App', [appLabel]: 'api' } },
+        container: 'app',
+        stream: 'stdout',
+        time: new Date().toISOString(),
+      },
+      lines,
+    );
+  return { logs, client, request, status, print };
+}
+
+t.test('what a namespace prints at once is bounded by its size, and what is dropped is counted', async (t) => {
+  const { logs, client, status, print } = await rig(t);
+  await logs.start();
+  t.teardown(() => logs.stop());
+  print(
+    'shop-prod',
+    Array.from({ length: 100 }, () => 'x'.repeat(16 * 1024)),
+  );
+  print('blog-prod', ['quiet']);
+  const quiet = await eventually(
+    () => texts(client, { namespace: 'blog-prod' }),
+    (lines) => lines.length > 0,
+  );
+  t.same(quiet, ['quiet']);
+  t.equal((await texts(client)).length, 64);
+  t.match((await status()).dropped, { disk_full: 36 });
+});
