@@ -17,7 +17,7 @@ export interface PlaceLimits {
 export interface FairPlaces {
   /**
    * Waits for a place. @returns leaves the place; may be called more than once
-   * @throws PlacesFull; the signal's reason when it aborts first
+   * @throws PlacesFull, also later, for a key that has fewer waiting; the signal's reason when it aborts first
    */
   enter(key: string, signal?: AbortSignal): Promise<() => void>;
   /** Places that are taken. */
@@ -26,6 +26,7 @@ export interface FairPlaces {
 
 interface Waiter {
   resolve: (leave: () => void) => void;
+  reject: (error: Error) => void;
 }
 
 export function createFairPlaces({ total, perKey, waitingPerKey, waitingTotal }: PlaceLimits): FairPlaces {
@@ -63,15 +64,26 @@ export function createFairPlaces({ total, perKey, waitingPerKey, waitingTotal }:
     }
   };
 
+  /** Refuses the newest waiter of the key that has most of them, for a key that has fewer. @throws PlacesFull if none has */
+  const displace = (count: number) => {
+    let most: Waiter[] = [];
+    for (const waiters of waiting.values()) if (waiters.length > most.length) most = waiters;
+    const newest = most.length >= count + 2 ? most.pop() : undefined;
+    if (!newest) throw new PlacesFull('too many wait');
+    waitingCount -= 1;
+    newest.reject(new PlacesFull('others wait, too'));
+  };
+
   return {
     active: () => active,
     async enter(key, signal) {
       signal?.throwIfAborted();
       const waiters = waiting.get(key) ?? [];
       if (waiters.length === 0 && isFree(key)) return take(key);
-      if (waiters.length >= waitingPerKey || waitingCount >= waitingTotal) throw new PlacesFull('too many wait');
+      if (waiters.length >= waitingPerKey) throw new PlacesFull('too many wait');
+      if (waitingCount >= waitingTotal) displace(waiters.length);
       const { promise, resolve, reject } = Promise.withResolvers<() => void>();
-      const waiter = { resolve };
+      const waiter = { resolve, reject };
       waiters.push(waiter);
       waiting.set(key, waiters);
       waitingCount += 1;

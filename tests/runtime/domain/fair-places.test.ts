@@ -28,7 +28,7 @@ t.test('a key cannot take all places, and what waits is bounded', async (t) => {
   (await places.enter('b'))();
   const other = await places.enter('b');
   const waiting = places.enter('b');
-  await t.rejects(places.enter('c'), PlacesFull, 'three wait in all');
+  await t.rejects(places.enter('b'), PlacesFull, 'three wait in all');
   leave();
   (await second)();
   (await third)();
@@ -48,4 +48,20 @@ t.test('who stops waiting takes no place', async (t) => {
   leave();
   t.equal(places.active(), 0);
   (await places.enter('b'))();
+});
+
+t.test('a key that fills the waiting room gives way to one that has fewer waiting', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 3, waitingTotal: 3 });
+  const leave = await places.enter('noisy');
+  const [first, second, third] = [places.enter('noisy'), places.enter('noisy'), places.enter('noisy')];
+  const refused = t.rejects(third, PlacesFull);
+  const quiet = places.enter('quiet');
+  await refused;
+  await t.rejects(places.enter('quiet'), PlacesFull, 'two of one wait and one of the other');
+  leave();
+  (await first)();
+  (await quiet)();
+  (await second)();
+  t.equal(places.active(), 0);
+  (await places.enter('noisy'))();
 });
