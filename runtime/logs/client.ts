@@ -2,7 +2,7 @@ import type { LogReader } from './log-store.ts';
 import { queryParameters } from './query.ts';
 import type { StoredLine } from './record.ts';
 
-/** Time-out until the store begins to answer, and of a pause in its answer. */
+/** Time-out until the store begins to answer. */
 const answerMs = 10_000;
 /** A store never sends a longer line. */
 const lineMaxBytes = 4 * 1024 * 1024;

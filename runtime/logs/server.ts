@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Logger } from 'pino';
+import { systemClock, type Clock } from '../domain/clock.ts';
 import { equalInConstantTime } from '../domain/constant-time.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import { close, listen } from '../process/listening.ts';
@@ -19,8 +20,9 @@ const appendsMax = 4;
 const readPlaces = { total: 8, perKey: 2, waitingPerKey: 8, waitingTotal: 64 };
 /** Characters that are written at once. */
 const writeLength = 64 * 1024;
-/** A client that takes nothing for this long is disconnected. */
+/** A client that takes nothing for this long is disconnected; so is one that takes fewer characters than these after it. */
 const stallMs = 30_000;
+const leastPerSecond = 64 * 1024;
 const decompress = promisify(gunzip);
 
 export interface LogServerOptions {
@@ -32,6 +34,8 @@ export interface LogServerOptions {
   port: number;
   /** Default: all interfaces. */
   host?: string | undefined;
+  /** Measures how long clients take; default the machine's. */
+  clock?: Pick<Clock, 'monotonic'>;
 }
 
 export interface LogServer {
@@ -52,7 +56,7 @@ class Refusal extends Error {
 }
 
 /** The HTTP server of a log store: `POST /append`, `GET /read`, `GET /status` (docs/decisions/0060-log-store.md). */
-export function createLogServer({ store, tokens, log, port, host }: LogServerOptions): LogServer {
+export function createLogServer({ store, tokens, log, port, host, clock = systemClock }: LogServerOptions): LogServer {
   const places = createFairPlaces(readPlaces);
   let appends = 0;
 
@@ -77,7 +81,10 @@ export function createLogServer({ store, tokens, log, port, host }: LogServerOpt
     try {
       const { keptSince, batches } = await store.read(query, disconnected.signal);
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'X-Svc-Kept-Since': keptSince });
-      for await (const batch of batches) await send(response, batch, disconnected.signal);
+      // A search may take long to find its first line.
+      response.flushHeaders();
+      const write = createWriter(response, disconnected.signal, clock);
+      for await (const batch of batches) await write(batch);
       // A reader that does not get this line has not read everything.
       response.end('{"end":true}\n');
     } finally {
@@ -186,16 +193,26 @@ function parseLines(body: Buffer): unknown[] {
     });
 }
 
-/** Writes lines as fast as the client takes them, and has only a few of them as text at once. */
-async function send(response: ServerResponse, lines: readonly StoredLine[], signal: AbortSignal): Promise<void> {
-  let text = '';
-  for (const [position, line] of lines.entries()) {
-    text += `${JSON.stringify(line)}\n`;
-    if (text.length < writeLength && position < lines.length - 1) continue;
-    const isTaken = response.write(text);
-    text = '';
-    if (!isTaken) await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
-  }
+/** Writes lines as fast as a client takes them, and has only a few of them as text at once. @throws for a slow client */
+function createWriter(response: ServerResponse, signal: AbortSignal, { monotonic }: Pick<Clock, 'monotonic'>) {
+  let [waitedMs, sent] = [0, 0];
+  const drain = async () => {
+    const start = monotonic();
+    await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
+    waitedMs += monotonic() - start;
+    if (waitedMs > stallMs + (sent / leastPerSecond) * 1000) throw new Error('the client takes lines too slowly');
+  };
+  return async (lines: readonly StoredLine[]): Promise<void> => {
+    let text = '';
+    for (const [position, line] of lines.entries()) {
+      text += `${JSON.stringify(line)}\n`;
+      if (text.length < writeLength && position < lines.length - 1) continue;
+      sent += text.length;
+      const isTaken = response.write(text);
+      text = '';
+      if (!isTaken) await drain();
+    }
+  };
 }
 
 function refusalOf(error: unknown): { status: number; message: string; retryAfter?: number | undefined } {

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib';
 import t from 'tap';
+import type { Clock } from '../../runtime/domain/clock.ts';
 import type { LogStore } from '../../runtime/logs/log-store.ts';
 import { queryParameters } from '../../runtime/logs/query.ts';
 import type { StoredLine } from '../../runtime/logs/record.ts';
@@ -98,4 +99,32 @@ t.test('a store starts beside an entry of its journal that it cannot read', asyn
   const store = await startStore(t, { folder, log });
   t.same(await texts(store), ['one', 'two']);
   t.match(text(), /a batch in a journal is unreadable/);
+});
+
+t.test('a search that finds nothing for long is answered at once', async (t) => {
+  const hold = Promise.withResolvers<undefined>();
+  const store = answering(await startStore(t), async function* () {
+    await hold.promise;
+    yield [{ ...record('late', 1), id: 1 }];
+  });
+  const { client } = await startServer(t, store);
+  const { batches } = await client.read(everything, new AbortController().signal);
+  hold.resolve(undefined);
+  t.match((await batches.next()).value, [{ line: 'late' }]);
+  t.equal((await batches.next()).done, true);
+});
+
+t.test('a client that takes a little at a time is disconnected, and one that is merely slow is not', async (t) => {
+  const store = answering(await startStore(t), async function* () {
+    for (let id = 0; id < 100; id++) yield [{ ...record(long, id), id }];
+  });
+  /** A clock by which each wait for the client takes this long. */
+  const waitOf = (ms: number): Pick<Clock, 'monotonic'> => {
+    let now = 0;
+    return { monotonic: () => (now += ms) };
+  };
+  const slow = await startServer(t, store, { clock: waitOf(1_000) });
+  t.equal((await texts(slow.client)).length, 100);
+  const trickling = await startServer(t, store, { clock: waitOf(20_000) });
+  await t.rejects(texts(trickling.client));
 });

@@ -4,7 +4,7 @@ import { createLogClient } from '../../../runtime/logs/client.ts';
 import type { LogReader, LogStore } from '../../../runtime/logs/log-store.ts';
 import type { LogQuery } from '../../../runtime/logs/query.ts';
 import { logTime, type LogRecord, type StoredLine } from '../../../runtime/logs/record.ts';
-import { createLogServer } from '../../../runtime/logs/server.ts';
+import { createLogServer, type LogServerOptions } from '../../../runtime/logs/server.ts';
 import { createLogStore, type LogStoreOptions } from '../../../runtime/logs/store.ts';
 import { ownFolder } from '../../support/own-folder.ts';
 import { silentLog } from '../../support/log.ts';
@@ -48,9 +48,13 @@ export async function startStore(t: Test, options: Partial<LogStoreOptions> = {}
 export const appendToken = 'append-secret';
 export const readToken = 'read-secret';
 
-export async function startServer(t: Test, store: LogStore): Promise<{ url: string; client: LogReader }> {
+export async function startServer(
+  t: Test,
+  store: LogStore,
+  options: Partial<LogServerOptions> = {},
+): Promise<{ url: string; client: LogReader }> {
   const tokens = { append: () => Promise.resolve(appendToken), read: () => Promise.resolve(readToken) };
-  const server = createLogServer({ store, tokens, log: silentLog, port: 0, host: '127.0.0.1' });
+  const server = createLogServer({ store, tokens, log: silentLog, port: 0, host: '127.0.0.1', ...options });
   const url = `http://127.0.0.1:${await server.start()}`;
   t.teardown(() => server.stop());
   return { url, client: createLogClient({ url, token: tokens.read }) };
