@@ -21,6 +21,7 @@ const tokenMs = 10_000;
 
 /** The log store of the embedded cluster: what the node's containers print, and a server for console-api. */
 export interface LocalLogs {
+  /** @throws Error when the port is in use */
   start(): Promise<void>;
   stop(): Promise<void>;
   collect: CollectLines;
@@ -65,14 +66,15 @@ export function createLocalLogs(options: {
 
   return {
     async start() {
+      // Until the store has started, the server refuses. Its port must not be free for a pod, which would get the token.
+      await server.start();
       try {
         await store.start();
-        await server.start();
-        sending = sendRegularly();
       } catch (error) {
         // The platform starts without stored logs rather than not at all.
         log.error({ err: error }, 'the log store did not start');
       }
+      sending = sendRegularly();
     },
     async stop() {
       stopping.abort(new Error('the log store stops'));

@@ -103,6 +103,7 @@ export function createLogServer({ store, tokens, log, port, host, clock = system
     request.resume();
     if (operation !== 'GET /read' && operation !== 'GET /status') throw new Refusal(404, 'There is no such operation.');
     await authorize(request, tokens.read);
+    if (!store.isReady()) throw new StoreBusy('stopped');
     if (operation === 'GET /read') await read(url, response);
     else response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(store.status()));
   };

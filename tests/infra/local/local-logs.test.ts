@@ -1,3 +1,6 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { createLocalLogs } from '../../../infra/local/local-logs.ts';
 import { systemSecrets } from '../../../infra/manifests/platform/secrets.ts';
@@ -5,7 +8,9 @@ import { systemClock } from '../../../runtime/domain/clock.ts';
 import { appLabel, kindLabel, systemNamespace } from '../../../runtime/domain/labels.ts';
 import { createLogClient } from '../../../runtime/logs/client.ts';
 import type { LogStoreStatus } from '../../../runtime/logs/log-store.ts';
-import { texts } from '../../runtime/logs/rig.ts';
+import { queryParameters } from '../../../runtime/logs/query.ts';
+import { close, listen } from '../../../runtime/process/listening.ts';
+import { everything, texts } from '../../runtime/logs/rig.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { ownFolder } from '../../support/own-folder.ts';
@@ -58,4 +63,24 @@ t.test('what a namespace prints at once is bounded by its size, and what is drop
   t.same(quiet, ['quiet']);
   t.equal((await texts(client)).length, 64);
   t.match((await status()).dropped, { disk_full: 36 });
+});
+
+t.test('a port that another program has is an error, so that the cluster chooses another', async (t) => {
+  const port = await freePort();
+  const other = createServer();
+  await listen(other, port, '127.0.0.1');
+  t.teardown(() => close(other));
+  const { logs } = await rig(t, { port });
+  await t.rejects(logs.start(), { code: 'EADDRINUSE' });
+});
+
+t.test('a store that does not start has its port nevertheless, and refuses', async (t) => {
+  const file = join(ownFolder(t), 'file');
+  await writeFile(file, '');
+  const { logs, request, print } = await rig(t, { folder: join(file, 'logs') });
+  await logs.start();
+  t.teardown(() => logs.stop());
+  print('shop-prod', ['lost']);
+  t.equal((await request('/status')).status, 503);
+  t.equal((await request(`/read?${queryParameters(everything).toString()}`)).status, 503);
 });
