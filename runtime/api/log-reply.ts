@@ -16,6 +16,8 @@ import { readStoredLines, selects, type LogSelection, type WorkloadLogSource } f
 const heartbeatMs = 15_000;
 /** Maximum duration of a stream, in ms. The client reconnects, and its rights are checked again. */
 const followMaxMs = 30 * 60_000;
+/** How long a stream may still take after that before it is cut. */
+const endMs = 5_000;
 /** Maximum characters of the store's lines in a response that is no stream. */
 const storedMaxLength = 4 * 1024 * 1024;
 
@@ -238,11 +240,17 @@ export function streamReply(
   lines: (signal: AbortSignal) => AsyncGenerator<object>,
 ) {
   const signal = AbortSignal.any([clientSignal, AbortSignal.timeout(followMaxMs)]);
-  return {
-    status: 200 as const,
-    headers: { 'Content-Type': 'application/x-ndjson', 'X-Accel-Buffering': 'no' },
-    body: Readable.from(withHeartbeat(lines(signal), clock), { objectMode: false }),
-  };
+  const body = Readable.from(withHeartbeat(lines(signal), clock), { objectMode: false });
+  const closed = new AbortController();
+  body.once('close', () => closed.abort(new Error('the stream has ended')));
+  // A stream ends by itself, unless its client takes nothing.
+  const endLater = () =>
+    void clock.sleep(endMs, closed.signal).then(
+      () => body.destroy(),
+      () => undefined,
+    );
+  signal.addEventListener('abort', endLater, { once: true });
+  return { status: 200 as const, headers: { 'Content-Type': 'application/x-ndjson', 'X-Accel-Buffering': 'no' }, body };
 }
 
 async function* withHeartbeat(lines: AsyncGenerator<object>, clock: Clock): AsyncGenerator<Buffer> {

@@ -3,8 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { crc32, gzipSync, zstdCompressSync } from 'node:zlib';
+import { PassThrough } from 'node:stream';
 import t from 'tap';
-import type { Clock } from '../../runtime/domain/clock.ts';
+import { streamReply } from '../../runtime/api/log-reply.ts';
+import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
 import type { LogStore } from '../../runtime/logs/log-store.ts';
 import { queryParameters } from '../../runtime/logs/query.ts';
 import type { StoredLine } from '../../runtime/logs/record.ts';
@@ -95,10 +97,10 @@ t.test('a store starts beside an entry of its journal that it cannot read', asyn
     join(folder, `journal-${Date.now() + 60_000}`),
     Buffer.concat([good('one', 1), large, good('two', 2)]),
   );
-  const { log, text } = recordingLog();
-  const store = await startStore(t, { folder, log });
+  const recorded = recordingLog();
+  const store = await startStore(t, { folder, log: recorded.log });
   t.same(await texts(store), ['one', 'two']);
-  t.match(text(), /a batch in a journal is unreadable/);
+  t.match(recorded.text(), /a batch in a journal is unreadable/);
 });
 
 t.test('a search that finds nothing for long is answered at once', async (t) => {
@@ -127,4 +129,25 @@ t.test('a client that takes a little at a time is disconnected, and one that is 
   t.equal((await texts(slow.client)).length, 100);
   const trickling = await startServer(t, store, { clock: waitOf(20_000) });
   await t.rejects(texts(trickling.client));
+});
+
+t.test('a stream whose client takes nothing leaves its place when its time is over', async (t) => {
+  const [began, ended] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 1_000, signal) };
+  const endless = async function* () {
+    began.resolve(undefined);
+    try {
+      for (;;) yield await Promise.resolve({ line: long });
+    } finally {
+      ended.resolve(undefined);
+    }
+  };
+  const time = new AbortController();
+  const { body } = streamReply(clock, time.signal, endless);
+  // Nobody reads what this takes.
+  body.pipe(new PassThrough());
+  await began.promise;
+  time.abort(new Error('the time is over'));
+  await ended.promise;
+  t.ok(body.destroyed);
 });
