@@ -39,6 +39,7 @@ export async function ensureFirstAdmin({
     if (!(error instanceof Problem)) throw error;
     throw new Error(`the first admin’s password file: ${error.message}`, { cause: error });
   }
-  const created = await createFirstAdmin(pool, { id: newId(), email, passwordHash: await passwords.hash(password) });
+  const passwordHash = await passwords.hash(password, email);
+  const created = await createFirstAdmin(pool, { id: newId(), email, passwordHash });
   if (created) log.info({ email }, 'first admin created');
 }

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { createWaitingRoom } from './waiting-room.ts';
 
 /**
  * Each hash takes 32 MiB and a thread of the pool, so concurrency and queues are limited. Sign-ins from unknown devices run
@@ -8,25 +9,25 @@ import { Problem } from '../../runtime/domain/problem.ts';
  */
 const maxRunning = { all: 2, unknown: 1 };
 const pauseFactor = 7;
-const maxWaiting = { known: 40, unknown: 64, ofNetwork: 20 };
+const maxKnown = { all: 40, ofGroup: 3 };
+const maxUnknown = { all: 64, ofGroup: 20 };
+/** After this many known callers in a row, a stranger who waits has a turn. */
+const knownInRow = 4;
 
-/** Who wants a password checked: a device or session of the account, or a stranger from a network. */
-export type Caller = { known: true } | { network: string };
+/** Who wants a password checked: a device or session of an account, by its email address, or a stranger from a network. */
+export type Caller = { known: string } | { network: string };
 
 /** Gives turns to what hashes passwords. */
 export interface PasswordTurns {
   /**
-   * Runs work when its turn comes. Known callers go first; the networks of strangers have turns one after the other, so
-   * that guesses from some do not keep out the others.
+   * Runs work when its turn comes. Known callers go first, but for each fifth turn. Their accounts have turns one after the
+   * other, and so have the networks of strangers, so that the many calls of some do not keep out the others.
    * @param work returns its result and the milliseconds that it spent on hashing @throws Problem `too_many_requests`
    */
   run<T>(caller: Caller, work: () => Promise<{ result: T; hashMs: number }>): Promise<T>;
 }
 
-interface Waiting {
-  start(): void;
-  refuse(): void;
-}
+type Kind = 'known' | 'unknown';
 
 function tooMany(): Problem {
   return new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
@@ -37,69 +38,44 @@ function tooMany(): Problem {
 /** @param pause waits; tests hold it back */
 export function createPasswordTurns(pause: (ms: number) => Promise<void> = wait): PasswordTurns {
   const running = { known: 0, unknown: 0 };
-  const known: Waiting[] = [];
-  /** By network, the one whose turn is next first. */
-  const strangers = new Map<string, Waiting[]>();
+  const rooms = { known: createWaitingRoom(maxKnown), unknown: createWaitingRoom(maxUnknown) };
+  /** Known callers that have started since the last stranger. */
+  let inRow = 0;
 
-  const waitingStrangers = () => [...strangers.values()].reduce((sum, queue) => sum + queue.length, 0);
-  const mayStart = (kind: 'known' | 'unknown') =>
+  const mayStart = (kind: Kind) =>
     running.known + running.unknown < maxRunning.all && (kind === 'known' || running.unknown < maxRunning.unknown);
 
-  /** The network with the most waiting strangers makes room for one that has at least two fewer. */
-  const makeRoom = (network: string): boolean => {
-    if (waitingStrangers() < maxWaiting.unknown) return true;
-    const [largest] = [...strangers.values()].sort((a, b) => b.length - a.length);
-    if (!largest || largest.length < (strangers.get(network)?.length ?? 0) + 2) return false;
-    largest.pop()?.refuse();
-    return true;
-  };
-
-  const nextStranger = (): Waiting | undefined => {
-    const [first] = strangers;
-    if (!first) return undefined;
-    const [network, queue] = first;
-    strangers.delete(network);
-    const next = queue.shift();
-    if (queue.length > 0) strangers.set(network, queue);
-    return next;
+  const start = (kind: Kind) => {
+    running[kind]++;
+    inRow = kind === 'known' ? inRow + 1 : 0;
   };
 
   const startNext = () => {
-    if (known.length > 0 && mayStart('known')) known.shift()?.start();
-    else if (mayStart('unknown')) nextStranger()?.start();
+    const strangerMayStart = !rooms.unknown.isEmpty() && mayStart('unknown');
+    if (strangerMayStart && (rooms.known.isEmpty() || inRow >= knownInRow)) rooms.unknown.startNext();
+    else if (mayStart('known')) rooms.known.startNext();
   };
 
-  const enter = async (caller: Caller): Promise<'known' | 'unknown'> => {
-    const kind = 'known' in caller ? 'known' : 'unknown';
+  const enter = async (caller: Caller): Promise<Kind> => {
+    const [kind, group] =
+      'known' in caller ? (['known', caller.known] as const) : (['unknown', caller.network] as const);
     if (mayStart(kind)) {
-      running[kind]++;
+      start(kind);
       return kind;
     }
     await new Promise<void>((resolve, reject) => {
-      const entry: Waiting = {
+      rooms[kind].add(group, {
         start() {
-          running[kind]++;
+          start(kind);
           resolve();
         },
         refuse: () => reject(tooMany()),
-      };
-      if ('known' in caller) {
-        if (known.length >= maxWaiting.known) entry.refuse();
-        else known.push(entry);
-        return;
-      }
-      const queue = strangers.get(caller.network) ?? [];
-      if (queue.length >= maxWaiting.ofNetwork || !makeRoom(caller.network)) {
-        entry.refuse();
-        return;
-      }
-      queue.push(entry);
-      strangers.set(caller.network, queue);
+      });
     });
     return kind;
   };
 
-  const leave = (kind: 'known' | 'unknown') => {
+  const leave = (kind: Kind) => {
     running[kind]--;
     startNext();
   };
@@ -113,7 +89,7 @@ export function createPasswordTurns(pause: (ms: number) => Promise<void> = wait)
         spent = hashMs;
         return result;
       } finally {
-        if (kind === 'unknown' && spent > 0 && strangers.size > 0)
+        if (kind === 'unknown' && spent > 0 && !rooms.unknown.isEmpty())
           void pause(pauseFactor * spent).then(() => leave(kind));
         else leave(kind);
       }

@@ -10,10 +10,10 @@ const digestBytes = 32;
 
 /** Hashes and checks passwords: scrypt in the PHC string format, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
 export interface Passwords {
-  /** @throws Problem `too_many_requests` when too many are being hashed */
-  hash(password: string): Promise<string>;
+  /** @param account of the user who wants it @throws Problem `too_many_requests` when too many are being hashed */
+  hash(password: string, account: string): Promise<string>;
   /** Checks the password of a user who has a session. @throws Problem `too_many_requests` */
-  verify: Verify;
+  verify(password: string, stored: string | undefined, account: string): Promise<boolean>;
   /**
    * Runs a sign-in when its turn comes. All that a sign-in costs belongs into it, also its queries: what finds no place
    * costs nothing else. @throws Problem `too_many_requests`
@@ -61,12 +61,12 @@ export function createPasswords({
     return timingSafeEqual(actual, expected) && stored !== undefined;
   };
 
-  const ofUser = <T>(work: () => Promise<T>) =>
-    turns.run({ known: true }, async () => ({ result: await work(), hashMs: 0 }));
+  const ofUser = <T>(account: string, work: () => Promise<T>) =>
+    turns.run({ known: account }, async () => ({ result: await work(), hashMs: 0 }));
 
   return {
-    hash: (password) => ofUser(() => hash(password)),
-    verify: (password, stored) => ofUser(() => matches(password, stored)),
+    hash: (password, account) => ofUser(account, () => hash(password)),
+    verify: (password, stored, account) => ofUser(account, () => matches(password, stored)),
     signIn: (caller, work) =>
       turns.run(caller, async () => {
         let hashMs = 0;

@@ -35,8 +35,8 @@ export interface UserDependencies {
   pool: Pool;
   clock: Clock;
   passwords: {
-    hash(password: string): Promise<string>;
-    verify(password: string, stored: string | undefined): Promise<boolean>;
+    hash(password: string, account: string): Promise<string>;
+    verify(password: string, stored: string | undefined, account: string): Promise<boolean>;
   };
   /** Also limits password changes, so that a stolen session cannot be used to guess the password. */
   loginLimit: {
@@ -96,7 +96,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
         const { role, password: requestedPassword } = request.body;
         const email = checkEmail(request.body.email);
         const { password, oneTimeUntil, oneTimeFields } = newPassword(requestedPassword, email);
-        const passwordHash = await passwords.hash(password);
+        const passwordHash = await passwords.hash(password, sessionOf(request).email);
         const user = await insertUser(pool, { id: newId(), email, passwordHash, role, oneTimeUntil });
         if (!user) throw new Problem('already_exists', `There is already a user "${email}".`);
         return { status: 201, body: { ...toView(user), ...oneTimeFields }, audit: auditOf(user, { role }) };
@@ -135,14 +135,14 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
         const wait = await loginLimit.take(email, guesser);
         if (wait > 0) throw tooManyAttempts(wait);
         const user = await findUserById(pool, userId);
-        const proven = await passwords.verify(body.currentPassword, user?.passwordHash);
+        const proven = await passwords.verify(body.currentPassword, user?.passwordHash, email);
         if (!user || !proven) {
           log.warn({ email, clientAddress }, 'password change failed');
           throw new Problem('invalid_value', 'The current password is wrong.', {
             details: { field: 'currentPassword' },
           });
         }
-        const changed = await setPassword(pool, userId, await passwords.hash(body.newPassword), {
+        const changed = await setPassword(pool, userId, await passwords.hash(body.newPassword, email), {
           provenHash: user.passwordHash,
           keepSession: sessionId,
         });
@@ -193,7 +193,8 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       async handle(request) {
         const user = await find(request.params.user);
         const { password, oneTimeUntil, oneTimeFields } = newPassword(request.body.password, user.email);
-        const reset = await setPassword(pool, user.id, await passwords.hash(password), { oneTimeUntil });
+        const passwordHash = await passwords.hash(password, sessionOf(request).email);
+        const reset = await setPassword(pool, user.id, passwordHash, { oneTimeUntil });
         if (!reset) throw noUser(request.params.user);
         return { status: 200, body: { ...toView({ ...user, oneTimeUntil }), ...oneTimeFields }, audit: auditOf(user) };
       },

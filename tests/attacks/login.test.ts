@@ -108,9 +108,9 @@ function heldPasswords() {
     pause: () => new Promise((resolve) => pauses.push(resolve)),
   });
   return {
-    /** @param network of a stranger; undefined for a known device */
-    signIn: (name: string, network?: string) =>
-      passwords.signIn(network === undefined ? { known: true } : { network }, (verify) => {
+    /** @param network of a stranger; undefined for a known device @param account of that */
+    signIn: (name: string, network?: string, account = 'dana@svc.local') =>
+      passwords.signIn(network === undefined ? { known: account } : { network }, (verify) => {
         begun.push(name);
         return verify(name, undefined);
       }),
@@ -168,6 +168,38 @@ t.test('a dozen networks full of guesses do not keep out a stranger from another
   }
   await Promise.all([honest, ...guesses]);
   t.equal(refused.length, 12 * 30 - 65 + 1, '64 wait, one of which made room');
+});
+
+t.test('one account with many sign-ins keeps out neither another account nor a stranger', async (t) => {
+  const { signIn, begun, running, end } = heldPasswords();
+  const refused: unknown[] = [];
+  const isRefused = (error: unknown) => refused.push(error);
+  const flood = Array.from({ length: 45 }, (_, index) => signIn(`flood ${index}`).catch(isRefused));
+  await setImmediate();
+  t.equal(refused.length, 40, 'two run and three wait');
+  const others = [signIn('erin', undefined, 'erin@svc.local'), signIn('stranger', 'a')];
+  for (let more = 0; running().length > 0; more++) {
+    await end(running()[0] ?? '');
+    // The flood goes on.
+    if (more < 10) flood.push(signIn(`more ${more}`).catch(isRefused));
+  }
+  await Promise.all([...others, ...flood]);
+  t.same(begun().slice(0, 6), ['flood 0', 'flood 1', 'flood 2', 'erin', 'stranger', 'flood 3']);
+});
+
+t.test('forty accounts that wait do not keep out another one', async (t) => {
+  const { signIn, running, end } = heldPasswords();
+  const refused: unknown[] = [];
+  const ofAccount = (index: number) =>
+    signIn(`account ${index}`, undefined, `${index}@svc.local`).catch((error: unknown) => refused.push(error));
+  const all = Array.from({ length: 42 }, (_, index) => ofAccount(index));
+  await setImmediate();
+  t.same(refused, []);
+  const last = signIn('last', undefined, 'last@svc.local');
+  await setImmediate();
+  t.equal(refused.length, 1, 'one of those that wait makes room');
+  while (running().length > 0) await end(running()[0] ?? '');
+  await Promise.all([last, ...all]);
 });
 
 t.test(

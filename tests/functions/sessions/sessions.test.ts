@@ -199,12 +199,13 @@ t.test('sessions', async (t) => {
 });
 
 t.test('password hashes have a salt, and only the right password verifies', async (t) => {
-  const first = await passwords.hash('pass word');
-  t.not(first, await passwords.hash('pass word'));
-  t.equal(await passwords.verify('pass word', first), true);
-  t.equal(await passwords.verify('pass  word', first), false);
-  t.equal(await passwords.verify('pass word', undefined), false);
-  await t.rejects(passwords.verify('x', 'plain'));
+  const account = 'dana@svc.local';
+  const first = await passwords.hash('pass word', account);
+  t.not(first, await passwords.hash('pass word', account));
+  t.equal(await passwords.verify('pass word', first, account), true);
+  t.equal(await passwords.verify('pass  word', first, account), false);
+  t.equal(await passwords.verify('pass word', undefined, account), false);
+  await t.rejects(passwords.verify('x', 'plain', account));
 });
 
 t.test('a first admin needs a password of some length, and a file', async (t) => {
