@@ -82,7 +82,7 @@ export function createSessionRoutes({
         const account = normaliseEmail(body.email);
         const guesser = guesserOf(account, request);
         const own = 'own' in guesser ? guesser.own : undefined;
-        const caller = own === undefined ? { network: clientNetwork(clientAddress) } : { known: account };
+        const caller = own === undefined ? { network: clientNetwork(clientAddress, 48) } : { known: account };
         const { user, proven } = await passwords.signIn(caller, async (verify) => {
           const wait = await loginLimit.take(account, guesser);
           if (wait > 0) {

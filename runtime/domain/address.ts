@@ -41,8 +41,11 @@ export function clientAddress(forwardedFor: string | undefined, trusted: Address
   return undefined;
 }
 
-/** What limits count as one client: an IPv4 address, or the /64 of an IPv6 address, whose user can use any in it. */
-export function clientNetwork(address: string): string {
+/**
+ * What limits count as one client: an IPv4 address, or the /64 of an IPv6 address, whose user can use any in it.
+ * @param prefix 48 for what one customer of a provider can have at most
+ */
+export function clientNetwork(address: string, prefix: 48 | 64 = 64): string {
   if (!isIPv6(address) || address.includes('.')) return address;
   const [head = '', tail] = address.toLowerCase().split('::');
   const groups = head === '' ? [] : head.split(':');
@@ -50,7 +53,7 @@ export function clientNetwork(address: string): string {
   const zeros = tail === undefined ? 0 : 8 - groups.length - tailGroups.length;
   const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...tailGroups];
   return all
-    .slice(0, 4)
+    .slice(0, prefix / 16)
     .map((group) => group.replace(/^0+(?=.)/, ''))
     .join(':');
 }

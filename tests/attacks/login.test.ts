@@ -5,6 +5,7 @@ import { createDevices } from '../../functions/sessions/devices.ts';
 import { createSessionRoutes } from '../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../functions/sessions/password.ts';
+import type { Caller } from '../../functions/sessions/password-turns.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { insertUser } from '../../runtime/records/users.ts';
 import { testApi } from '../support/api.ts';
@@ -20,11 +21,14 @@ const day = 24 * 3_600_000;
 async function world(t: { teardown(end: () => unknown): void }) {
   const { pool } = await testDatabase(t);
   const clock = fakeClock(new Date());
+  const callers: Caller[] = [];
   const passwords = {
     hash: (text: string) => Promise.resolve(text),
     verify: (text: string, stored: string | undefined) => Promise.resolve(text === stored),
-    signIn: <T>(_caller: unknown, work: (verify: (text: string, stored?: string) => Promise<boolean>) => Promise<T>) =>
-      work((text, stored) => Promise.resolve(text === stored)),
+    signIn: <T>(caller: Caller, work: (verify: (text: string, stored?: string) => Promise<boolean>) => Promise<T>) => {
+      callers.push(caller);
+      return work((text, stored) => Promise.resolve(text === stored));
+    },
   };
   for (const name of ['dana', 'erin']) {
     const user = { id: newId(), email: `${name}@svc.local`, passwordHash: password, role: 'member' } as const;
@@ -53,7 +57,7 @@ async function world(t: { teardown(end: () => unknown): void }) {
   const guess = async (name: string, from: string, times: number, more: { device?: string } = {}) => {
     for (let index = 0; index < times; index++) await signIn(name, from, { ...more, word: `wrong ${index}` });
   };
-  return { clock, signIn, guess };
+  return { clock, signIn, guess, callers };
 }
 
 t.test('guesses from the same address do not lock out a device that signed in before', async (t) => {
@@ -94,6 +98,18 @@ t.test('a stolen device token is no way around the limit', async (t) => {
   t.equal((await signIn('dana', '8.8.8.8', { device })).status, 429);
   t.equal((await signIn('dana', '8.8.8.8')).status, 201, 'it does not count against strangers');
 });
+
+t.test(
+  'a /48 of IPv6 has one place in the order of turns, whatever its addresses, and a device its account',
+  async (t) => {
+    const { signIn, callers } = await world(t);
+    const { device } = (await signIn('dana', '2001:db8:1:ff::1')).body;
+    await signIn('erin', '2001:db8:1:100::1');
+    await signIn('dana', '2001:db8:2::1', { device });
+    const network = '2001:db8:1';
+    t.same(callers, [{ network }, { network }, { known: 'dana@svc.local' }]);
+  },
+);
 
 /** Passwords whose hashing waits until the test ends it: `running` names those that are being hashed, by the password. */
 function heldPasswords() {

@@ -84,5 +84,7 @@ t.test('a client is an IPv4 address, or the first half of an IPv6 address in one
   ] as const) {
     t.equal(clientNetwork(address), network, address);
   }
+  t.equal(clientNetwork('2001:0DB8::7', 48), '2001:db8:0');
+  t.equal(clientNetwork('198.51.100.7', 48), '198.51.100.7');
   t.end();
 });
