@@ -1,7 +1,9 @@
+import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import {
   clientOf,
   createDenialLog,
   keyPrefixOf,
+  senderOf,
   type DenialLogOptions,
   type LoggedRequest,
 } from '../../runtime/process/denial-log.ts';
@@ -22,10 +24,10 @@ function keyPrefix(verdict: Verdict, request: LoggedRequest): string | undefined
   return verdict.decision === 'deny_key' ? verdict.handle : keyPrefixOf(request);
 }
 
-/** Creates the log of a checker. */
-export function createDecisionLog(options: DenialLogOptions): DecisionLog {
+/** Creates the log of a checker. @param options.trustedProxies the same as for checks; default none */
+export function createDecisionLog(options: DenialLogOptions & { trustedProxies?: AddressMatcher }): DecisionLog {
   const log = createDenialLog(options);
-  const { clock } = options;
+  const { clock, trustedProxies = () => false } = options;
   let allows = 0;
 
   return {
@@ -37,6 +39,7 @@ export function createDecisionLog(options: DenialLogOptions): DecisionLog {
       const entry = {
         at: clock.now(),
         ...clientOf(request),
+        sender: senderOf(request, trustedProxies),
         keyPrefix: keyPrefix(verdict, request),
         app: 'app' in verdict ? `${verdict.app.namespace}/${verdict.app.name}` : undefined,
       };

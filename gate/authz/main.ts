@@ -44,7 +44,7 @@ await runProcess({
     const ready = () => lifecycle.running() && readiness();
 
     const output = openLineOutput(stdout);
-    const decisions = createDecisionLog({ name, output, clock, onLost: () => metrics.denialLost() });
+    const decisions = createDecisionLog({ name, output, clock, trustedProxies, onLost: () => metrics.denialLost() });
     lifecycle.add({
       name: 'decision log',
       stop: () => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { clientOf, keyPrefixOf, type DenialLog } from '../../runtime/process/denial-log.ts';
+import { clientOf, keyPrefixOf, senderOf, type DenialLog } from '../../runtime/process/denial-log.ts';
 import { checkerHost, gateUnavailable } from '../../runtime/contracts/gate-denials.ts';
 
 /**
@@ -28,6 +28,8 @@ export function refuseGateCheck(
     reason: 'unavailable',
     fault: 'no_checker',
     ...clientOf(request),
+    // It knows no trusted proxies: the address that the ingress has seen.
+    sender: senderOf(request, () => false),
     keyPrefix: keyPrefixOf(request),
     app: undefined,
   });

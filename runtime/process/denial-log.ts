@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { pino } from 'pino';
 import { Counter, type Registry } from 'prom-client';
+import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/address.ts';
 import { parseApiKey } from '../domain/api-key.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { Denial } from './denial.ts';
@@ -15,8 +16,8 @@ const clientIpMax = 64;
 const linesPerSecond = 1_000;
 /** Denials that wait for an entry, each of less than a kilobyte. */
 const waitingMax = 20_000;
-/** How many of them one client can have, so that a flood from it leaves room for the others. */
-const waitingMaxOfClient = waitingMax / 8;
+/** How many of them one sender can have, so that a flood from it leaves room for the others. */
+const waitingMaxOfSender = waitingMax / 8;
 const flushMs = 100;
 
 /** The parts of a request that an entry shows. */
@@ -56,6 +57,16 @@ export function clientOf({ headers, socket }: LoggedRequest): Pick<Denial, 'clie
   const comma = clipped.indexOf(',');
   const first = comma < 0 ? clipped : clipped.slice(0, comma);
   return { clientIp: first.trim().slice(0, clientIpMax), forwardedFor: clipped };
+}
+
+/**
+ * Whom limits count for a request: its client, unlike in {@link clientOf} only as far as its address can be trusted, since
+ * a client can send another first hop each time. Pure.
+ */
+export function senderOf({ headers, socket }: LoggedRequest, trustedProxies: AddressMatcher): string | undefined {
+  const address = clientAddress(joined(headers['x-forwarded-for']), trustedProxies) ?? socket.remoteAddress;
+  // A copy, as in clip.
+  return address === undefined ? undefined : Buffer.from(clientNetwork(address)).toString();
 }
 
 /** The handle of the key that a request brings, if that is well-formed; whether it exists is not known. Pure. */
@@ -127,7 +138,7 @@ export function createDenialLog({ name, output, clock, onLost }: DenialLogOption
   /** Oldest first; those before `next` are written. */
   let waiting: Denial[] = [];
   let next = 0;
-  const perClient = new Map<string | undefined, number>();
+  const perSender = new Map<string | undefined, number>();
   let lines = linesPerSecond;
   let refilledAt = clock.monotonic();
   let flushing = false;
@@ -146,9 +157,9 @@ export function createDenialLog({ name, output, clock, onLost }: DenialLogOption
     for (let count = 0; count < limit && next < waiting.length; count++) {
       const denial = waiting[next++];
       if (!denial) break;
-      const left = (perClient.get(denial.clientIp) ?? 1) - 1;
-      if (left > 0) perClient.set(denial.clientIp, left);
-      else perClient.delete(denial.clientIp);
+      const left = (perSender.get(denial.sender) ?? 1) - 1;
+      if (left > 0) perSender.set(denial.sender, left);
+      else perSender.delete(denial.sender);
       lines--;
       writeOrCount(denial);
     }
@@ -177,13 +188,13 @@ export function createDenialLog({ name, output, clock, onLost }: DenialLogOption
           return;
         }
       }
-      const ofClient = perClient.get(denial.clientIp) ?? 0;
-      if (waiting.length - next >= waitingMax || ofClient >= waitingMaxOfClient) {
+      const ofSender = perSender.get(denial.sender) ?? 0;
+      if (waiting.length - next >= waitingMax || ofSender >= waitingMaxOfSender) {
         overflow.add(denial);
         return;
       }
       waiting.push(denial);
-      perClient.set(denial.clientIp, ofClient + 1);
+      perSender.set(denial.sender, ofSender + 1);
       if (!flushing) void run();
     },
     note: (message, denial) => void write('info', message, denial),

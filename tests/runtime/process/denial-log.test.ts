@@ -1,7 +1,13 @@
 import t, { type Test } from 'tap';
 import { Registry } from 'prom-client';
 import { generateApiKey, parseApiKey } from '../../../runtime/domain/api-key.ts';
-import { clientOf, createDenialLog, createLostDenials, keyPrefixOf } from '../../../runtime/process/denial-log.ts';
+import {
+  clientOf,
+  createDenialLog,
+  createLostDenials,
+  keyPrefixOf,
+  senderOf,
+} from '../../../runtime/process/denial-log.ts';
 import type { Denial } from '../../../runtime/process/denial.ts';
 import { fakeClock } from '../../support/clock.ts';
 
@@ -38,6 +44,7 @@ function rig(t: Test) {
     reason: 'deny_key',
     fault: 'unknown',
     clientIp: '203.0.113.7',
+    sender: '203.0.113.7',
     keyPrefix: 'abcd1234',
     app: 'shop-prod/api',
     forwardedFor: undefined,
@@ -58,7 +65,10 @@ function rig(t: Test) {
 }
 
 const shown = (entries: Entry[]) => entries.reduce((sum, { count = 1 }) => sum + count, 0);
-const network = (index: number) => ({ clientIp: `198.51.${index >> 8}.${index & 255}` });
+const network = (index: number) => {
+  const clientIp = `198.51.${index >> 8}.${index & 255}`;
+  return { clientIp, sender: clientIp };
+};
 
 t.test('every denial has an entry of its own with client and key, a thousand per second', async (t) => {
   const { clock, written, many, lost } = rig(t);
@@ -104,6 +114,31 @@ t.test('a flood from one client leaves room for others, and is summed with its c
   t.equal(lost(), 0);
 });
 
+t.test('a client that sends another address each time leaves room for others', async (t) => {
+  const { clock, written, many } = rig(t);
+  const ofRequest = (forwardedFor: string): Partial<Denial> => {
+    const request = { headers: { 'x-forwarded-for': forwardedFor }, socket: { remoteAddress: '10.0.0.1' } };
+    return { ...clientOf(request), sender: senderOf(request, (address) => address === '10.0.0.2') };
+  };
+  many(30_000, (index) => ofRequest(`${network(index).clientIp}, 203.0.113.7, 10.0.0.2`));
+  many(5, () => ofRequest('192.0.2.1, 10.0.0.2'));
+  await clock.advance(10_000);
+  t.equal(written().filter(({ client_ip: ip, count }) => ip === '192.0.2.1' && count === undefined).length, 5);
+});
+
+t.test('a sender is the network of the address that checks use', (t) => {
+  const of = (forwardedFor: string | undefined) =>
+    senderOf(
+      { headers: { 'x-forwarded-for': forwardedFor }, socket: { remoteAddress: '10.0.0.1' } },
+      (address) => address === '10.0.0.2',
+    );
+  t.equal(of('198.51.100.1, 203.0.113.7, 10.0.0.2'), '203.0.113.7');
+  t.equal(of('2001:db8:1:2::3'), '2001:db8:1:2');
+  t.equal(of('x'), '10.0.0.1');
+  t.equal(of(undefined), '10.0.0.1');
+  t.end();
+});
+
 t.test('what a flood from many clients exceeds is counted exactly, in the log and in a metric', async (t) => {
   const { clock, written, many, lost } = rig(t);
   many(40_000, network);
@@ -138,7 +173,7 @@ t.test('entries that the output drops are written, with their client, once it ac
 
 t.test('closing writes what waits', (t) => {
   const { log, written, many } = rig(t);
-  many(5_000, () => ({ clientIp: undefined }));
+  many(5_000, () => ({ clientIp: undefined, sender: undefined }));
   log.close();
   t.equal(shown(written()), 5_000);
   t.end();
