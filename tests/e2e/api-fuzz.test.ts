@@ -185,7 +185,7 @@ function faultOf(
   { answers }: Operation,
   { status, body }: { status: number; body: string },
 ): Exclude<keyof typeof counts, 'requests'> | undefined {
-  if (status >= 500) return 'serverErrors';
+  if (status >= 500 && !isOfMissingComponent(status, body)) return 'serverErrors';
   if (!answers.has(status)) return 'undeclared';
   const shape = status < 400 ? shapeOf(answers.get(status)) : problemOf(status);
   if (!shape) return undefined;
@@ -194,6 +194,11 @@ function faultOf(
   } catch {
     return 'misshapen';
   }
+}
+
+/** The stores of metrics and alerts are components that an installation may run without. */
+function isOfMissingComponent(status: number, body: string): boolean {
+  return status === 503 && /"code":"(?:metrics|alerts)_unavailable"/.test(body);
 }
 
 /** A refusal: its code is one of those with this status (docs/reference/api.md#errors). */

@@ -324,6 +324,7 @@ t.test('a process is identified by its start time, whatever its name', async (t)
     state: 'S',
     parent: 0,
     group: 1,
+    cpuTicks: 46,
     startTicks: '987654',
     residentPages: 12,
   });
