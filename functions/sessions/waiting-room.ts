@@ -1,5 +1,5 @@
 /** Who waits: either it starts, or it is refused. */
-export interface Waiting {
+interface Waiting {
   start(): void;
   refuse(): void;
 }
