@@ -30,7 +30,24 @@ export async function installedImages(kube: Pick<KubeClient, 'get'>): Promise<Pa
 }
 
 interface WithPods extends KubeObject {
-  spec: { template: { spec: { containers: { image: string }[] } } };
+  spec: { template: { spec: { containers: { image: string; env?: { name: string; value?: string }[] }[] } } };
+}
+
+/** The requested settings with the addresses of stores of the current installation, which only console-api's variables keep. */
+export async function withStoreAddresses(
+  requested: PlatformSettings,
+  kube: Pick<KubeClient, 'get'>,
+): Promise<PlatformSettings> {
+  const process = await kube.get<WithPods>(kinds.Deployment, 'console-api', systemNamespace);
+  const variables = process?.spec.template.spec.containers[0]?.env ?? [];
+  const valueOf = (name: string) => variables.find((variable) => variable.name === name)?.value;
+  const metricsStoreUrl = requested.metricsStoreUrl ?? valueOf('METRICS_STORE_URL');
+  const logStoreUrl = requested.logStoreUrl ?? valueOf('LOG_STORE_URL');
+  return {
+    ...requested,
+    ...(metricsStoreUrl !== undefined && { metricsStoreUrl }),
+    ...(logStoreUrl !== undefined && { logStoreUrl }),
+  };
 }
 
 /**

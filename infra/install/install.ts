@@ -35,7 +35,7 @@ import { secretNamespace, systemSecrets, type SecretName } from '../manifests/pl
 import type { PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
-import { withCurrent } from './existing-settings.ts';
+import { withCurrent, withStoreAddresses } from './existing-settings.ts';
 import { checkPrerequisites, isKnown } from './prerequisites.ts';
 import { pauseMs, waitUntilEstablished, waitUntilReady, type WaitOptions } from './readiness.ts';
 import { ensureSecret } from './secrets.ts';
@@ -70,7 +70,8 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
   };
   await checkPrerequisites(kube, requested);
   const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
-  const desired = await withOwnMonitoring(await withIngress(requested, live, { kube, log }), { kube, log });
+  const located = await withStoreAddresses(await withIngress(requested, live, { kube, log }), kube);
+  const desired = await withOwnMonitoring(located, { kube, log });
   const settings = completeSettings(desired, live);
   const keep = (live: KubeObject, next: KubeObject) =>
     next.kind === 'PlatformConfig'
