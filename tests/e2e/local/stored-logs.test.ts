@@ -34,5 +34,4 @@ t.test('the logs of a function stay after it has scaled to zero', async (t) => {
   );
   t.same(read, ['line 1', 'line 2', 'line 3']);
   t.same(await lines('--search', 'line 2'), ['line 2']);
-  t.same(await lines('--download'), ['line 1', 'line 2', 'line 3']);
 });
