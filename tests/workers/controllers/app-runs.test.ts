@@ -261,22 +261,25 @@ t.test('a release command whose pod cannot start fails the release after 30 seco
   t.match((await app()).status?.release, { phase: 'failed', message: /did not start: .*ErrImagePull.*no such image/ });
 });
 
-t.test('twenty runs are active at most, and further requests wait; the status shows the beginning of a command', async (t) => {
-  const { create, pass, release, change, app, runs, end } = await world(t);
-  await create();
-  await pass();
-  await release(1);
-  const long = (id: number) => ({ ...request(id), command: ['sh', '-c', 'x'.repeat(4_000)] });
-  await change({ runRequests: Array.from({ length: 20 }, (_, index) => long(index + 1)) });
-  await pass();
-  t.notOk((await app()).spec.runRequests);
-  await change({ runRequests: [long(21)] });
-  await pass();
-  t.equal(runs().length, 20);
-  t.match((await app()).spec.runRequests, [{ id: '0000000021' }]);
-  t.ok(JSON.stringify((await app()).status?.runs).length < 20_000);
-  await end('api-0000000001', 'Complete');
-  await pass();
-  t.equal(runs().length, 21);
-  t.notOk((await app()).spec.runRequests);
-});
+t.test(
+  'twenty runs are active at most, and further requests wait; the status shows the beginning of a command',
+  async (t) => {
+    const { create, pass, release, change, app, runs, end } = await world(t);
+    await create();
+    await pass();
+    await release(1);
+    const long = (id: number) => ({ ...request(id), command: ['sh', '-c', 'x'.repeat(4_000)] });
+    await change({ runRequests: Array.from({ length: 20 }, (_, index) => long(index + 1)) });
+    await pass();
+    t.notOk((await app()).spec.runRequests);
+    await change({ runRequests: [long(21)] });
+    await pass();
+    t.equal(runs().length, 20);
+    t.match((await app()).spec.runRequests, [{ id: '0000000021' }]);
+    t.ok(JSON.stringify((await app()).status?.runs).length < 20_000);
+    await end('api-0000000001', 'Complete');
+    await pass();
+    t.equal(runs().length, 21);
+    t.notOk((await app()).spec.runRequests);
+  },
+);
