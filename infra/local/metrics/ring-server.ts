@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { close, listen } from '../../../runtime/process/listening.ts';
@@ -9,6 +10,8 @@ import { namespaceQuestion, ringPaths, workloadQuestion } from '../../../runtime
 const bodyMax = 4_096;
 /** Connections at once: console-api asks for a few members at a time. */
 const connectionsMax = 64;
+/** How long a connection may take for a head and for a request, and how often this is checked; node:http's own is 30 s. */
+const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 
 /** A server on the loopback address. */
 export interface RingServer {
@@ -28,9 +31,14 @@ export function createRingServer(options: {
 }): RingServer {
   const { store, verify, log } = options;
 
+  /** Connections that have sent no accepted token, the oldest first. */
+  const strangers = new Set<Socket>();
+  let connections = 0;
+
   const answer = async (request: IncomingMessage): Promise<{ status: number; body?: unknown }> => {
     const [, token] = /^Bearer (\S{1,8192})$/.exec(request.headers.authorization ?? '') ?? [];
     if (token === undefined || !(await verify(token))) return { status: 401 };
+    strangers.delete(request.socket);
     if (request.method !== 'POST') return { status: 405 };
     if (request.url === ringPaths.workload) {
       const question = parse(await readBody(request), workloadQuestion);
@@ -43,7 +51,7 @@ export function createRingServer(options: {
     return { status: 404 };
   };
 
-  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000 }, (request, response) => {
+  const server = createServer(limits, (request, response) => {
     answer(request).then(
       ({ status, body }) => send(request, response, status, body),
       (error: unknown) => {
@@ -52,7 +60,19 @@ export function createRingServer(options: {
       },
     );
   });
-  server.maxConnections = connectionsMax;
+  // The oldest stranger makes room: connections that send nothing do not keep out console-api.
+  server.on('connection', (socket) => {
+    connections++;
+    strangers.add(socket);
+    socket.once('close', () => {
+      connections--;
+      strangers.delete(socket);
+    });
+    if (connections <= connectionsMax) return;
+    const [oldest = socket] = strangers;
+    strangers.delete(oldest);
+    oldest.destroy();
+  });
 
   return {
     start: (port) => listen(server, port, '127.0.0.1'),

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
@@ -119,6 +120,41 @@ t.test('only console-api may ask, although every pod can connect', async (t) => 
   };
   t.match(await ask('POST /namespace HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), '401');
   t.match(await ask('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'), '401');
+});
+
+t.test('connections that send no accepted token keep out nobody', async (t) => {
+  const { port, storeOf } = await world(t);
+  const open = async () => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    return socket;
+  };
+  const fields = ['Host: x', `Authorization: Bearer ${consoleToken}`, 'Content-Length: 0'];
+  const ask = async (socket: Socket) => {
+    socket.write(`POST /other HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    return answer.toString().split('\r\n')[0];
+  };
+  const ofConsole = await open();
+  t.match(await ask(ofConsole), '404');
+  const oldest = await open();
+  const closed = once(oldest.resume(), 'close');
+  for (let index = 0; index < 70; index++) await open();
+  await closed;
+  t.same(await storeOf(consoleToken).namespace('shop-prod', 1), [], 'a new connection');
+  t.match(await ask(ofConsole), '404', 'the oldest connection, which sent a token');
+});
+
+t.test('a refused token costs one review in a few seconds', async (t) => {
+  const { clock, storeOf, reviews } = await world(t);
+  const wrong = () => t.rejects(storeOf('unknown').namespace('shop-prod', 1), MetricsUnavailable);
+  await wrong();
+  await wrong();
+  t.same(reviews, ['unknown']);
+  await collect(clock);
+  await wrong();
+  t.same(reviews, ['unknown', 'unknown'], 'later it may have become valid');
 });
 
 t.test('questions that are not valid are refused', async (t) => {
