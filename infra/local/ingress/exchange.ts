@@ -22,14 +22,17 @@ export interface RouteRequest {
 export interface RequestBody {
   /** In bytes; undefined for a chunked body. */
   length: number | undefined;
-  /**
-   * Set when the pod should get the head alone at first, so that a refusal costs no body: resolves when the body is to be
-   * sent all the same, and rejects when aborted.
-   */
-  headStart?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Set for a large one: counts it for the Service that gets it. */
+  countFor?: ((service: string) => HeadStart | undefined) | undefined;
   /** Starts reading, and sends `100 Continue` if the client waits for it. Call it at most once. */
   open(): Readable;
 }
+
+/**
+ * The wait between a head, which a pod gets alone at first, so that a refusal costs no body, and its body: resolves when
+ * the body is to be sent all the same, and rejects when aborted.
+ */
+export type HeadStart = (signal: AbortSignal) => Promise<void>;
 
 export interface Answer {
   status: number;

@@ -68,11 +68,13 @@ export function createIngress(options: IngressOptions): Ingress {
     middlewares: informers.of<Middleware>(kinds.Middleware),
     upstream(namespace, service) {
       let index = 0;
-      return createUpstream(agent, () => podOf(namespace, service, index++));
+      return createUpstream(agent, `${namespace}/${service.name}`, () => podOf(namespace, service, index++));
     },
     addressUpstream(namespace, service) {
       let index = 0;
-      return createUpstream(agent, () => podOf(namespace, service, index++, reachedEndpoints));
+      return createUpstream(agent, `${namespace}/${service.name}`, () =>
+        podOf(namespace, service, index++, reachedEndpoints),
+      );
     },
     entryPoints,
     log,

@@ -76,7 +76,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
       unusedSockets.delete(request.socket);
       await new Promise<void>(takeTurn);
       if (response.closed) return;
-      body.headStart = uploads.begin(response);
+      body.countFor = (service) => uploads.begin(response, service);
     }
     const answer = await handle(request, response, body);
     if (answer) write(answer, response);

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../runtime/domain/clock.ts';
+import type { HeadStart } from './exchange.ts';
 import { createTurns } from './turns.ts';
 
 /**
@@ -11,7 +12,7 @@ const largeBytes = 64 * 1024;
 const perTurn = 1;
 
 /**
- * With more uploads in progress than this, the pod gets the head of a further one first, and time to refuse it. Below, head
+ * With more uploads to a Service in progress than this, the pod gets the head of a further one first, and time to refuse it. Below, head
  * and body are sent together: no upload waits for an answer that does not come.
  */
 const togetherMax = 32;
@@ -23,22 +24,30 @@ export interface Uploads {
   /** Runs work of an upload in one of the next turns of the event loop. */
   takeTurn(work: () => void): void;
   /**
-   * Counts an upload until its response is closed.
-   * @returns the wait between its head and its body; undefined while there are few uploads
+   * Counts an upload for a Service until its response is closed. Each Service has its own count, so that those that never
+   * end at one app do not delay the others.
+   * @returns undefined while the Service has few uploads
    */
-  begin(response: ServerResponse): ((signal: AbortSignal) => Promise<void>) | undefined;
+  begin(response: ServerResponse, service: string): HeadStart | undefined;
 }
 
 export function createUploads(clock: Clock): Uploads {
   const takeTurn = createTurns(perTurn);
-  let inProgress = 0;
+  /** By Service. A request that goes to another pod counts once. */
+  const inProgress = new Map<string, Set<ServerResponse>>();
   return {
     isLarge: (length) => (length ?? Infinity) >= largeBytes,
     takeTurn,
-    begin(response) {
-      inProgress++;
-      response.once('close', () => inProgress--);
-      if (inProgress <= togetherMax) return undefined;
+    begin(response, service) {
+      const responses = inProgress.get(service) ?? new Set();
+      if (!response.closed && !responses.has(response)) {
+        inProgress.set(service, responses.add(response));
+        response.once('close', () => {
+          responses.delete(response);
+          if (responses.size === 0 && inProgress.get(service) === responses) inProgress.delete(service);
+        });
+      }
+      if (responses.size <= togetherMax) return undefined;
       return async (signal) => {
         await clock.sleep(headStartMs, signal);
         await new Promise<void>(takeTurn);

@@ -23,10 +23,10 @@ export class UpstreamError extends Error {
 /**
  * Sends requests to the pods of a Service, streaming both bodies. Rejects with an {@link UpstreamError} when there is
  * no pod or it does not answer.
- * @param next returns the next pod @throws UpstreamError
+ * @param service its namespace and name @param next returns the next pod @throws UpstreamError
  */
-export function createUpstream(agent: Agent, next: () => Endpoint): Handler {
-  return async (request) => send(agent, next(), request);
+export function createUpstream(agent: Agent, service: string, next: () => Endpoint): Handler {
+  return async (request) => send(agent, { service, endpoint: next() }, request);
 }
 
 /** A route's last step: sends the request to the pod with the headers of a proxy. */
@@ -47,7 +47,8 @@ export function proxyHandler(upstream: Handler): Handler {
   };
 }
 
-function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<Answer> {
+function send(agent: Agent, pod: { service: string; endpoint: Endpoint }, request: RouteRequest): Promise<Answer> {
+  const { service, endpoint } = pod;
   const { method, uri: path, body, upgrade, signal } = request;
   return new Promise((resolve, reject) => {
     const headers = ['Host', request.host, ...rawHeaders(request.headers), ...framing(request)];
@@ -64,7 +65,7 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
       const reset = error?.code === 'ECONNRESET' || error?.code === 'EPIPE';
       // The pod closed the idle connection before the request arrived.
       const stale = outgoing.reusedSocket && reset && isRepeatable(request) && !signal.aborted;
-      if (stale) resolve(send(agent, endpoint, request));
+      if (stale) resolve(send(agent, pod, request));
       else {
         const answer = connected ? badGatewayAnswer() : { ...badGatewayAnswer(), unsent: true as const };
         reject(new UpstreamError('the pod did not answer', answer, error));
@@ -106,13 +107,14 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
     };
     const sendBody = () => {
       connected = true;
-      if (!body?.headStart) {
+      const waitForAnswer = body?.countFor?.(service);
+      if (!waitForAnswer) {
         pipeBody();
         return;
       }
       outgoing.flushHeaders();
       outgoing.once('close', () => headStart.abort());
-      body.headStart(headStart.signal).then(pipeBody, () => undefined);
+      waitForAnswer(headStart.signal).then(pipeBody, () => undefined);
     };
     // Until the pod accepts the connection the body stays unread, so that it can go to another pod.
     outgoing.once('socket', (socket) => (socket.connecting ? socket.once('connect', sendBody) : sendBody()));

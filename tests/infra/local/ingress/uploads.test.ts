@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
+import type { Id } from '../../../../runtime/domain/ids.ts';
 import { fakeClock, settle } from '../../../support/clock.ts';
 import { appHost, appObjects, createWorld, namespace } from './world.ts';
 
@@ -29,14 +30,14 @@ t.test(
       read().catch(() => undefined);
     });
     await world.put(...appObjects());
-    const upload = (path: string) => {
+    const upload = (path: string, host = appHost) => {
       const request = httpRequest({
         port: world.port,
         host: '127.0.0.1',
         agent: false,
         method: 'POST',
         path,
-        headers: { host: appHost, 'content-length': size },
+        headers: { host, 'content-length': size },
       });
       request.on('error', () => undefined);
       request.write(Buffer.alloc(size - 1));
@@ -49,6 +50,16 @@ t.test(
     };
     for (let index = 0; index < 32; index++) upload('/hold');
     while (held.length < 32) await settle();
+
+    await world.serve('other', namespace, (request, response) => {
+      request.once('end', () => response.end('all')).resume();
+    });
+    const otherHost = 'other--shop-prod.apps.localhost';
+    const id = '0190a0a0-0000-7000-8000-000000000002' as Id;
+    await world.put(...appObjects({ id, name: 'other', hosts: [otherHost] }));
+    const ofOther = upload('/', otherHost);
+    ofOther.end(Buffer.alloc(1));
+    t.same(await answerOf(ofOther), { status: 200, body: 'all' }, 'an upload to another Service does not wait');
 
     t.same(await answerOf(upload('/refuse')), { status: 413, body: 'too large' });
     while (!bodies.has('/refuse')) await settle();
