@@ -25,6 +25,7 @@ import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
 import { openMetricsStore } from '../runtime/metrics/open-store.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
+import { enabledLogStore } from '../runtime/api/enabled-log-store.ts';
 import { createLogServices } from '../runtime/api/log-reply.ts';
 import { createLogClient } from '../runtime/logs/client.ts';
 import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/project-access.ts';
@@ -191,8 +192,8 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   const loginLimit = createLoginLimit({ pool, clock });
   const { metricsStore } = config;
   const { url, tokenFile } = config.logStore;
-  const logStore = url === undefined ? undefined : createLogClient({ url, token: () => readFile(tokenFile, 'utf8') });
-  const logs = createLogServices(logStore);
+  const logClient = url === undefined ? undefined : createLogClient({ url, token: () => readFile(tokenFile, 'utf8') });
+  const logs = createLogServices(logClient && enabledLogStore(logClient, kube));
   const gateRecords = {
     pool,
     resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),

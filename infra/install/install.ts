@@ -25,19 +25,15 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { resourceOf } from '../../runtime/kube/resource-paths.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { environmentAccess } from '../manifests/platform/access.ts';
-import {
-  hasComponents,
-  installation,
-  optionalManifests,
-  platformConfigOf,
-} from '../manifests/platform/installation.ts';
+import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
 import { secretNamespace, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
-import type { PlatformSettings } from '../manifests/platform/settings.ts';
+import { hasComponents, type PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
 import { withCurrent, withStoreAddresses } from './existing-settings.ts';
 import { checkPrerequisites, isKnown } from './prerequisites.ts';
 import { pauseMs, waitUntilEstablished, waitUntilReady, type WaitOptions } from './readiness.ts';
+import { ensureLogStoreSecrets } from './log-store-secrets.ts';
 import { ensureSecret } from './secrets.ts';
 
 type Applied = 'created' | 'updated' | 'unchanged';
@@ -91,6 +87,7 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
   for (const secret of neededSecrets(settings)) {
     note(`Secret ${secretNamespace(secret)}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
+  if (hasComponents(settings)) await ensureLogStoreSecrets(kube, note);
   for (const object of [...access, ...stores, ...platform]) await apply(object);
   const names = new Set(platform.map(nameOf));
   for (const object of optionalManifests(settings)) if (!names.has(nameOf(object))) await removeOwn(object, kube, log);

@@ -2,6 +2,9 @@ import { join } from 'node:path';
 import type { Layout } from './settings.ts';
 import { network, node, ports } from './settings.ts';
 
+/** The kubelet's default folder of pods' logs. */
+const podLogs = '/var/log/pods';
+
 /** Image of the first process of every pod. */
 export const pauseImage = 'docker.io/testcluster/pause:1';
 
@@ -124,7 +127,8 @@ function kubeletConfiguration(layout: Layout, machine: Machine): object {
     clusterDNS: [network.dnsService],
     clusterDomain: network.domain,
     resolvConf: machine.resolverFile,
-    podLogsDir: join(layout.logs, 'pods'),
+    // Where the log shipper mounts it.
+    podLogsDir: podLogs,
     volumePluginDir: join(layout.data, 'volume-plugins'),
     cgroupDriver: 'cgroupfs',
     failCgroupV1: false,

@@ -3,10 +3,15 @@ import { join } from 'node:path';
 import type { Layout } from './settings.ts';
 import { network } from './settings.ts';
 
+const podLogs = '/var/log/pods';
+const shipperState = '/var/lib/svc-log-shipper';
+
 /** Folders at fixed paths outside the cluster's own folder that components or their programs create. */
 const fixedFolders = [
   '/var/lib/kubelet',
   '/var/log/containers',
+  podLogs,
+  shipperState,
   '/var/lib/cni',
   '/run/containerd',
   '/run/kubernetes',
@@ -28,14 +33,19 @@ export function missingFolders(): string[] {
 export function removeLeftovers(layout: Layout, missingBefore: readonly string[]): void {
   for (const socket of socketsOf(layout.run)) removeFile(socket);
   const logs = '/var/log/containers';
-  for (const name of entries(logs)) if (isLinkInto(join(logs, name), layout.run)) removeFile(join(logs, name));
+  const folders = [layout.run, ...missingBefore.filter((folder) => folder === podLogs)];
+  for (const name of entries(logs)) {
+    if (folders.some((folder) => isLinkInto(join(logs, name), folder))) removeFile(join(logs, name));
+  }
   const sandboxes = entries(join(layout.data, 'containerd', 'io.containerd.grpc.v1.cri', 'sandboxes'));
   for (const name of entries(networkResults)) {
     const isOwnResult = name.startsWith(`${network.cniName}-`) || sandboxes.some((id) => name.includes(`-${id}-`));
     if (isOwnResult) removeFile(join(networkResults, name));
   }
   if (missingBefore.includes('/run/containerd')) removeDeadSockets(shimSockets);
-  if (missingBefore.includes('/var/lib/kubelet')) rmSync('/var/lib/kubelet', { recursive: true, force: true });
+  for (const folder of ['/var/lib/kubelet', podLogs, shipperState]) {
+    if (missingBefore.includes(folder)) rmSync(folder, { recursive: true, force: true });
+  }
   // Only empty folders are removed, inner ones first: another container runtime may use them by now.
   for (const folder of [networkResults, shimSockets, ...fixedFolders]) {
     if (missingBefore.some((missing) => folder === missing || folder.startsWith(`${missing}/`))) removeEmpty(folder);

@@ -1,5 +1,5 @@
 import type { LogStoreState } from '../contracts/api/logs.ts';
-import type { LogReader } from '../logs/log-store.ts';
+import { LogStoreDisabled, type LogReader } from '../logs/log-store.ts';
 import { lineFilter, matchesPod, type LineFilter, type LogQuery } from '../logs/query.ts';
 import { logTime, type LogKind, type StoredLine } from '../logs/record.ts';
 import type { LogSource } from '../workloads/pod-logs.ts';
@@ -63,9 +63,9 @@ export async function readStoredLines(
     const { keptSince, batches } = await store.read(query, signal);
     if (keptSince > first) result.keptSince = keptSince;
     result.lines = linesOf(batches, () => (result.state = 'unavailable'));
-  } catch {
+  } catch (error) {
     signal.throwIfAborted();
-    result.state = 'unavailable';
+    result.state = error instanceof LogStoreDisabled ? 'disabled' : 'unavailable';
   }
   return result;
 }

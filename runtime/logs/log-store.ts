@@ -70,6 +70,14 @@ export class BatchTooLarge extends Error {
   override readonly name = 'BatchTooLarge';
 }
 
+/** There is no log store, because an admin has disabled it. */
+export class LogStoreDisabled extends Error {
+  override readonly name = 'LogStoreDisabled';
+  constructor() {
+    super('the log store is disabled');
+  }
+}
+
 /** The store takes no lines at the moment. */
 export class StoreBusy extends Error {
   override readonly name = 'StoreBusy';

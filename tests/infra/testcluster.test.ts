@@ -115,6 +115,7 @@ t.test('the kubelet requires a certificate or token', async (t) => {
     readOnlyPort: 0,
     clusterDNS: [network.dnsService],
     resolvConf: machine.resolverFile,
+    podLogsDir: '/var/log/pods',
   });
 });
 

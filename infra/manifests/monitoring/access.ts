@@ -1,5 +1,7 @@
 import type {
   RbacV1Subject,
+  V1ClusterRole,
+  V1ClusterRoleBinding,
   V1Namespace,
   V1PolicyRule,
   V1Role,
@@ -7,7 +9,7 @@ import type {
   V1Service,
 } from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { managedLabels, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { apiGroup, managedLabels, systemNamespace } from '../../../runtime/domain/labels.ts';
 import {
   componentNames,
   monitoringNamespace,
@@ -37,6 +39,20 @@ export function monitoringAccess(): Manifest[] {
     ...componentNames.map((name) => componentAccount({ name, namespace: namespaceOf(name) })),
     controllersService(),
     ...namespaces.flatMap((namespace) => grant('svc-controllers', namespace, componentRules, controllers)),
+    ...shipperAccess(),
+  ];
+}
+
+/** The labels of pods say whose logs they are. The pods of all namespaces are on the shipper's node. */
+const shipperRules: V1PolicyRule[] = [{ apiGroups: [''], resources: ['pods'], verbs: ['list'] }];
+
+function shipperAccess(): Manifest[] {
+  const name = `${apiGroup}:log-shipper`;
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };
+  const subjects: RbacV1Subject[] = [{ kind: 'ServiceAccount', name: 'log-shipper', namespace: shipperNamespace }];
+  return [
+    systemObject<V1ClusterRole>(kinds.ClusterRole, name, { rules: shipperRules }),
+    systemObject<V1ClusterRoleBinding>(kinds.ClusterRoleBinding, name, { roleRef, subjects }),
   ];
 }
 

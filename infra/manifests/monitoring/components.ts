@@ -3,6 +3,8 @@ import { alertmanager } from './alertmanager.ts';
 import type { ComponentName, MonitoringComponent } from './component.ts';
 import { dashboards } from './dashboards.ts';
 import { upstreamImages } from './images.ts';
+import { logShipper } from './log-shipper.ts';
+import { logStore } from './log-store.ts';
 import { metricsStore } from './metrics-store.ts';
 import { nodeExporter } from './node-exporter.ts';
 
@@ -14,6 +16,8 @@ export function monitoringComponents(
     'metrics-store': metricsStore({ ingressMetrics: settings.ingressMetrics }),
     'node-exporter': nodeExporter,
     alertmanager,
+    'log-store': logStore,
+    'log-shipper': logShipper,
     dashboards,
   };
 }

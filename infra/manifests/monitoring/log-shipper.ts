@@ -1,3 +1,20 @@
+import type { V1DaemonSet } from '@kubernetes/client-node';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { appLabel } from '../../../runtime/domain/labels.ts';
+import { shipperNamespace } from '../../../runtime/domain/monitoring.ts';
+import { logStoreSecret, logStoreUrl } from '../platform/log-store-secrets.ts';
+import { resources } from '../platform/pod.ts';
+import type { ComponentSettings, MonitoringComponent } from './component.ts';
+import { componentPolicy } from './network.ts';
+import { componentObject, componentPod } from './objects.ts';
+
+const self = { name: 'log-shipper', namespace: shipperNamespace } as const;
+
+const logsPath = '/var/log/pods';
+const statePath = '/var/lib/svc-log-shipper';
+const secretPath = '/var/run/svc/log-store';
+const health = { path: '/health', port: 'admin' };
+
 /**
  * Keeps the process below 64 MB: the compilers of V8 that produce fast code take 10 MB, and the shipper needs a fortieth of
  * a core without them.
@@ -11,3 +28,66 @@ export const shipperArguments = [
   '--max-old-space-size=40',
   'runtime/logs/ship/main.ts',
 ];
+
+/**
+ * The log shipper on every node. The kubelet's folder of logs belongs to root, so it runs as root, without capabilities and
+ * with a read-only root file system. Pure.
+ */
+export const logShipper: MonitoringComponent = {
+  ...self,
+  objects: (settings) => [
+    componentPolicy(self),
+    componentObject<V1DaemonSet>(self, kinds.DaemonSet, self.name, {
+      spec: {
+        selector: { matchLabels: { [appLabel]: self.name } },
+        // Its positions are on the node, so a pause loses nothing.
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '100%' } },
+        template: podTemplate(settings),
+      },
+    }),
+  ],
+};
+
+function podTemplate(settings: ComponentSettings) {
+  const template = componentPod(self.name, settings, {
+    container: {
+      command: ['tini', '--', 'node', ...shipperArguments],
+      env: [
+        { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+        { name: 'POD_LOGS_FOLDER', value: logsPath },
+        { name: 'STATE_FOLDER', value: statePath },
+        { name: 'LOG_STORE_URL', value: logStoreUrl },
+        { name: 'LOG_STORE_TOKEN_FILE', value: `${secretPath}/${logStoreSecret.appendKey}` },
+        // Of the image (infra/images/platform).
+        { name: 'NODE_COMPILE_CACHE', value: '/app/compiled' },
+        { name: 'MALLOC_ARENA_MAX', value: '1' },
+      ],
+      ports: [{ name: 'admin', containerPort: 8081, protocol: 'TCP' }],
+      startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
+      readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 10, timeoutSeconds: 5 },
+      livenessProbe: { httpGet: health, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 6 },
+      volumeMounts: [
+        { name: 'logs', mountPath: logsPath, readOnly: true },
+        { name: 'state', mountPath: statePath },
+        { name: 'token', mountPath: secretPath, readOnly: true },
+      ],
+    },
+    pod: {
+      automountServiceAccountToken: true,
+      securityContext: { runAsUser: 0, runAsGroup: 0, seccompProfile: { type: 'RuntimeDefault' } },
+      // Nodes with taints run pods, too.
+      tolerations: [{ operator: 'Exists' }],
+      volumes: [
+        { name: 'logs', hostPath: { path: logsPath, type: 'Directory' } },
+        { name: 'state', hostPath: { path: statePath, type: 'DirectoryOrCreate' } },
+        { name: 'token', secret: { secretName: logStoreSecret.name, defaultMode: 0o400 } },
+      ],
+    },
+  });
+  const containers = template.spec?.containers.map((container) => ({
+    ...container,
+    // Less than half, since it needs its limit only for an hour of lines at once.
+    resources: resources({ cpu: '20m', memory: '32Mi' }, settings.memory),
+  }));
+  return { ...template, spec: { ...template.spec, containers: containers ?? [] } };
+}

@@ -13,7 +13,7 @@ import { systemObject, type Manifest } from './object.ts';
 import { probePace } from './pod.ts';
 import { platformProcesses, processNames } from './processes.ts';
 import { processScrape } from './scrape.ts';
-import type { PlatformSettings } from './settings.ts';
+import { hasComponents, type PlatformSettings } from './settings.ts';
 import { postgresManifests, redisManifests } from './stores.ts';
 
 /** All objects of an installation except CRDs and generated Secrets, in the order in which they are applied. */
@@ -61,11 +61,6 @@ export function installation(settings: PlatformSettings): Installation {
       ...(settings.scrape ? processNames.map(processScrape) : []),
     ],
   };
-}
-
-/** Whether the components of monitoring are pods of the cluster. */
-export function hasComponents({ optional }: Pick<PlatformSettings, 'optional'>): boolean {
-  return optional.monitoring?.mode === 'cluster';
 }
 
 /** Objects that only some settings need: a change of settings may have to delete them. Pure. */

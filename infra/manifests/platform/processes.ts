@@ -4,7 +4,8 @@ import { trustedProxyArguments } from '../../../runtime/domain/trusted-proxies.t
 import { probePace, type ProbePace } from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 import { alertmanagerUrl } from '../monitoring/alertmanager.ts';
-import { consoleHost, metricsStoreUrl, type PlatformSettings } from './settings.ts';
+import { logStoreUrl } from './log-store-secrets.ts';
+import { consoleHost, hasComponents, metricsStoreUrl, type PlatformSettings } from './settings.ts';
 
 /** The platform's processes. Each has a Deployment object, a ServiceAccount and rights of the same name. */
 export const processNames = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'] as const;
@@ -58,6 +59,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
   // Without a checker every gated route is closed, so that a cluster has two whatever its size.
   const checkerReplicas = settings.oneChecker ? 1 : 2;
   const probes = probePace(settings.optional.profile);
+  const readUrl = settings.logStoreUrl ?? (hasComponents(settings) ? logStoreUrl : undefined);
   const proxyArguments = trustedProxyArguments(settings.optional.trustedProxies ?? []);
   return {
     'console-api': {
@@ -76,7 +78,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ADMIN_PASSWORD_FILE: secretFile('admin'),
         ALERTMANAGER_URL: alertmanagerUrl,
         METRICS_STORE_URL: settings.metricsStoreUrl ?? metricsStoreUrl,
-        ...(settings.logStoreUrl !== undefined && { LOG_STORE_URL: settings.logStoreUrl }),
+        ...(readUrl !== undefined && { LOG_STORE_URL: readUrl }),
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },

@@ -42,7 +42,7 @@ export interface PlatformSettings {
   images: PlatformImages;
   /** The first admin's e-mail address. */
   adminEmail: string;
-  /** The address of the log store; without it, only pods that exist have logs. */
+  /** The address of a log store beside the components of monitoring. */
   logStoreUrl?: string;
   /** One checker replica, for the embedded cluster, whose one machine is all there is. */
   oneChecker?: boolean;
@@ -70,6 +70,11 @@ export interface PlatformImages {
 
 /** The address of the component `metrics-store`, which need not run. */
 export const metricsStoreUrl = 'http://prometheus.monitoring.svc:9090';
+
+/** Whether the components of monitoring are pods of the cluster. */
+export function hasComponents({ optional }: Pick<PlatformSettings, 'optional'>): boolean {
+  return optional.monitoring?.mode === 'cluster';
+}
 
 /** The public host of the management API. */
 export function consoleHost(settings: Pick<PlatformSettings, 'appsDomain'>): string {

@@ -403,6 +403,16 @@ t.test(
     t.equal(password?.metadata.namespace, 'monitoring');
     t.match(Buffer.from(password?.data['admin-password'] ?? '', 'base64').toString(), /^[\w-]{32}$/);
 
+    const tokens = Object.fromEntries(
+      kube
+        .all<KubeObject & { data: Record<string, string> }>(kinds.Secret)
+        .filter(({ metadata }) => metadata.name.endsWith('log-store'))
+        .map(({ metadata, data }) => [metadata.namespace ?? '', data]),
+    );
+    t.same(tokens['monitoring'], { ...tokens['svc-log-shipper'], ...tokens['svc-system'] });
+    t.same(Object.keys(tokens['svc-log-shipper'] ?? {}), ['append-token']);
+    t.not(tokens['monitoring']?.['append-token'], tokens['monitoring']?.['read-token']);
+
     const stored = storedSettings(kube);
     const components = { 'metrics-store': { memory: '2Gi' }, dashboards: { enabled: false } };
     if (stored) await kube.replace({ ...stored, spec: { ...stored.spec, monitoring: { ...monitoring, components } } });

@@ -6,6 +6,8 @@ import { componentNames, type ComponentName } from '../../../../infra/manifests/
 import { clientsOf } from '../../../../infra/manifests/monitoring/network.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import type { MonitoringSettings } from '../../../../runtime/contracts/resources/monitoring.ts';
+import { logStoreSecrets } from '../../../../infra/manifests/platform/log-store-secrets.ts';
+import { loadLogStoreConfig } from '../../../../runtime/process/config.ts';
 import { passes, type End } from '../../../support/network-policy.ts';
 
 const image = 'registry.example.com/component:1';
@@ -60,6 +62,11 @@ t.test('the objects of the components, in the order in which they are applied', 
       'NetworkPolicy monitoring/node-exporter',
       'DaemonSet monitoring/node-exporter',
       ...['NetworkPolicy', 'ConfigMap', 'Service', 'StatefulSet'].map((kind) => `${kind} monitoring/alertmanager`),
+      'NetworkPolicy monitoring/log-store',
+      'Service monitoring/log-store',
+      'StatefulSet monitoring/log-store',
+      'NetworkPolicy svc-log-shipper/log-shipper',
+      'DaemonSet svc-log-shipper/log-shipper',
       'NetworkPolicy monitoring/dashboards',
       'ConfigMap monitoring/grafana',
       'Service monitoring/grafana',
@@ -72,27 +79,30 @@ t.test('the objects of the components, in the order in which they are applied', 
   t.end();
 });
 
-t.test('every pod meets `restricted`, mounts nothing of the node, and requests half of its limit', (t) => {
-  for (const object of all().filter(isWorkload)) {
-    const { selector, template } = object.spec as Workload;
-    const { spec } = template;
-    t.match(template.metadata.labels, selector.matchLabels);
-    t.match(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
-    t.notOk(spec.hostNetwork ?? spec.hostPID);
-    t.notOk(spec.volumes.some(({ hostPath }) => hostPath));
-    for (const { resources, securityContext, volumeMounts } of spec.containers) {
-      t.match(resources, { requests: { memory: '512Mi' }, limits: { memory: '1Gi' } });
-      t.same(securityContext, {
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ['ALL'] },
-      });
-      const volumes = new Set([...spec.volumes.map(({ name }) => name), 'data']);
-      for (const { name } of volumeMounts) t.ok(volumes.has(name), name);
+t.test(
+  'every pod but the shipper’s meets `restricted`, mounts nothing of the node, and requests half of its limit',
+  (t) => {
+    for (const object of all().filter((object) => isWorkload(object) && object.metadata.name !== 'log-shipper')) {
+      const { selector, template } = object.spec as Workload;
+      const { spec } = template;
+      t.match(template.metadata.labels, selector.matchLabels);
+      t.match(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+      t.notOk(spec.hostNetwork ?? spec.hostPID);
+      t.notOk(spec.volumes.some(({ hostPath }) => hostPath));
+      for (const { resources, securityContext, volumeMounts } of spec.containers) {
+        t.match(resources, { requests: { memory: '512Mi' }, limits: { memory: '1Gi' } });
+        t.same(securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        const volumes = new Set([...spec.volumes.map(({ name }) => name), 'data']);
+        for (const { name } of volumeMounts) t.ok(volumes.has(name), name);
+      }
     }
-  }
-  t.end();
-});
+    t.end();
+  },
+);
 
 t.test('Prometheus keeps three days, less than its claim holds, and bounds what one query uses', (t) => {
   const { podManagementPolicy, template, volumeClaimTemplates } = workload('metrics-store');
@@ -161,6 +171,65 @@ t.test('the node exporter runs on every node', (t) => {
   t.end();
 });
 
+t.test('the shipper reads the logs of its node as root without capabilities, and writes only its own folder', (t) => {
+  const { selector, template } = workload('log-shipper');
+  const { spec } = template;
+  t.match(template.metadata.labels, selector.matchLabels);
+  t.same(spec.securityContext, { runAsUser: 0, runAsGroup: 0, seccompProfile: { type: 'RuntimeDefault' } });
+  t.notOk(spec.hostNetwork ?? spec.hostPID);
+  t.same(spec.volumes, [
+    { name: 'logs', hostPath: { path: '/var/log/pods', type: 'Directory' } },
+    { name: 'state', hostPath: { path: '/var/lib/svc-log-shipper', type: 'DirectoryOrCreate' } },
+    { name: 'token', secret: { secretName: 'log-store', defaultMode: 0o400 } },
+  ]);
+  const [container] = spec.containers;
+  t.same(container?.securityContext, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  });
+  t.match(container?.volumeMounts, [
+    { name: 'logs', mountPath: '/var/log/pods', readOnly: true },
+    { name: 'state', mountPath: '/var/lib/svc-log-shipper' },
+    { name: 'token', readOnly: true },
+  ]);
+  t.match(container?.resources, { requests: { memory: '32Mi' }, limits: { memory: '1Gi' } });
+  t.same(spec.tolerations, [{ operator: 'Exists' }]);
+  t.match(
+    container?.env?.find(({ name }) => name === 'LOG_STORE_URL'),
+    { value: 'http://log-store.monitoring.svc:3100' },
+  );
+  t.end();
+});
+
+t.test('the log store keeps less than its claim holds, and leaves memory beside its heap', (t) => {
+  const { template, volumeClaimTemplates } = workload('log-store');
+  t.match(volumeClaimTemplates, [
+    { metadata: { name: 'data' }, spec: { resources: { requests: { storage: '10Gi' } } } },
+  ]);
+  const variables = Object.fromEntries(
+    (template.spec.containers[0]?.env ?? []).map(({ name, value = '' }) => [name, value]),
+  );
+  t.match(variables, { NODE_OPTIONS: '--max-old-space-size=614' });
+  const config = loadLogStoreConfig(variables);
+  t.ok(config.store.maxBytes < 10 * 2 ** 30);
+  t.match(config, {
+    http: { port: 3100 },
+    store: { folder: '/data', retentionHours: 72 },
+    tokens: { appendFile: '/var/run/svc/log-store/append-token', readFile: '/var/run/svc/log-store/read-token' },
+  });
+  t.end();
+});
+
+t.test('the shipper’s Secret has the token that appends, and not the one that reads', (t) => {
+  const [store, shipper] = logStoreSecrets({ append: 'a', read: 'r' });
+  t.match(store, { metadata: { namespace: 'monitoring', name: 'log-store' } });
+  t.same(store?.['data'], { 'append-token': 'YQ==', 'read-token': 'cg==' });
+  t.match(shipper, { metadata: { namespace: 'svc-log-shipper', name: 'log-store' } });
+  t.same(shipper?.['data'], { 'append-token': 'YQ==' });
+  t.end();
+});
+
 t.test('only the clients of a component reach it', (t) => {
   const policies = all().filter(({ kind }) => kind === 'NetworkPolicy') as NetworkPolicy[];
   const namespace = (name: string) => ({ name, labels: { 'kubernetes.io/metadata.name': name } });
@@ -175,6 +244,8 @@ t.test('only the clients of a component reach it', (t) => {
     ['shop-prod', 'console-api'],
     ['shop-prod', 'metrics-store'],
     ['svc-builds', 'build'],
+    ['svc-log-shipper', 'log-shipper'],
+    ['shop-prod', 'log-shipper'],
   ];
   const reaching = (component: string, port: number) =>
     clients
@@ -191,17 +262,24 @@ t.test('only the clients of a component reach it', (t) => {
     'svc-system/svc-workers',
     'monitoring/metrics-store',
   ]);
+  t.same(reaching('log-store', 3100), ['svc-system/console-api', 'svc-log-shipper/log-shipper']);
+  t.same(reaching('log-store', 8081), ['monitoring/metrics-store']);
   t.same(reaching('dashboards', 3000), []);
   t.same(reaching('metrics-store', 22), []);
   t.same(Object.keys(clientsOf).sort(), [...componentNames].sort());
   t.end();
 });
 
-t.test('namespaces, accounts and rights: components have no rights, and nothing is granted in the cluster', (t) => {
+t.test('namespaces, accounts and rights: the shipper lists pods, and no other component has rights', (t) => {
   const access = monitoringAccess();
-  t.notMatch(
-    access.map(({ kind }) => kind),
-    ['ClusterRole'],
+  t.same(
+    access
+      .filter(({ kind }) => kind.startsWith('ClusterRole'))
+      .map(({ metadata, rules, subjects }) => [metadata.name, rules ?? subjects]),
+    [
+      ['platform.svc:log-shipper', [{ apiGroups: [''], resources: ['pods'], verbs: ['list'] }]],
+      ['platform.svc:log-shipper', [{ kind: 'ServiceAccount', name: 'log-shipper', namespace: 'svc-log-shipper' }]],
+    ],
   );
   t.same(
     access
@@ -227,13 +305,13 @@ t.test('namespaces, accounts and rights: components have no rights, and nothing 
   t.same(
     accounts.filter((account) => account['automountServiceAccountToken']).map(({ metadata }) => metadata.name),
     [],
-    'no component has a token for the Kubernetes API',
+    'no account gives its pods a token for the Kubernetes API',
   );
   for (const object of all().filter(isWorkload)) {
     const { serviceAccountName, automountServiceAccountToken } = (object.spec as Workload).template.spec;
     const account = accounts.find(({ metadata }) => metadata.name === serviceAccountName);
     t.equal(account?.metadata.namespace, object.metadata.namespace);
-    t.equal(automountServiceAccountToken, account?.['automountServiceAccountToken']);
+    t.equal(automountServiceAccountToken, serviceAccountName === 'log-shipper');
   }
   t.end();
 });

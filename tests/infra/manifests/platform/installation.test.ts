@@ -411,6 +411,20 @@ t.test('failpoints exist only with the setting', (t) => {
   t.end();
 });
 
+t.test('console-api reads the log store of the cluster, or another one', (t) => {
+  const urlOf = (changes: Partial<PlatformSettings>) => {
+    const { spec } = installation({ ...settings, ...changes }).platform.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'console-api',
+    ) as unknown as { spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } } };
+    return spec.template.spec.containers[0]?.env.find(({ name }) => name === 'LOG_STORE_URL')?.value;
+  };
+  t.equal(urlOf({}), undefined);
+  t.equal(urlOf({ optional: { monitoring: { mode: 'embedded' } } }), undefined);
+  t.equal(urlOf({ optional: { monitoring: { mode: 'cluster' } } }), 'http://log-store.monitoring.svc:3100');
+  t.equal(urlOf({ optional: { monitoring: { mode: 'cluster' } }, logStoreUrl: 'http://logs' }), 'http://logs');
+  t.end();
+});
+
 t.test('processes read the settings from PlatformConfig, and the console its URL from a variable', (t) => {
   const ingressAddress = 'http://traefik.traefik.svc:80';
   const local = { scheme: 'http', publicPort: 18_080, entryPoints: ['web'], appsDomain: 'apps.localhost' } as const;

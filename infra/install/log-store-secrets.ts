@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
+import { monitoringNamespace } from '../../runtime/domain/monitoring.ts';
+import { applyObject } from '../../runtime/kube/children.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { logStoreSecret, logStoreSecrets } from '../manifests/platform/log-store-secrets.ts';
+import { systemSecrets } from '../manifests/platform/secrets.ts';
+import { InstallError } from './install-error.ts';
+
+interface Secret extends KubeObject {
+  data?: Record<string, string>;
+}
+
+/**
+ * Applies the Secrets of the log store and its shipper. The token that reads is console-api's; the other one is generated
+ * once. Nothing depends on former values, so a Secret that lost one gets a new one.
+ * @throws InstallError when one belongs to someone else
+ */
+export async function ensureLogStoreSecrets(
+  kube: KubeClient,
+  note: (object: string, applied: 'created' | 'updated' | 'unchanged') => void,
+): Promise<void> {
+  const live = await kube.get<Secret>(kinds.Secret, logStoreSecret.name, monitoringNamespace);
+  const { name, key } = systemSecrets.logStore;
+  const reader = await kube.get<Secret>(kinds.Secret, name, systemNamespace);
+  const read = decoded(reader?.data?.[key]);
+  if (read === '') throw new InstallError(`Secret ${systemNamespace}/${name} has no key "${key}".`, 'Delete it.');
+  const append = decoded(live?.data?.[logStoreSecret.appendKey]) || randomBytes(32).toString('base64url');
+  for (const secret of logStoreSecrets({ append, read })) {
+    const { namespace } = secret.metadata;
+    const current = await kube.get(kinds.Secret, logStoreSecret.name, namespace);
+    if (current && current.metadata.labels?.[managedByLabel] !== managedByValue) {
+      throw new InstallError(
+        `Secret ${namespace}/${logStoreSecret.name} exists, but svc did not create it.`,
+        'Delete or rename it: svc stores the tokens of the log store under this name.',
+      );
+    }
+    note(`Secret ${namespace}/${logStoreSecret.name}`, await applyObject<KubeObject>(kube, secret));
+  }
+}
+
+function decoded(value: string | undefined): string {
+  return Buffer.from(value ?? '', 'base64').toString();
+}

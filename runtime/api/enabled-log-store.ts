@@ -1,0 +1,19 @@
+import { isEnabled } from '../contracts/resources/monitoring.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { LogStoreDisabled, type LogReader } from '../logs/log-store.ts';
+import { readSettingsIfAny } from '../workloads/platform-config.ts';
+
+/** A reader whose failures say whether an admin has disabled the store. The settings are read after a failure only. */
+export function enabledLogStore(store: LogReader, kube: Pick<KubeClient, 'get'>): LogReader {
+  return {
+    async read(query, signal) {
+      try {
+        return await store.read(query, signal);
+      } catch (error) {
+        const settings = await readSettingsIfAny(kube).catch(() => undefined);
+        if (settings?.monitoring && !isEnabled('log-store', settings)) throw new LogStoreDisabled();
+        throw error;
+      }
+    },
+  };
+}
