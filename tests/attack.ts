@@ -26,7 +26,7 @@ const endToEndAttacks = [
   'tests/e2e/raw-requests.test.ts',
   'tests/e2e/rights.test.ts',
   'tests/e2e/secrets.test.ts',
-  'tests/e2e/alone/secrets-left.test.ts',
+  'tests/e2e/last/secrets-left.test.ts',
 ];
 const clusterAttacks = ['build-attacks', 'network-policies', 'pod-security'].map((name) => {
   return `tests/e2e/cluster/${name}.test.ts`;

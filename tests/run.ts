@@ -81,6 +81,7 @@ async function main(): Promise<void> {
     return;
   }
   const starting = start('cluster');
+  const outageEnds = Promise.withResolvers<void>();
   const unitTestsEnd = Promise.withResolvers<void>();
   await Promise.all([clusterLane(), afterwards()]);
   const cluster = await starting;
@@ -97,24 +98,27 @@ async function main(): Promise<void> {
 
   async function clusterLane(): Promise<void> {
     const platform = await starting;
+    const { outage, disruptive, shared, last } = endToEndFiles('cluster');
+    if (platform) await endToEnd(suite, 'cluster', platform.env, outage);
+    outageEnds.resolve();
     if (!platform) return;
-    const { shared, disruptive, alone } = endToEndFiles('cluster');
-    await endToEnd(suite, 'cluster', platform.env, [...shared, ...disruptive]);
+    await endToEnd(suite, 'cluster', platform.env, [...disruptive, ...shared]);
     await unitTestsEnd.promise;
-    await endToEnd(suite, 'cluster', platform.env, alone);
+    await endToEnd(suite, 'cluster', platform.env, last);
   }
 
   /** The tests that use the programs that the cluster's start builds. */
   async function afterwards(): Promise<void> {
     await ownLane();
     const platform = await starting;
-    const { shared, disruptive, alone } = endToEndFiles('local');
+    const { disruptive, shared, last } = endToEndFiles('local');
     // The disruptive ones mostly wait, and an embedded cluster takes seconds to start, so they have one of their own, and
     // begin while unit tests still use the processors.
-    const disruptiveEnd = onEmbeddedCluster(await start('local'), [...disruptive, ...alone]);
+    const disruptiveEnd = onEmbeddedCluster(await start('local'), [...disruptive, ...last]);
+    await outageEnds.promise;
     await unit('tests on the test cluster, and with its programs', later, platform?.env ?? {});
     unitTestsEnd.resolve();
-    await Promise.all([disruptiveEnd, onEmbeddedCluster(await start('local'), [...shared, ...alone])]);
+    await Promise.all([disruptiveEnd, onEmbeddedCluster(await start('local'), [...shared, ...last])]);
   }
 
   async function onEmbeddedCluster(platform: TestPlatform | undefined, files: readonly string[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { constants, setPriority, tmpdir } from 'node:os';
+import { constants, cpus, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 interface Totals {
@@ -44,6 +44,13 @@ export interface Suite {
 const root = join(import.meta.dirname, '..');
 const binaries = join(root, 'node_modules/.bin');
 const slowestCount = 10;
+/** The time that all processors together have been used, and have been there, in milliseconds since the machine started. */
+function processorTimes(): { busy: number; all: number } {
+  const times = cpus().map(({ times: { user, nice, sys, irq, idle } }) => ({ busy: user + nice + sys + irq, idle }));
+  const busy = times.reduce((sum, one) => sum + one.busy, 0);
+  return { busy, all: times.reduce((sum, one) => sum + one.idle, busy) };
+}
+
 /** What the checks take together at most, measured for this repository with some reserve. */
 const checksBytes = 6 * 2 ** 30;
 
@@ -149,6 +156,8 @@ export function createSuite(): Suite {
     async tests(name, args, env, { label, background = false } = {}) {
       await buildTap();
       say(name);
+      const startedAt = performance.now();
+      const before = processorTimes();
       let counted = false;
       let failed = 0;
       let failing = false;
@@ -177,6 +186,9 @@ export function createSuite(): Suite {
         run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, { cwd, background });
       const code = label === undefined ? await tap() : await inLinkedFolder(tap);
       totals.failed += failed;
+      const after = processorTimes();
+      const share = Math.round((100 * (after.busy - before.busy)) / (after.all - before.all));
+      say(`${name}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s, processors ${share} % busy`);
       if (!counted || (code !== 0 && failed === 0)) {
         fail(
           counted

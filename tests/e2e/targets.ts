@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { homeAt } from '../../infra/local/home.ts';
@@ -11,6 +11,8 @@ import { upCluster } from '../../infra/testcluster/platform.ts';
 import { lineProgress } from '../../infra/testcluster/progress.ts';
 import { defaultHome, layoutOf } from '../../infra/testcluster/settings.ts';
 import type { Suite } from '../suite.ts';
+
+const root = join(import.meta.dirname, '../..');
 
 /** Where the platform runs: the embedded cluster or the test cluster. */
 export const targetNames = ['local', 'cluster'] as const;
@@ -66,33 +68,42 @@ export async function bringUp(
 }
 
 /**
- * The end-to-end files of a target, as patterns: those that share a platform, each in its own projects, those that kill,
- * replace or reconfigure parts of it, and those during which nothing else may use the cluster, because they stop its API
- * server or examine what all others left behind.
+ * Kinds of end-to-end files, in the order in which they run: those that stop the cluster's API server, during which
+ * nothing else may use the cluster; those that kill, replace or reconfigure parts of the platform; those that share it,
+ * each in projects of its own; and those that examine what all others left behind. The disruptive ones mostly wait, so
+ * they come while other tests still use the processors.
  */
-export function endToEndFiles(target: TargetName): Record<'shared' | 'disruptive' | 'alone', string[]> {
-  const inFolder = (folder: string) => [`tests/e2e/${folder}*.test.ts`, `tests/e2e/${folder}${target}/*.test.ts`];
-  return { shared: inFolder(''), disruptive: inFolder('disruptive/'), alone: inFolder('alone/') };
+const kinds = {
+  outage: { folder: 'outage/', jobs: 1, what: 'end-to-end tests that stop the API server' },
+  disruptive: { folder: 'disruptive/', jobs: 1, what: 'end-to-end tests that disturb the platform' },
+  shared: { folder: '', jobs: 4, what: 'end-to-end tests' },
+  last: { folder: 'last/', jobs: 1, what: 'end-to-end tests of what the others left' },
+} as const;
+
+type EndToEndKind = keyof typeof kinds;
+
+const kindNames = Object.keys(kinds) as EndToEndKind[];
+
+/** The end-to-end files of a target, by kind. */
+export function endToEndFiles(target: TargetName): Record<EndToEndKind, string[]> {
+  const files = (kind: EndToEndKind) => {
+    const folder = `tests/e2e/${kinds[kind].folder}`;
+    return globSync([`${folder}*.test.ts`, `${folder}${target}/*.test.ts`], { cwd: root }).sort();
+  };
+  return { outage: files('outage'), disruptive: files('disruptive'), shared: files('shared'), last: files('last') };
 }
 
-/**
- * Runs end-to-end files on a platform: the disruptive ones one by one, after them the others, three at a time, and then
- * those that run alone. The disruptive ones mostly wait, so they come while other tests still use the processors.
- */
+/** Runs end-to-end files on a platform, kind by kind. */
 export async function endToEnd(
   suite: Suite,
   target: TargetName,
   env: NodeJS.ProcessEnv,
   files: readonly string[],
 ): Promise<void> {
-  const isIn = (folder: string) => (file: string) => file.startsWith(`tests/e2e/${folder}/`);
-  const [isDisruptive, isAlone] = [isIn('disruptive'), isIn('alone')];
-  const groups = [
-    { what: 'end-to-end tests that disturb the platform', jobs: 1, chosen: files.filter(isDisruptive) },
-    { what: 'end-to-end tests', jobs: 3, chosen: files.filter((file) => !isDisruptive(file) && !isAlone(file)) },
-    { what: 'end-to-end tests that need the cluster alone', jobs: 1, chosen: files.filter(isAlone) },
-  ];
-  for (const { what, jobs, chosen } of groups) {
+  const byKind = Object.groupBy(files, kindOf);
+  for (const kind of kindNames) {
+    const { what, jobs } = kinds[kind];
+    const chosen = byKind[kind] ?? [];
     if (chosen.length === 0) continue;
     // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how long
     // the platform takes depends on the machine.
@@ -105,4 +116,8 @@ export async function endToEnd(
     ];
     await suite.tests(`${what}, target ${target}`, parameters, env, { label: target });
   }
+}
+
+function kindOf(file: string): EndToEndKind {
+  return kindNames.find((kind) => kind !== 'shared' && file.startsWith(`tests/e2e/${kinds[kind].folder}`)) ?? 'shared';
 }
