@@ -47,7 +47,9 @@ export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDepende
   const ask = createAsk(store);
 
   const read = async (target: MetricsTarget, window: MetricsWindow, signal: AbortSignal) => {
-    const { figures } = await ask(target.namespace, (metricsStore) => metricsStore.workload(target, window, signal));
+    const { figures } = await ask(target.namespace, signal, (metricsStore) =>
+      metricsStore.workload(target, window, signal),
+    );
     const { from, to, step } = window;
     return { name: target.name, from: timeOf(from), to: timeOf(to), stepSeconds: step, figures };
   };
@@ -108,7 +110,7 @@ export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDepende
       const at = settledTime(clock.now());
       const [pods, moments] = await Promise.all([
         countPods(kube, namespace),
-        ask(namespace, async (metricsStore) =>
+        ask(namespace, signal, async (metricsStore) =>
           metricsStore.namespace(namespace, at, await appsWithIngress(kube, namespace), signal),
         ).catch((error: unknown) => {
           if (error instanceof Problem && error.code === 'metrics_unavailable') return error;

@@ -1,25 +1,35 @@
 import { overloaded } from '../../runtime/http/body-memory.ts';
+import { createFairPlaces, PlacesFull } from '../../runtime/domain/fair-places.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { createFairQueue, QueueFull } from '../../runtime/metrics/fair-queue.ts';
 import { MetricsUnavailable, type MetricsStore } from '../../runtime/metrics/metrics-store.ts';
 
-/** Questions to the store at once, of all members and of those of one environment; and how many of one wait. */
-const limits = { total: 12, perGroup: 3, waiting: 50 };
+/** The questions to the store of all members, by namespace. */
+const limits = { total: 12, perKey: 3, waitingPerKey: 50, waitingTotal: 600 };
 
 /**
  * The store, for members: environments take turns, so that a busy one or a slow store keeps no other waiting for long.
- * @returns a function that asks for a namespace @throws Problem `metrics_unavailable`, `overloaded`
+ * @returns a function that asks for a namespace @throws Problem `metrics_unavailable`, `overloaded`; the signal's reason when
+ * the client leaves while it waits
  */
 export function createAsk(store: MetricsStore | undefined) {
-  const queue = createFairQueue(limits);
-  return async <T>(namespace: string, question: (store: MetricsStore) => Promise<T>): Promise<T> => {
+  const places = createFairPlaces(limits);
+  return async <T>(
+    namespace: string,
+    signal: AbortSignal,
+    question: (store: MetricsStore) => Promise<T>,
+  ): Promise<T> => {
     if (!store) throw unavailable('The installation has no metrics store.');
+    const leave = await places.enter(namespace, signal).catch((error: unknown) => {
+      if (error instanceof PlacesFull) throw overloaded('Too many requests for metrics of this environment wait.');
+      throw error;
+    });
     try {
-      return await queue.run(namespace, () => question(store));
+      return await question(store);
     } catch (error) {
       if (error instanceof MetricsUnavailable) throw unavailable(error.message, error);
-      if (error instanceof QueueFull) throw overloaded('Too many requests for metrics of this environment wait.');
       throw error;
+    } finally {
+      leave();
     }
   };
 }

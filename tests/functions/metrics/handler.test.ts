@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap';
 import { createMetricsRoutes } from '../../../functions/metrics/handler.ts';
 import { servicesOf } from '../../../functions/metrics/ingress-services.ts';
+import { createAsk } from '../../../functions/metrics/store.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
@@ -243,8 +244,30 @@ t.test('an environment with many questions keeps no other waiting', async (t) =>
   const { api } = await service(t, slow);
   const calls = Array.from({ length: 49 }, () => api.call('GET', path('apps/api/metrics')));
   await t.resolves(new Promise<void>((resolve) => setImmediate(resolve)));
-  // Another project of the same store is not seen by these routes, so the share itself is tested in fair-queue.test.ts.
+  // These routes see one project; the share of several is tested in fair-places.test.ts.
   blocked.resolve();
   for (const answer of await Promise.all(calls)) t.equal(answer.status, 200);
   t.ok(most <= 3, `${most} questions of one environment at once`);
+});
+
+t.test('a client that leaves while it waits asks nothing, and too many that wait are refused', async (t) => {
+  const blocked = Promise.withResolvers<void>();
+  const ask = createAsk(oneStore().store);
+  const staying = new AbortController().signal;
+  const asks: number[] = [];
+  const question = (number: number, signal = staying) =>
+    ask(namespace, signal, async () => {
+      asks.push(number);
+      await blocked.promise;
+    });
+  const leaving = new AbortController();
+  const running = [1, 2, 3].map((number) => question(number));
+  const left = t.rejects(question(0, leaving.signal), { message: 'the client left' });
+  leaving.abort(new Error('the client left'));
+  const waiting = Array.from({ length: 50 }, (_, index) => question(index + 4));
+  await t.rejects(question(100), { code: 'overloaded' });
+  blocked.resolve();
+  await Promise.all([left, ...running, ...waiting]);
+  t.equal(asks.length, 53);
+  t.notOk(asks.includes(0));
 });
