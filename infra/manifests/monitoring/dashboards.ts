@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { V1ConfigMap, V1Deployment } from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
@@ -9,7 +8,7 @@ import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { dashboardDefinitions, datasourceId } from './dashboard-definitions.ts';
 import { toGrafana } from './grafana-dashboard.ts';
 import { componentPolicy } from './network.ts';
-import { componentObject, componentPod, componentService } from './objects.ts';
+import { componentObject, componentPod, componentService, configurationDigest } from './objects.ts';
 
 const self = { name: 'dashboards', namespace: monitoringNamespace } as const;
 const objectName = 'grafana';
@@ -75,7 +74,7 @@ function podTemplate(settings: ComponentSettings, files: Readonly<Record<string,
     GF_UNIFIED_ALERTING_ENABLED: 'false',
   };
   return componentPod(self.name, settings, {
-    digest: createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16),
+    digest: configurationDigest(files),
     container: {
       env: [
         ...Object.entries(variables).map(([name, value]) => ({ name, value })),

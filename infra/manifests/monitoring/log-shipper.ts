@@ -3,7 +3,6 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
 import { shipperNamespace } from '../../../runtime/domain/monitoring.ts';
 import { logStoreSecret, logStoreUrl } from '../platform/log-store-secrets.ts';
-import { resources } from '../platform/pod.ts';
 import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { componentPolicy } from './network.ts';
 import { componentObject, componentPod } from './objects.ts';
@@ -49,7 +48,9 @@ export const logShipper: MonitoringComponent = {
 };
 
 function podTemplate(settings: ComponentSettings) {
-  const template = componentPod(self.name, settings, {
+  return componentPod(self.name, settings, {
+    // Less than half of the limit, which it needs only for an hour of lines at once.
+    requests: { memory: '32Mi' },
     container: {
       command: ['tini', '--', 'node', ...shipperArguments],
       env: [
@@ -84,10 +85,4 @@ function podTemplate(settings: ComponentSettings) {
       ],
     },
   });
-  const containers = template.spec?.containers.map((container) => ({
-    ...container,
-    // Less than half, since it needs its limit only for an hour of lines at once.
-    resources: resources({ cpu: '20m', memory: '32Mi' }, settings.memory),
-  }));
-  return { ...template, spec: { ...template.spec, containers: containers ?? [] } };
 }

@@ -1,12 +1,9 @@
-import type { V1StatefulSet } from '@kubernetes/client-node';
-import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { appLabel } from '../../../runtime/domain/labels.ts';
 import { monitoringNamespace } from '../../../runtime/domain/monitoring.ts';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { logStoreSecret } from '../platform/log-store-secrets.ts';
-import type { MonitoringComponent } from './component.ts';
+import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { componentPolicy } from './network.ts';
-import { componentObject, componentPod, componentService, labelsOf } from './objects.ts';
+import { componentPod, componentService, componentStatefulSet } from './objects.ts';
 
 const self = { name: 'log-store', namespace: monitoringNamespace } as const;
 
@@ -23,62 +20,51 @@ export const logStore: MonitoringComponent = {
   objects: (settings) => [
     componentPolicy(self),
     componentService(self, self.name, { port, targetPort: 'http' }),
-    componentObject<V1StatefulSet>(self, kinds.StatefulSet, self.name, {
-      spec: {
-        serviceName: self.name,
-        replicas: 1,
-        // In order, a pod that is killed again and again would never be replaced by one with more memory.
-        podManagementPolicy: 'Parallel',
-        selector: { matchLabels: { [appLabel]: self.name } },
-        template: componentPod(self.name, settings, {
-          container: {
-            command: ['tini', '--', 'node', 'runtime/logs/main.ts'],
-            env: [
-              { name: 'PORT', value: String(port) },
-              { name: 'LOG_STORE_FOLDER', value: dataPath },
-              { name: 'LOG_STORE_MAX_BYTES', value: String(maxBytes) },
-              { name: 'LOG_STORE_APPEND_TOKEN_FILE', value: `${secretPath}/${logStoreSecret.appendKey}` },
-              { name: 'LOG_STORE_READ_TOKEN_FILE', value: `${secretPath}/${logStoreSecret.readKey}` },
-              // Collects garbage before the limit is reached, instead of being killed.
-              { name: 'NODE_OPTIONS', value: `--max-old-space-size=${heapMebibytes(settings.memory)}` },
-            ],
-            ports: [
-              { name: 'http', containerPort: port, protocol: 'TCP' },
-              { name: 'admin', containerPort: 8081, protocol: 'TCP' },
-            ],
-            startupProbe: { httpGet: { path: '/health', port: 'admin' }, periodSeconds: 1, failureThreshold: 60 },
-            readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 5, timeoutSeconds: 2 },
-            livenessProbe: {
-              httpGet: { path: '/health', port: 'admin' },
-              periodSeconds: 20,
-              timeoutSeconds: 5,
-              failureThreshold: 6,
-            },
-            volumeMounts: [
-              { name: 'data', mountPath: dataPath },
-              { name: 'tokens', mountPath: secretPath, readOnly: true },
-              { name: 'tmp', mountPath: '/tmp' },
-            ],
-          },
-          pod: {
-            // Writes what is in memory to disk.
-            terminationGracePeriodSeconds: 60,
-            volumes: [
-              { name: 'tokens', secret: { secretName: logStoreSecret.name, defaultMode: 0o440 } },
-              { name: 'tmp', emptyDir: {} },
-            ],
-          },
-        }),
-        volumeClaimTemplates: [
-          {
-            metadata: { name: 'data', labels: labelsOf(self.name) },
-            spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
-          },
-        ],
-      },
-    }),
+    componentStatefulSet(self, self.name, { template: podTemplate(settings), storage }),
   ],
 };
+
+function podTemplate(settings: ComponentSettings) {
+  return componentPod(self.name, settings, {
+    container: {
+      command: ['tini', '--', 'node', 'runtime/logs/main.ts'],
+      env: [
+        { name: 'PORT', value: String(port) },
+        { name: 'LOG_STORE_FOLDER', value: dataPath },
+        { name: 'LOG_STORE_MAX_BYTES', value: String(maxBytes) },
+        { name: 'LOG_STORE_APPEND_TOKEN_FILE', value: `${secretPath}/${logStoreSecret.appendKey}` },
+        { name: 'LOG_STORE_READ_TOKEN_FILE', value: `${secretPath}/${logStoreSecret.readKey}` },
+        // Collects garbage before the limit is reached, instead of being killed.
+        { name: 'NODE_OPTIONS', value: `--max-old-space-size=${heapMebibytes(settings.memory)}` },
+      ],
+      ports: [
+        { name: 'http', containerPort: port, protocol: 'TCP' },
+        { name: 'admin', containerPort: 8081, protocol: 'TCP' },
+      ],
+      startupProbe: { httpGet: { path: '/health', port: 'admin' }, periodSeconds: 1, failureThreshold: 60 },
+      readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 5, timeoutSeconds: 2 },
+      livenessProbe: {
+        httpGet: { path: '/health', port: 'admin' },
+        periodSeconds: 20,
+        timeoutSeconds: 5,
+        failureThreshold: 6,
+      },
+      volumeMounts: [
+        { name: 'data', mountPath: dataPath },
+        { name: 'tokens', mountPath: secretPath, readOnly: true },
+        { name: 'tmp', mountPath: '/tmp' },
+      ],
+    },
+    pod: {
+      // Writes what is in memory to disk.
+      terminationGracePeriodSeconds: 60,
+      volumes: [
+        { name: 'tokens', secret: { secretName: logStoreSecret.name, defaultMode: 0o440 } },
+        { name: 'tmp', emptyDir: {} },
+      ],
+    },
+  });
+}
 
 /** What Node may use for objects; buffers of batches and blocks take the rest. */
 function heapMebibytes(memory: string): number {

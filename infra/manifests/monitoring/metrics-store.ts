@@ -1,13 +1,17 @@
-import { createHash } from 'node:crypto';
-import type { V1ConfigMap, V1StatefulSet } from '@kubernetes/client-node';
+import type { V1ConfigMap } from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { appLabel } from '../../../runtime/domain/labels.ts';
 import { monitoringNamespace } from '../../../runtime/domain/monitoring.ts';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { alertRules } from './alert-rules.ts';
 import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { componentPolicy } from './network.ts';
-import { componentObject, componentPod, componentService, labelsOf } from './objects.ts';
+import {
+  componentObject,
+  componentPod,
+  componentService,
+  componentStatefulSet,
+  configurationDigest,
+} from './objects.ts';
 import { prometheusConfiguration } from './scrape-configuration.ts';
 
 const self = { name: 'metrics-store', namespace: monitoringNamespace } as const;
@@ -40,22 +44,7 @@ export function metricsStore(options: { ingressMetrics?: string | undefined }): 
       componentPolicy(self),
       componentObject<V1ConfigMap>(self, kinds.ConfigMap, objectName, { data }),
       componentService(self, objectName, { port: 9090, targetPort: 'metrics' }),
-      componentObject<V1StatefulSet>(self, kinds.StatefulSet, objectName, {
-        spec: {
-          serviceName: objectName,
-          replicas: 1,
-          // In order, a pod that is killed again and again would never be replaced by one with more memory.
-          podManagementPolicy: 'Parallel',
-          selector: { matchLabels: { [appLabel]: self.name } },
-          template: podTemplate(settings, digestOf(data)),
-          volumeClaimTemplates: [
-            {
-              metadata: { name: 'data', labels: labelsOf(self.name) },
-              spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
-            },
-          ],
-        },
-      }),
+      componentStatefulSet(self, objectName, { template: podTemplate(settings, configurationDigest(data)), storage }),
     ],
   };
 }
@@ -93,9 +82,4 @@ function podTemplate(settings: ComponentSettings, digest: string) {
       volumes: [{ name: 'configuration', configMap: { name: objectName } }],
     },
   });
-}
-
-/** The digest of the configuration: Prometheus reads it when it starts. */
-function digestOf(data: Readonly<Record<string, string>>): string {
-  return createHash('sha256').update(JSON.stringify(data)).digest('hex').slice(0, 16);
 }

@@ -1,4 +1,5 @@
-import type { V1PodTemplateSpec, V1Service, V1ServiceAccount } from '@kubernetes/client-node';
+import { createHash } from 'node:crypto';
+import type { V1PodTemplateSpec, V1Service, V1ServiceAccount, V1StatefulSet } from '@kubernetes/client-node';
 import type { Json } from '../../../runtime/contracts/kubernetes.ts';
 import { halfOf } from '../../../runtime/contracts/resources/monitoring.ts';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
@@ -12,7 +13,7 @@ import type { ComponentSettings } from './component.ts';
 const configurationAnnotation = `${apiGroup}/configuration`;
 
 /** The labels of a component's objects and pods. */
-export function labelsOf(name: ComponentName): Record<string, string> {
+function labelsOf(name: ComponentName): Record<string, string> {
   return { ...managedLabels(), [appLabel]: name };
 }
 
@@ -52,12 +53,18 @@ export function componentAccount(component: { name: ComponentName; namespace: Mo
   });
 }
 
+/** The digest of files that a component reads when it starts. Pure. */
+export function configurationDigest(files: Readonly<Record<string, string>>): string {
+  return createHash('sha256').update(JSON.stringify(files)).digest('hex').slice(0, 16);
+}
+
 type Container = Json<NonNullable<V1PodTemplateSpec['spec']>>['containers'][number];
 type PodSpec = Json<NonNullable<V1PodTemplateSpec['spec']>>;
 
 /**
  * The pod template of a component with one container, which meets the pod security standard `restricted`. Pure.
  * @param parts.digest changes when the pods have to restart, such as with a ConfigMap that is read at the start
+ * @param parts.requests default: 20m CPU and half of the memory limit
  */
 export function componentPod(
   name: ComponentName,
@@ -66,6 +73,7 @@ export function componentPod(
     container: Omit<Container, 'name' | 'image' | 'resources' | 'securityContext'>;
     pod?: Omit<PodSpec, 'containers'>;
     digest?: string;
+    requests?: { cpu?: string; memory?: string };
   },
 ): Json<V1PodTemplateSpec> {
   return {
@@ -83,11 +91,35 @@ export function componentPod(
           name,
           image,
           ...parts.container,
-          resources: resources({ cpu: '20m', memory: halfOf(memory) }, memory),
+          resources: resources({ cpu: '20m', memory: halfOf(memory), ...parts.requests }, memory),
           securityContext: containerSecurity,
         },
       ],
       ...parts.pod,
     },
   };
+}
+
+/** A StatefulSet with one pod and a claim `data`. Pure. @param options.storage the size of the claim */
+export function componentStatefulSet(
+  component: { name: ComponentName; namespace: MonitoringNamespace },
+  name: string,
+  { template, storage }: { template: Json<V1PodTemplateSpec>; storage: string },
+): Manifest {
+  return componentObject<V1StatefulSet>(component, kinds.StatefulSet, name, {
+    spec: {
+      serviceName: name,
+      replicas: 1,
+      // In order, a pod that is killed again and again would never be replaced by one with more memory.
+      podManagementPolicy: 'Parallel',
+      selector: { matchLabels: { [appLabel]: component.name } },
+      template,
+      volumeClaimTemplates: [
+        {
+          metadata: { name: 'data', labels: labelsOf(component.name) },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
+        },
+      ],
+    },
+  });
 }
