@@ -35,7 +35,7 @@ interface Style {
 
 /** The common parts of the commands for one kind of thing: its path in the API, its tables and its help. */
 interface Definition<View> {
-  /** The name on the command line: `job`. */
+  /** The name on the command line: `job`, `platform notification`. */
   name: string;
   /** Default: the name with an s. */
   plural?: string;
@@ -93,6 +93,7 @@ export interface Kind<View> extends Definition<View>, Deletable<View> {
 export function defineKind<View>(definition: Definition<View>): Kind<View> {
   const { name, plural = `${name}s`, article = 'a', collection, schema, id, help = {}, examples } = definition;
   const level = levels[definition.level];
+  const [noun, nouns] = [lastWord(name), lastWord(plural)];
   // The cast is safe: flags that the level does not have are undefined.
   const flags = level.flags as typeof scopeFlags;
   const path: Kind<View>['path'] = (scope, item, below) => scope.path(collection, item, below);
@@ -101,7 +102,7 @@ export function defineKind<View>(definition: Definition<View>): Kind<View> {
 
   const styleOf = (context: Context): Style => ({ now: context.clock.now(), paint: paintFor(context) });
   const rows = (views: readonly View[], style: Style, extra: readonly Column<View>[] = []): string => {
-    const first: Column<View> = { title: name.toUpperCase(), value: id };
+    const first: Column<View> = { title: noun.toUpperCase(), value: id };
     return table(views, [first, ...extra, ...definition.columns(views, style)], style.paint);
   };
   const toText = (view: View, style: Style): string => {
@@ -146,27 +147,32 @@ export function defineKind<View>(definition: Definition<View>): Kind<View> {
 
   const show = command({
     name: 'show',
-    args: [name],
+    args: [noun],
     description: help.show ?? `Show ${article} ${name}.`,
     flags,
     data: schema,
     watch: true,
     examples: [`svc ${name} show ${examples[0]}`, `svc ${name} show ${examples[0]} -o json`],
     async run({ context, args, flags: values }) {
-      kind.print(context, await read(kind.resolve(context, values), args[name] ?? ''), values.output);
+      kind.print(context, await read(kind.resolve(context, values), args[noun] ?? ''), values.output);
     },
   });
 
   const remove = command({
     name: 'delete',
-    args: [`...${plural}`],
+    args: [`...${nouns}`],
     description: help.delete ?? `Delete ${plural}.`,
     flags: { ...yesFlag, ...(definition.immediate ? ({} as typeof waitFlags) : waitFlags), ...flags },
     examples: [`svc ${name} delete ${examples[0]}`, `svc ${name} delete ${examples.join(' ')} --yes`],
     async run({ context, args, flags: values }) {
-      await deleteAll(context, values, { kind, scope: kind.resolve(context, values), names: args[plural] ?? [] });
+      await deleteAll(context, values, { kind, scope: kind.resolve(context, values), names: args[nouns] ?? [] });
     },
   });
 
   return { ...kind, list, show, delete: remove };
+}
+
+/** The noun of a name such as `platform notification`, for arguments and tables. */
+function lastWord(name: string): string {
+  return name.slice(name.lastIndexOf(' ') + 1);
 }

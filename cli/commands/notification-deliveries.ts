@@ -7,23 +7,13 @@ import {
 } from '../../runtime/contracts/api/notifications.ts';
 import { segment } from '../client.ts';
 import { command, type Command } from '../command.ts';
-import type { projectFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
-import { amount, type FlagValues } from '../flags.ts';
+import { amount } from '../flags.ts';
 import { ago, fields, span, table, type Output } from '../output.ts';
 import type { Scope } from '../scope.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
-
-/** Whose notifications the commands are about: a project's or the platform's. */
-export interface TargetOwner {
-  /** The first words of the commands. */
-  group: 'svc notification' | 'svc platform notification';
-  collection: 'notifications' | 'platform/notifications';
-  /** Those of the platform have no `--project`, which is then undefined. */
-  flags: typeof projectFlags;
-  resolve(context: Context, flags: FlagValues<typeof projectFlags>): Scope;
-}
+import type { NotificationKind } from './notification-kind.ts';
 
 const about = ({ app, revision, environment }: DeliveryView) =>
   app === undefined ? undefined : `${app} ${revision ?? ''} (${environment})`;
@@ -53,11 +43,11 @@ function deliveryOutput(delivery: DeliveryView): Output {
 async function waitForAttempt(
   context: Context,
   flags: WaitFlags,
-  { scope, owner }: { scope: Scope; owner: TargetOwner },
+  { scope, kind }: { scope: Scope; kind: NotificationKind },
   { notification, id }: { notification: string; id: string },
   previousAttempts: number,
 ): Promise<DeliveryView> {
-  const path = scope.path(owner.collection, notification, `deliveries/${segment(id)}`);
+  const path = kind.path(scope, notification, `deliveries/${segment(id)}`);
   const attempted = await waitFor(
     context,
     flags,
@@ -65,7 +55,7 @@ async function waitForAttempt(
       const delivery = await scope.api.call('GET', path, deliveryDetail);
       return delivery.attempts > previousAttempts ? { done: delivery } : { progress: `sending to ${notification}` };
     },
-    `${owner.group} deliveries ${notification} ${scope.flags}`.trimEnd(),
+    `svc ${kind.name} deliveries ${notification} ${scope.flags}`.trimEnd(),
   );
   if (attempted.status === 'delivered') return attempted;
   throw new Failure(`The message was not delivered: ${responseText(attempted) ?? 'see its attempts'}`, {
@@ -81,44 +71,44 @@ function timeUntil(time: string, { clock }: Context): string {
   return `in ${span(Math.max(1, Math.round((Date.parse(time) - clock.now().getTime()) / 1000)))}`;
 }
 
-function testCommand(owner: TargetOwner): Command {
+function testCommand(kind: NotificationKind): Command {
   return command({
     name: 'test',
     args: ['notification'],
     description: 'Send a test message and show the response.',
-    flags: { ...waitFlags, ...owner.flags },
-    examples: [`${owner.group} test ops`],
+    flags: { ...waitFlags, ...kind.flags },
+    examples: [`svc ${kind.name} test ops`],
     async run({ context, args, flags }) {
-      const scope = owner.resolve(context, flags);
+      const scope = kind.resolve(context, flags);
       const { notification } = args;
-      const path = scope.path(owner.collection, notification, 'test');
+      const path = kind.path(scope, notification, 'test');
       const accepted = await scope.api.call('POST', path, deliveryAccepted);
       if (flags.wait) {
-        const delivery = await waitForAttempt(context, flags, { scope, owner }, { notification, id: accepted.id }, 0);
+        const delivery = await waitForAttempt(context, flags, { scope, kind }, { notification, id: accepted.id }, 0);
         context.print(deliveryOutput(delivery), flags.output);
       } else context.print({ data: accepted, table: `${accepted.id} is accepted`, names: [accepted.id] }, flags.output);
     },
   });
 }
 
-function redeliverCommand(owner: TargetOwner): Command {
+function redeliverCommand(kind: NotificationKind): Command {
   return command({
     name: 'redeliver',
     args: ['notification', 'delivery'],
     description: 'Send a message again and show the response.',
-    flags: { ...waitFlags, ...owner.flags },
-    examples: [`${owner.group} redeliver ops 019a0000-0000-7000-8000-000000000001`],
+    flags: { ...waitFlags, ...kind.flags },
+    examples: [`svc ${kind.name} redeliver ops 019a0000-0000-7000-8000-000000000001`],
     async run({ context, args, flags }) {
-      const scope = owner.resolve(context, flags);
+      const scope = kind.resolve(context, flags);
       const { notification, delivery: id } = args;
-      const path = scope.path(owner.collection, notification, `deliveries/${segment(id)}`);
+      const path = kind.path(scope, notification, `deliveries/${segment(id)}`);
       const { attempts } = await scope.api.call('GET', path, deliveryDetail);
       const accepted = await scope.api.call('POST', `${path}/redeliver`, deliveryAccepted);
       if (flags.wait) {
         const delivery = await waitForAttempt(
           context,
           flags,
-          { scope, owner },
+          { scope, kind },
           { notification, id: accepted.id },
           attempts,
         );
@@ -128,20 +118,20 @@ function redeliverCommand(owner: TargetOwner): Command {
   });
 }
 
-function deliveriesCommand(owner: TargetOwner): Command {
+function deliveriesCommand(kind: NotificationKind): Command {
   return command({
     name: 'deliveries',
     args: ['notification', 'delivery?'],
     description: 'List messages of the last 30 days, newest first, or show one.',
-    flags: { limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }), ...owner.flags },
+    flags: { limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }), ...kind.flags },
     data: deliveryView,
     watch: true,
-    examples: [`${owner.group} deliveries ops`, `${owner.group} deliveries ops --limit 100 -o json`],
+    examples: [`svc ${kind.name} deliveries ops`, `svc ${kind.name} deliveries ops --limit 100 -o json`],
     async run({ context, args, flags }) {
-      const scope = owner.resolve(context, flags);
+      const scope = kind.resolve(context, flags);
       const now = context.clock.now();
       if (args.delivery !== undefined) {
-        const path = scope.path(owner.collection, args.notification, `deliveries/${segment(args.delivery)}`);
+        const path = kind.path(scope, args.notification, `deliveries/${segment(args.delivery)}`);
         const delivery = await scope.api.call('GET', path, deliveryDetail);
         const attempts = table(delivery.history, [
           { title: 'WHEN', value: ({ at }) => ago(at, now) },
@@ -155,7 +145,7 @@ function deliveriesCommand(owner: TargetOwner): Command {
         );
         return;
       }
-      const path = scope.path(owner.collection, args.notification, 'deliveries');
+      const path = kind.path(scope, args.notification, 'deliveries');
       const query = { limit: flags.limit ?? 20 };
       const { items } = await scope.api.call('GET', path, page(deliveryView), { query });
       context.print(
@@ -180,6 +170,6 @@ function deliveriesCommand(owner: TargetOwner): Command {
 }
 
 /** The commands about the messages of a notification. */
-export function deliveryCommands(owner: TargetOwner): { test: Command; redeliver: Command; deliveries: Command } {
-  return { test: testCommand(owner), redeliver: redeliverCommand(owner), deliveries: deliveriesCommand(owner) };
+export function deliveryCommands(kind: NotificationKind): { test: Command; redeliver: Command; deliveries: Command } {
+  return { test: testCommand(kind), redeliver: redeliverCommand(kind), deliveries: deliveriesCommand(kind) };
 }

@@ -1,47 +1,25 @@
-import {
-  notificationView,
-  notificationWithSecret,
-  type NotificationView,
-} from '../../runtime/contracts/api/notifications.ts';
 import { notificationEvents } from '../../runtime/domain/notification.ts';
 import { command, type Commands } from '../command.ts';
-import { noPromptFlag, projectFlags } from '../common-flags.ts';
+import { projectFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { requiredText, text, texts, toggle, withoutDefaults, type FlagValues } from '../flags.ts';
-import { defineKind } from '../kind.ts';
-import { ageColumn } from '../output.ts';
 import { resolveProject } from '../scope.ts';
 import { deliveryCommands } from './notification-deliveries.ts';
+import { createNotification, defineNotificationKind, rotateCommand, switchCommand } from './notification-kind.ts';
 
 const shortEvent = (event: string) => event.replace('deployment.', '');
 
-const notificationKind = defineKind<NotificationView & { secret?: string }>({
+const kind = defineNotificationKind({
   name: 'notification',
   level: 'project',
   collection: 'notifications',
-  schema: notificationView,
-  id: ({ name }) => name,
   examples: ['ops', 'failures'],
-  columns: (_, { now }) => [
-    { title: 'STATUS', value: ({ enabled }) => (enabled ? 'enabled' : 'disabled') },
-    { title: 'EVENTS', value: ({ events }) => events.map(shortEvent).join(',') },
-    { title: 'APPS', value: ({ apps }) => apps?.join(',') ?? 'all' },
-    { title: 'ENVIRONMENTS', value: ({ environments }) => environments?.join(',') ?? 'all' },
-    { title: 'URL', value: ({ url }) => url },
-    ageColumn(now),
-  ],
-  details: (view) => [
-    ['Notification', view.name],
-    ['URL', view.url],
-    ['Events', view.events.map(shortEvent).join(', ')],
-    ['Apps', view.apps?.join(', ') ?? 'all'],
-    ['Environments', view.environments?.join(', ') ?? 'all'],
-    ['Status', view.enabled ? 'enabled' : 'disabled'],
-    ['Reason', view.disabledReason],
-    ['Secret', view.secret],
+  event: shortEvent,
+  filters: [
+    { name: 'Apps', value: ({ apps }) => apps },
+    { name: 'Environments', value: ({ environments }) => environments },
   ],
   help: { delete: 'Delete notifications and their pending messages.' },
-  immediate: true,
 });
 
 const filterFlags = {
@@ -68,19 +46,14 @@ const create = command({
   args: ['notification'],
   description: 'Send a signed webhook when a deployment finishes. Prints the secret once.',
   flags: { url: requiredText('<address>', 'target URL, https:// or http://'), ...filterFlags, ...projectFlags },
-  data: notificationKind.schema,
+  data: kind.schema,
   examples: [
     'svc notification create ops --url https://hooks.example.com/svc',
     'svc notification create failures --url https://hooks.example.com/svc --event failed --environment prod',
   ],
   async run({ context, args, flags }) {
-    const scope = resolveProject(context, flags);
     const body = { name: args.notification, url: flags.url, ...filtersOf(flags) };
-    const created = await scope.api.call('POST', scope.path('notifications'), notificationWithSecret, { body });
-    notificationKind.print(context, created, flags.output);
-    context.say(
-      'store the secret now, it is not shown again; it verifies webhook-signature (https://www.standardwebhooks.com)',
-    );
+    await createNotification(kind, { context, scope: resolveProject(context, flags), body }, flags.output);
   },
 });
 
@@ -97,7 +70,7 @@ const update = command({
     allEnvironments: toggle('send for all environments'),
     ...projectFlags,
   },
-  data: notificationKind.schema,
+  data: kind.schema,
   examples: [
     'svc notification update ops --url https://hooks.example.com/new',
     'svc notification update ops --all-apps',
@@ -113,57 +86,24 @@ const update = command({
       ...(flags.allEnvironments && { environments: null }),
     };
     if (Object.keys(body).length === 0) throw usageFailure('Nothing to change.', 'see svc notification update --help');
-    const scope = resolveProject(context, flags);
-    notificationKind.print(context, await notificationKind.update(scope, args.notification, body), flags.output);
+    kind.print(context, await kind.update(resolveProject(context, flags), args.notification, body), flags.output);
   },
 });
 
-const switched = (name: 'enable' | 'disable', enabled: boolean, description: string) =>
-  command({
-    name,
-    args: ['notification'],
-    description,
-    flags: { ...noPromptFlag, ...projectFlags },
-    examples: [`svc notification ${name} ops`],
-    async run({ context, args, flags }) {
-      const scope = resolveProject(context, flags);
-      const changed = await notificationKind.update(scope, args.notification, { enabled });
-      notificationKind.print(context, changed, flags.output);
-    },
-  });
-
-const rotate = command({
-  name: 'rotate',
-  args: ['notification'],
-  description: 'Replace the secret. Rejected messages are retried with the new one.',
-  flags: projectFlags,
-  examples: ['svc notification rotate ops'],
-  async run({ context, args, flags }) {
-    const scope = resolveProject(context, flags);
-    const path = scope.path('notifications', args.notification, 'rotate');
-    notificationKind.print(context, await scope.api.call('POST', path, notificationWithSecret), flags.output);
-  },
-});
-
-const messages = deliveryCommands({
-  group: 'svc notification',
-  collection: 'notifications',
-  flags: projectFlags,
-  resolve: resolveProject,
-});
+const messages = deliveryCommands(kind);
 
 export const notificationCommands: Commands = {
   commands: [
     create,
-    notificationKind.list,
-    notificationKind.show,
+    kind.list,
+    kind.show,
     update,
-    switched('enable', true, 'Enable a notification, from the next deployment on.'),
-    switched('disable', false, 'Disable a notification and discard its pending messages.'),
-    rotate,
+    switchCommand(kind, 'enable', 'Enable a notification, from the next deployment on.'),
+    switchCommand(kind, 'disable', 'Disable a notification and discard its pending messages.'),
+    rotateCommand(kind),
     messages.test,
     messages.deliveries,
     messages.redeliver,
-    notificationKind.delete,
+    kind.delete,
   ],
 };
