@@ -1,3 +1,4 @@
+import { readBytes } from '../domain/read-bytes.ts';
 import { MetricsUnavailable } from './metrics-store.ts';
 
 /** What a store may take of this process. */
@@ -33,7 +34,7 @@ export async function requestJson(
       await response.body?.cancel();
       throw new MetricsUnavailable(`The metrics store refused the query with status ${response.status}.`);
     }
-    return JSON.parse(await readText(response, bytesMax));
+    return JSON.parse((await readBytes(response.body, bytesMax, tooLarge)).toString('utf8'));
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof MetricsUnavailable) throw error;
@@ -42,14 +43,6 @@ export async function requestJson(
   }
 }
 
-async function readText(response: Response, bytesMax: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the rest.
-    if (bytes > bytesMax) throw new MetricsUnavailable('The metrics store sent too large an answer.');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+function tooLarge(): MetricsUnavailable {
+  return new MetricsUnavailable('The metrics store sent too large an answer.');
 }

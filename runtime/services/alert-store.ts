@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
+import { readBytes } from '../domain/read-bytes.ts';
 
 /** An alert that fires. */
 export interface Alert {
@@ -91,15 +92,9 @@ export function createAlertStore({ alertmanager, metricsStore }: AlertServers): 
       redirect: 'error',
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     });
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body ?? []) {
-      bytes += chunk.length;
-      if (bytes > answerBytesMax) throw new Error('its answer is too large');
-      chunks.push(chunk);
-    }
+    const bytes = await readBytes(response.body, answerBytesMax, () => new Error('its answer is too large'));
     if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const text = Buffer.concat(chunks).toString();
+    const text = bytes.toString();
     return schema.parse(text === '' ? undefined : JSON.parse(text));
   };
 

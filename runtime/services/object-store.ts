@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { ClientOptions } from 'minio';
 import { z } from 'zod';
+import { readBytes } from '../domain/read-bytes.ts';
 import { textsOf, unescapeXml } from './xml.ts';
 
 /** The region of stores without regions. */
@@ -152,23 +153,15 @@ function createTransport(tls: boolean, signal: AbortSignal | undefined): NonNull
 }
 
 async function readText(response: IncomingMessage, signal: AbortSignal | undefined): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  const limit = `${responseBytesMax / 1024 ** 2} MiB`;
+  const tooLarge = () => new ObjectStoreError('ResponseTooLarge', `the store sent more than ${limit} in one response`);
   try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > responseBytesMax) {
-        const limit = `${responseBytesMax / 1024 ** 2} MiB`;
-        throw new ObjectStoreError('ResponseTooLarge', `the store sent more than ${limit} in one response`);
-      }
-      chunks.push(chunk);
-    }
+    return (await readBytes(response, responseBytesMax, tooLarge)).toString();
   } catch (error) {
     // An aborted response reports only that its connection is closed.
     signal?.throwIfAborted();
     throw error;
   }
-  return Buffer.concat(chunks).toString();
 }
 
 /** S3 reports errors in XML, MinIO's admin API in JSON. */

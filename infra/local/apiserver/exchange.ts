@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { readBytes } from '../../../runtime/domain/read-bytes.ts';
 import { ApiError, badRequest } from './api-error.ts';
 import type { User } from './user.ts';
 
@@ -31,23 +32,16 @@ export function flag(query: URLSearchParams, name: string): boolean {
 
 /** Reads a JSON body; undefined when it is empty. @throws ApiError 400, 413, 415 */
 export async function readJson(request: IncomingMessage, accepted = 'application/json'): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > bodyMax) {
-      throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${bodyMax}`);
-    }
-    chunks.push(chunk);
-  }
-  if (size === 0) return undefined;
+  const tooLarge = () => new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${bodyMax}`);
+  const body = await readBytes(request, bodyMax, tooLarge);
+  if (body.length === 0) return undefined;
   const type = (request.headers['content-type'] ?? accepted).split(';')[0]?.trim() ?? '';
   if (type !== accepted) {
     const message = `the body of the request was in an unknown format - accepted media types include: ${accepted}`;
     throw new ApiError(415, 'UnsupportedMediaType', message);
   }
   try {
-    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
+    return JSON.parse(body.toString()) as unknown;
   } catch (error) {
     throw badRequest(`the body is not JSON: ${String(error)}`);
   }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
+import { readBytes } from '../../../runtime/domain/read-bytes.ts';
 import { close, listen } from '../../../runtime/process/listening.ts';
 import type { MetricsStore } from '../../../runtime/metrics/metrics-store.ts';
 import { namespaceQuestion, ringPaths, workloadQuestion } from '../../../runtime/metrics/ring-protocol.ts';
@@ -89,14 +90,7 @@ function send(request: IncomingMessage, response: ServerResponse, status: number
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bodyMax) throw new Error('the question is too long');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  return (await readBytes(request, bodyMax, () => new Error('the question is too long'))).toString('utf8');
 }
 
 function parse<T>(text: string, schema: z.ZodType<T>): T | undefined {
