@@ -65,6 +65,7 @@ export const images: readonly ImageDefinition[] = [
       'runtime/domain/certificates.ts',
       'runtime/domain/source-stream.ts',
       'runtime/domain/folder-plan.ts',
+      'runtime/domain/registry-credentials.ts',
     ],
     variants: { version: {} },
   },

@@ -5,13 +5,10 @@ import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/d
 import { monitoringNamespace } from '../../runtime/domain/monitoring.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { readSecretText } from '../../runtime/kube/secret-text.ts';
 import { logStoreSecret, logStoreSecrets } from '../manifests/platform/log-store-secrets.ts';
 import { systemSecrets } from '../manifests/platform/secrets.ts';
 import { InstallError } from './install-error.ts';
-
-interface Secret extends KubeObject {
-  data?: Record<string, string>;
-}
 
 /**
  * Applies the Secrets of the log store and its shipper. The token that reads is console-api's; the other one is generated
@@ -22,12 +19,12 @@ export async function ensureLogStoreSecrets(
   kube: KubeClient,
   note: (object: string, applied: 'created' | 'updated' | 'unchanged') => void,
 ): Promise<void> {
-  const live = await kube.get<Secret>(kinds.Secret, logStoreSecret.name, monitoringNamespace);
   const { name, key } = systemSecrets.logStore;
-  const reader = await kube.get<Secret>(kinds.Secret, name, systemNamespace);
-  const read = decoded(reader?.data?.[key]);
-  if (read === '') throw new InstallError(`Secret ${systemNamespace}/${name} has no key "${key}".`, 'Delete it.');
-  const append = decoded(live?.data?.[logStoreSecret.appendKey]) || randomBytes(32).toString('base64url');
+  const read = await readSecretText(kube, { namespace: systemNamespace, name, key });
+  if (read === undefined)
+    throw new InstallError(`Secret ${systemNamespace}/${name} has no key "${key}".`, 'Delete it.');
+  const live = { namespace: monitoringNamespace, name: logStoreSecret.name, key: logStoreSecret.appendKey };
+  const append = (await readSecretText(kube, live)) ?? randomBytes(32).toString('base64url');
   for (const secret of logStoreSecrets({ append, read })) {
     const { namespace } = secret.metadata;
     const current = await kube.get(kinds.Secret, logStoreSecret.name, namespace);
@@ -39,8 +36,4 @@ export async function ensureLogStoreSecrets(
     }
     note(`Secret ${namespace}/${logStoreSecret.name}`, await applyObject<KubeObject>(kube, secret));
   }
-}
-
-function decoded(value: string | undefined): string {
-  return Buffer.from(value ?? '', 'base64').toString();
 }

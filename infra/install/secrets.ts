@@ -3,6 +3,7 @@ import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { readSecretText } from '../../runtime/kube/secret-text.ts';
 import { secretManifest, secretNamespace, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import { InstallError } from './install-error.ts';
 
@@ -60,8 +61,8 @@ export async function ensureSecret(kube: KubeClient, name: SecretName): Promise<
 /** The generated password of the first admin. @throws InstallError when nothing is installed */
 export async function readAdminPassword(kube: KubeClient): Promise<string> {
   const { name, key } = systemSecrets.admin;
-  const secret = await kube.get<Secret>(kinds.Secret, name, systemNamespace);
-  const value = secret?.data?.[key];
-  if (!value) throw new InstallError(`Secret ${systemNamespace}/${name} does not exist.`, 'Run `svc install` first.');
-  return Buffer.from(value, 'base64').toString();
+  const value = await readSecretText(kube, { namespace: systemNamespace, name, key });
+  if (value === undefined)
+    throw new InstallError(`Secret ${systemNamespace}/${name} does not exist.`, 'Run `svc install` first.');
+  return value;
 }

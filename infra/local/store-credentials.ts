@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { buildNamespace, managedLabels } from '../../runtime/domain/labels.ts';
+import { basicCredentials } from '../../runtime/domain/registry-credentials.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { basicCredentials } from '../images/builder/registry-credentials.ts';
-import { registrySecrets } from '../manifests/build.ts';
+import { readSecretText } from '../../runtime/kube/secret-text.ts';
+import { registryFileKey as key, registrySecrets } from '../manifests/build.ts';
 
-const key = '.dockerconfigjson';
 const namespace = buildNamespace;
 
 /** What credentials of the image store allow. */
@@ -40,8 +39,6 @@ export async function readStoreCredentials(
   use: Use,
   address: string,
 ): Promise<string | undefined> {
-  const name = registrySecrets[use];
-  const secret = await kube.get<KubeObject & { data?: Record<string, string> }>(kinds.Secret, name, namespace);
-  const file = Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
-  return file === '' ? undefined : basicCredentials(file, address);
+  const file = await readSecretText(kube, { namespace, name: registrySecrets[use], key });
+  return file && basicCredentials(file, address);
 }

@@ -27,6 +27,8 @@ export const registrySecrets = {
   base: 'svc-base-registry',
   delete: 'svc-registry-delete',
 } as const;
+/** The key of their Docker configuration file. */
+export const registryFileKey = '.dockerconfigjson';
 const registryFolder = '/registry';
 
 const size = {
@@ -159,7 +161,7 @@ function registryMount(secret: 'push' | 'base'): V1VolumeMount {
   return { name: `registry-${secret}`, mountPath: registryFolder, readOnly: true };
 }
 
-const registryFile = { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` };
+const registryFile = { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/${registryFileKey}` };
 
 /** The fields that the containers share. */
 function stepContainer(image: string, env: V1EnvVar[], step: keyof typeof buildSteps): Json<V1Container> {

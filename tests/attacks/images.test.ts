@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { imagePrefix, repositoryAt } from '../../runtime/domain/built-image.ts';
-import { basicCredentials } from '../../workers/images/credentials.ts';
+import { basicCredentials } from '../../runtime/domain/registry-credentials.ts';
 import { deleteManifest } from '../../workers/images/registry.ts';
 import { recordImage } from '../../runtime/records/images.ts';
 import { builtApp, digestOf } from '../support/built-apps.ts';

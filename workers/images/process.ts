@@ -1,11 +1,14 @@
 import type { Pool } from 'pg';
 import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
+import { registryFileKey, registrySecrets } from '../../infra/manifests/build.ts';
 import { defaultKeptImages, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { repositoryAt } from '../../runtime/domain/built-image.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { buildNamespace } from '../../runtime/domain/labels.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { readSecretText } from '../../runtime/kube/secret-text.ts';
 import { imageCleanupId } from '../../runtime/queues/catalogue.ts';
 import {
   beginDeletion,
@@ -20,7 +23,6 @@ import {
 import type { StoredImage } from '../../runtime/records/images.ts';
 import { findImageUser } from '../../runtime/workloads/image-users.ts';
 import { readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
-import { readDeletionCredentials } from './credentials.ts';
 import { deleteManifest } from './registry.ts';
 
 export interface ImageDependencies {
@@ -39,6 +41,12 @@ const cleanupMs = 3_600_000;
 const budgetMs = 15_000;
 /** Interval at which a deletion waits for a build of the same app, in ms. */
 const buildMs = 15_000;
+
+/**
+ * A Docker configuration file with the credentials that may delete images. Those with which builds push are in another
+ * Secret, which no process of the platform reads.
+ */
+const deletionCredentials = { namespace: buildNamespace, name: registrySecrets.delete, key: registryFileKey };
 
 type Builds = NonNullable<PlatformConfigSpec['builds']>;
 
@@ -93,7 +101,7 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
     const result = await deleteManifest(
       { ...location, digest: image.digest },
       {
-        credentials: await readDeletionCredentials(kube),
+        credentials: await readSecretText(kube, deletionCredentials),
         caCertificates,
         signal: attempt.signal,
         ...(registryTimeoutMs !== undefined && { timeoutMs: registryTimeoutMs }),

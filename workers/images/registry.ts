@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { z } from 'zod';
 import { trustBundle } from '../../runtime/domain/certificates.ts';
-import { basicCredentials } from './credentials.ts';
+import { basicCredentials } from '../../runtime/domain/registry-credentials.ts';
 
 /** A manifest of the registry that builds push to. */
 export interface Manifest {
