@@ -210,10 +210,16 @@ async function holds(t: Test, { pool, targets }: World): Promise<void> {
 
 const on = await world(t);
 const random = seededRandom(seed);
-// The tests take the processes over from each other, since starting them is most of what the rounds cost.
-let api = await on.startApi();
-/** Started by the second test: without workers, nothing may be rolled out. */
-let workers: PlatformProcess;
+/** Those of the test before go on, since starting them is most of what the rounds cost; each test starts what is missing. */
+const processes: { api?: PlatformProcess; workers?: PlatformProcess } = {};
+
+async function runningApi(): Promise<PlatformProcess> {
+  return (processes.api ??= await on.startApi());
+}
+
+async function runningWorkers(): Promise<PlatformProcess> {
+  return (processes.workers ??= await on.startWorkers());
+}
 
 /** Kills a process and resolves when it has ended, which must be by that. */
 async function kill(t: Test, { child, ended }: PlatformProcess): Promise<void> {
@@ -221,15 +227,29 @@ async function kill(t: Test, { child, ended }: PlatformProcess): Promise<void> {
   t.equal(await ended, 'SIGKILL');
 }
 
+async function killApi(t: Test): Promise<void> {
+  const api = await runningApi();
+  delete processes.api;
+  await kill(t, api);
+}
+
+async function killWorkers(t: Test): Promise<void> {
+  const workers = await runningWorkers();
+  delete processes.workers;
+  await kill(t, workers);
+}
+
 t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
+  await runningApi();
   for (let round = 0; round < apiRounds; round++) {
     // Several calls each, so that some are before their commit and some after it.
     const accepted = Promise.all([0, 1, 2].map((part) => deploySome(on, random, 3 * round + part)));
     await wait(random.between(0, 25));
-    await kill(t, api);
-    api = await on.startApi();
+    await killApi(t);
+    await runningApi();
     await accepted;
   }
+  // No workers have run yet.
   const objects = await Promise.all(on.targets.map((target) => target.object()));
   t.ok(
     objects.every(({ spec }) => spec.release === undefined),
@@ -238,15 +258,14 @@ t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`,
 });
 
 t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
-  let next: PlatformProcess;
-  [workers, next] = await Promise.all([on.startWorkers(), on.startWorkers()]);
+  let [, , next] = await Promise.all([runningApi(), runningWorkers(), on.startWorkers()]);
   for (let round = 0; round < rounds; round++) {
     const accepted = deploySome(on, random, round);
     await wait(random.between(0, 60));
-    await kill(t, workers);
+    await killWorkers(t);
     await accepted;
     await on.expireLeases();
-    [workers, next] = [next, await on.startWorkers()];
+    [processes.workers, next] = [next, await on.startWorkers()];
   }
   await on.expireLeases();
   await holds(t, on);
@@ -255,14 +274,15 @@ t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { 
 });
 
 t.test(`the API, PostgreSQL and Redis are killed too (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
+  await Promise.all([runningApi(), runningWorkers()]);
   const faults = {
     async api() {
-      await kill(t, api);
-      api = await on.startApi();
+      await killApi(t);
+      await runningApi();
     },
     async workers() {
-      await kill(t, workers);
-      workers = await on.startWorkers();
+      await killWorkers(t);
+      await runningWorkers();
     },
     postgres: () => on.restartPostgres(),
     async flush() {
@@ -286,5 +306,5 @@ t.test(`the API, PostgreSQL and Redis are killed too (seed ${seed})`, { timeout:
   }
   await on.expireLeases();
   await holds(t, on);
-  t.equal(workers.child.exitCode, null, 'the workers survived the faults of their stores');
+  t.equal(processes.workers?.child.exitCode, null, 'the workers survived the faults of their stores');
 });
