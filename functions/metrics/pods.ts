@@ -1,9 +1,9 @@
-import { isPodLive, isPodReady, type Pod } from '../../runtime/contracts/pod.ts';
+import { isPodReady, restartsOf, type Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
+import { kindLabel } from '../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { MetricKind } from '../../runtime/metrics/figures.ts';
-import { workloadOf } from '../../runtime/metrics/workload-of.ts';
+import { workloadOfReplica } from '../../runtime/metrics/workload-of.ts';
 
 /** What the pods of a workload show. */
 export interface PodCounts {
@@ -19,16 +19,14 @@ export async function countPods(kube: Pick<KubeClient, 'list'>, namespace: strin
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: kindLabel });
   const counts = new Map<string, PodCounts>();
   for (const pod of items) {
-    const workload = workloadOf(pod.metadata);
-    // One-off runs and release commands serve nothing.
-    const isRun = workload?.kind !== 'job' && pod.metadata.labels?.[roleLabel] === 'run';
-    if (!workload || isRun || !isPodLive(pod)) continue;
+    const workload = workloadOfReplica(pod);
+    if (!workload) continue;
     const { kind, name } = workload;
     const entry = counts.get(`${kind}/${name}`) ?? { kind, name, pods: 0, ready: 0, restarts: 0 };
     counts.set(`${kind}/${name}`, entry);
     entry.pods++;
     if (isPodReady(pod)) entry.ready++;
-    entry.restarts += pod.status?.containerStatuses?.reduce((sum, { restartCount }) => sum + restartCount, 0) ?? 0;
+    entry.restarts += restartsOf(pod);
   }
   return counts;
 }

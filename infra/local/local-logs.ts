@@ -1,12 +1,14 @@
 import type { Logger } from 'pino';
-import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { appLabel, buildNamespace, kindLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { appLabel, buildNamespace, systemNamespace } from '../../runtime/domain/labels.ts';
+import { workloadOfLabels } from '../../runtime/domain/workload-labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { logKinds, type LogRecord } from '../../runtime/logs/record.ts';
+import { readSecretText } from '../../runtime/kube/secret-text.ts';
+import type { LogRecord } from '../../runtime/logs/record.ts';
 import { createLogServer } from '../../runtime/logs/server.ts';
 import { createLogStore } from '../../runtime/logs/store.ts';
+import { createPeriodicTask } from '../../runtime/process/periodic-task.ts';
 import { systemSecrets } from '../manifests/platform/secrets.ts';
 import type { CollectLines } from './node/logs.ts';
 
@@ -21,13 +23,13 @@ const tokenMs = 10_000;
 
 /** The log store of the embedded cluster: what the node's containers print, and a server for console-api. */
 export interface LocalLogs {
-  /** @throws Error when the port is in use */
-  start(): Promise<void>;
+  /** @returns the server's port @throws Error when the port is in use */
+  start(): Promise<number>;
   stop(): Promise<void>;
   collect: CollectLines;
 }
 
-/** @param options.folder where the lines are stored */
+/** @param options.folder where the lines are stored @param options.port 0 selects a free port */
 export function createLocalLogs(options: {
   kube: Pick<KubeClient, 'get'>;
   folder: string;
@@ -42,10 +44,8 @@ export function createLocalLogs(options: {
   const token = createTokenReader(kube, clock);
   const tokens = { append: () => Promise.resolve(undefined), read: token };
   const server = createLogServer({ store, tokens, log, port, host: '127.0.0.1' });
-  const stopping = new AbortController();
   /** The lines of each namespace. */
   let waiting = new Map<string, { records: LogRecord[]; length: number }>();
-  let sending: Promise<void> = Promise.resolve();
 
   const send = async () => {
     const namespaces = waiting.values();
@@ -57,28 +57,29 @@ export function createLocalLogs(options: {
       });
     }
   };
-  const sendRegularly = async () => {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(sendMs, stopping.signal).catch(() => undefined);
-      await send();
-    }
-  };
+  const sender = createPeriodicTask({
+    clock,
+    pauseMs: () => sendMs,
+    run: send,
+    onError: (error) => log.error({ err: error }, 'lines were not sent to the store'),
+  });
 
   return {
     async start() {
       // Until the store has started, the server refuses. Its port must not be free for a pod, which would get the token.
-      await server.start();
+      const serverPort = await server.start();
       try {
         await store.start();
       } catch (error) {
         // The platform starts without stored logs rather than not at all.
         log.error({ err: error }, 'the log store did not start');
       }
-      sending = sendRegularly();
+      sender.start();
+      return serverPort;
     },
     async stop() {
-      stopping.abort(new Error('the log store stops'));
-      await sending;
+      await sender.stop();
+      await send();
       await server.stop();
       await store.stop();
     },
@@ -87,7 +88,7 @@ export function createLocalLogs(options: {
       const pending = waiting.get(namespace) ?? { records: [], length: 0 };
       waiting.set(namespace, pending);
       const { records } = pending;
-      const workload = workloadOf(metadata);
+      const workload = logWorkloadOf(metadata);
       for (const line of lines) {
         if (records.length >= waitingMax || pending.length + line.length > waitingMaxLength) {
           store.countDropped('disk_full', 1);
@@ -101,11 +102,9 @@ export function createLocalLogs(options: {
 }
 
 /** What a pod belongs to, by labels that only the platform sets. */
-function workloadOf({ namespace, name, labels = {} }: ObjectMeta): LogRecord['workload'] {
-  const kind = logKinds.find((known) => known === labels[kindLabel]?.toLowerCase());
-  const workload = labels[appLabel] ?? name;
-  if (kind !== undefined) return { kind, name: workload };
-  return { kind: namespace === buildNamespace ? 'build' : 'platform', name: workload };
+function logWorkloadOf({ namespace, name, labels = {} }: ObjectMeta): LogRecord['workload'] {
+  const kind = namespace === buildNamespace ? 'build' : 'platform';
+  return workloadOfLabels(labels) ?? { kind, name: labels[appLabel] ?? name };
 }
 
 /** Reads the token that `svc install` has generated. */
@@ -114,9 +113,8 @@ function createTokenReader(kube: Pick<KubeClient, 'get'>, clock: Clock): () => P
   let last: { value: string; at: number } | undefined;
   return async () => {
     if (last && clock.monotonic() - last.at < tokenMs) return last.value;
-    const secret = await kube.get<KubeObject & { data?: Record<string, string> }>(kinds.Secret, name, systemNamespace);
-    const value = Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
-    last = value === '' ? undefined : { value, at: clock.monotonic() };
-    return last?.value;
+    const value = await readSecretText(kube, { namespace: systemNamespace, name, key });
+    last = value === undefined ? undefined : { value, at: clock.monotonic() };
+    return value;
   };
 }

@@ -86,6 +86,12 @@ export function isPodReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
+/** How often the containers of a pod have restarted, init containers included. */
+export function restartsOf({ status }: Pod): number {
+  const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].reduce((sum, { restartCount }) => sum + restartCount, 0);
+}
+
 /** Whether the pod has succeeded or failed. */
 export function isPodEnded({ status }: Pod): boolean {
   return status?.phase === 'Failed' || status?.phase === 'Succeeded';

@@ -50,16 +50,16 @@ export function createSegmentIndex(folder: string, maxBytes: number): SegmentInd
   const workloads = new Map<string, Map<string, Segment>>();
   let bytes = 0;
   let cost = 0;
-  const workloadOf = ({ namespace, kind, name }: Omit<SegmentKey, 'hour'>) => `${namespace}/${kind}/${name}`;
+  const keyOf = ({ namespace, kind, name }: Omit<SegmentKey, 'hour'>) => `${namespace}/${kind}/${name}`;
 
   const at: SegmentIndex['at'] = ({ namespace, kind, name, hour }) => {
-    const existing = workloads.get(workloadOf({ namespace, kind, name }))?.get(hour);
+    const existing = workloads.get(keyOf({ namespace, kind, name }))?.get(hour);
     if (existing) return existing;
     const path = join(folder, namespace, kind, name, `${hour}${extension}`);
     return { namespace, kind, name, hour, path, size: 0, cost: 0 };
   };
   const store: SegmentIndex['store'] = (segment, size) => {
-    const key = workloadOf(segment);
+    const key = keyOf(segment);
     const hours = workloads.get(key) ?? new Map<string, Segment>();
     workloads.set(key, hours.set(segment.hour, segment));
     bytes += size - segment.size;
@@ -69,7 +69,7 @@ export function createSegmentIndex(folder: string, maxBytes: number): SegmentInd
     cost += segment.cost;
   };
   const remove = async (segment: Segment) => {
-    const key = workloadOf(segment);
+    const key = keyOf(segment);
     const hours = workloads.get(key);
     if (!hours?.delete(segment.hour)) return;
     bytes -= segment.size;
@@ -100,7 +100,7 @@ export function createSegmentIndex(folder: string, maxBytes: number): SegmentInd
     all,
     bytes: () => bytes,
     cost: () => cost,
-    of: (workload) => [...(workloads.get(workloadOf(workload))?.values() ?? [])],
+    of: (workload) => [...(workloads.get(keyOf(workload))?.values() ?? [])],
     async load() {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       for (const namespace of await namesIn(folder)) {

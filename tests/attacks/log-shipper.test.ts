@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { lineMaxBytes } from '../../runtime/logs/ship/line-joiner.ts';
 import type { Shipper } from '../../runtime/logs/ship/shipper.ts';
-import { workloadOf } from '../../runtime/logs/ship/pod-source.ts';
+import { logWorkloadOf } from '../../runtime/logs/ship/pod-source.ts';
 import {
   appLabels,
   createLogNode,
@@ -204,5 +204,5 @@ t.test('an answer without an end, a redirect and a hang-up are failures, and the
 
 t.test('labels of a pod in an environment cannot make it a part of the platform', async (t) => {
   const labels = { ...appLabels('svc-authz'), 'platform.svc/kind': 'platform' };
-  t.equal(workloadOf({ uid: '', namespace: 'shop-prod', name: 'api', labels }), undefined);
+  t.equal(logWorkloadOf({ uid: '', namespace: 'shop-prod', name: 'api', labels }), undefined);
 });

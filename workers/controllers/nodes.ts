@@ -4,6 +4,7 @@ import type { BuiltIn } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { createPeriodicTask, type PeriodicTask } from '../../runtime/process/periodic-task.ts';
 
 const everyMs = 15_000;
 
@@ -18,41 +19,27 @@ export interface ClusterNode {
 }
 
 /** Lists the nodes every 15 s. The embedded cluster has no Node objects; it has none here either. */
-export interface NodeList {
+export interface NodeList extends PeriodicTask {
   current(): readonly ClusterNode[];
-  start(): void;
-  stop(): Promise<void>;
 }
 
 export function createNodeList(options: { kube: Pick<KubeClient, 'list'>; clock: Clock; log: Logger }): NodeList {
   const { kube, clock, log } = options;
-  const stopping = new AbortController();
   let nodes: readonly ClusterNode[] = [];
-  let running: Promise<void> | undefined;
-
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      try {
-        nodes = (await kube.list<Node>(kinds.Node)).items.map(({ metadata, status }) => ({
-          name: metadata.name,
-          ready: status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') ?? false,
-          addresses: (status?.addresses ?? []).flatMap(({ type, address }) => (type === 'Hostname' ? [] : [address])),
-        }));
-      } catch (error) {
-        if (!isKubeError(error, 404)) log.warn({ err: error }, 'cannot list the nodes');
-      }
-      await clock.sleep(everyMs, stopping.signal).catch(() => undefined);
-    }
-  };
-
-  return {
-    current: () => nodes,
-    start() {
-      running ??= run();
+  const task = createPeriodicTask({
+    clock,
+    pauseMs: () => everyMs,
+    async run() {
+      const { items } = await kube.list<Node>(kinds.Node);
+      nodes = items.map(({ metadata, status }) => ({
+        name: metadata.name,
+        ready: status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') ?? false,
+        addresses: (status?.addresses ?? []).flatMap(({ type, address }) => (type === 'Hostname' ? [] : [address])),
+      }));
     },
-    async stop() {
-      stopping.abort(new Error('the list of nodes was stopped'));
-      await running;
+    onError(error) {
+      if (!isKubeError(error, 404)) log.warn({ err: error }, 'cannot list the nodes');
     },
-  };
+  });
+  return { ...task, current: () => nodes };
 }

@@ -3,15 +3,11 @@ import type { ControllerHealth } from '../../runtime/contracts/api/health.ts';
 import type { PlatformState } from '../../runtime/contracts/platform-state.ts';
 import type { ControllerReport } from '../../runtime/records/controller-reports.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { createPeriodicTask, type PeriodicTask } from '../../runtime/process/periodic-task.ts';
 
 const everyMs = 5_000;
 
 /** Writes the health report that console-api serves, every 5 s while this process is the leader. */
-export interface Reporter {
-  start(): void;
-  stop(): Promise<void>;
-}
-
 export function createReporter(options: {
   manager: { isLeader(): boolean; report(): ControllerHealth };
   /** The state of the platform, which the report contains as well. */
@@ -19,30 +15,15 @@ export function createReporter(options: {
   write: (report: ControllerReport) => Promise<void>;
   clock: Clock;
   log: Logger;
-}): Reporter {
+}): PeriodicTask {
   const { manager, state, write, clock, log } = options;
-  const stopping = new AbortController();
-  let running: Promise<void> | undefined;
-
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      // Errors are ignored: an old report counts as unhealthy.
-      if (manager.isLeader()) {
-        await write({ ...manager.report(), ...state() }).catch((error: unknown) =>
-          log.warn({ err: error }, 'report not written'),
-        );
-      }
-      await clock.sleep(manager.isLeader() ? everyMs : 500, stopping.signal).catch(() => undefined);
-    }
-  };
-
-  return {
-    start() {
-      running ??= run();
+  return createPeriodicTask({
+    clock,
+    pauseMs: () => (manager.isLeader() ? everyMs : 500),
+    async run() {
+      if (manager.isLeader()) await write({ ...manager.report(), ...state() });
     },
-    async stop() {
-      stopping.abort(new Error('the reporter was stopped'));
-      await running;
-    },
-  };
+    // An old report counts as unhealthy.
+    onError: (error) => log.warn({ err: error }, 'report not written'),
+  });
 }

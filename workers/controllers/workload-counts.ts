@@ -1,10 +1,9 @@
-import { roleLabel } from '../../runtime/domain/labels.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
-import { isPodLive, isPodReady, type ContainerStatus, type Pod } from '../../runtime/contracts/pod.ts';
+import { isPodReady, restartsOf, type ContainerStatus, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { fairShare } from '../../runtime/domain/fair-share.ts';
 import type { Informer } from '../../runtime/kube/informer.ts';
-import { workloadOf, type MetricWorkload } from '../../runtime/metrics/workload-of.ts';
+import { workloadOf, workloadOfReplica, type MetricWorkload } from '../../runtime/metrics/workload-of.ts';
 
 /** A Deployment or StatefulSet. */
 export interface ScaledObject extends KubeObject {
@@ -21,8 +20,8 @@ interface WorkloadCounts extends MetricWorkload {
   oomKills: number;
 }
 
-/** What was counted of one pod. */
-interface Counted {
+/** The restarts and kills of one pod. */
+interface PodCounts {
   restarts: number;
   /** The end of the last kill for memory of each container. */
   kills: Map<string, string>;
@@ -43,7 +42,7 @@ export function createCounts(options: {
 }): Counts {
   const { pods, scaled, clock, max } = options;
   const startedAt = clock.now().getTime();
-  const counted = new Map<string, Counted>();
+  const podCounts = new Map<string, PodCounts>();
   const totals = new Map<string, { restarts: number; oomKills: number }>();
 
   const count = (pod: Stored<Pod>) => {
@@ -53,15 +52,15 @@ export function createCounts(options: {
     const current = countsOf(pod);
     // What happened to a pod before this process has started was counted by the one before.
     const isOlder = Date.parse(pod.metadata.creationTimestamp ?? '') < startedAt;
-    const before = counted.get(uid) ?? (isOlder ? current : { restarts: 0, kills: new Map<string, string>() });
-    counted.set(uid, current);
+    const before = podCounts.get(uid) ?? (isOlder ? current : { restarts: 0, kills: new Map<string, string>() });
+    podCounts.set(uid, current);
     const total = totals.get(keyOf(workload)) ?? { restarts: 0, oomKills: 0 };
     total.restarts += Math.max(0, current.restarts - before.restarts);
     for (const [container, at] of current.kills) if (at > (before.kills.get(container) ?? '')) total.oomKills++;
     totals.set(keyOf(workload), total);
   };
   pods.onChange(({ type, object }) => {
-    if (type === 'deleted') counted.delete(object.metadata.uid);
+    if (type === 'deleted') podCounts.delete(object.metadata.uid);
     else count(object);
   });
 
@@ -80,10 +79,8 @@ export function createCounts(options: {
         if (workload) entryOf(workload).replicas += object.spec?.replicas ?? 1;
       }
       for (const pod of pods.list()) {
-        const workload = workloadOf(pod.metadata);
-        // One-off runs and release commands serve nothing.
-        const isRun = workload?.kind !== 'job' && pod.metadata.labels?.[roleLabel] === 'run';
-        if (!workload || isRun || !isPodLive(pod)) continue;
+        const workload = workloadOfReplica(pod);
+        if (!workload) continue;
         const entry = entryOf(workload);
         if (isPodReady(pod)) entry.readyReplicas++;
         if (workload.kind === 'job') entry.replicas++;
@@ -99,17 +96,18 @@ function limited(workloads: WorkloadCounts[], max: number): { workloads: Workloa
   const groups = [...Map.groupBy(workloads, ({ namespace }) => namespace).values()];
   const sizes = groups.map(({ length }) => length);
   const share = fairShare(sizes, max);
-  const kept = groups.flatMap((group) => group.slice(0, share));
-  return { workloads: kept, omitted: workloads.length - kept.length };
+  const selection = groups.flatMap((group) => group.slice(0, share));
+  return { workloads: selection, omitted: workloads.length - selection.length };
 }
 
-function countsOf({ status }: Pod): Counted {
+function countsOf(pod: Pod): PodCounts {
+  const { status } = pod;
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   const kills = statuses.flatMap((container): [string, string][] => {
     const at = killedAt(container);
     return at === undefined ? [] : [[container.name, at]];
   });
-  return { restarts: statuses.reduce((sum, { restartCount }) => sum + restartCount, 0), kills: new Map(kills) };
+  return { restarts: restartsOf(pod), kills: new Map(kills) };
 }
 
 /** The end of a container's newest run that was killed for memory. */

@@ -8,6 +8,7 @@ import { parseBytes } from '../../runtime/domain/quantity.ts';
 import type { Informer } from '../../runtime/kube/informer.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { workloadOf, type MetricWorkload } from '../../runtime/metrics/workload-of.ts';
+import { createPeriodicTask, type PeriodicTask } from '../../runtime/process/periodic-task.ts';
 
 /** What one workload uses. */
 export interface WorkloadUsage extends MetricWorkload {
@@ -28,9 +29,7 @@ const absentMs = 300_000;
 const gapMs = 60_000;
 
 /** Asks the metrics API what pods use. */
-export interface UsagePoll {
-  start(): void;
-  stop(): Promise<void>;
+export interface UsagePoll extends PeriodicTask {
   /** The workloads whose pods the last answer contained. */
   usage(): WorkloadUsage[];
 }
@@ -45,10 +44,9 @@ export function createUsagePoll(options: {
   max: number;
 }): UsagePoll {
   const { kube, pods, clock, log, max } = options;
-  const stopping = new AbortController();
-  let running: Promise<void> | undefined;
   let current = new Map<string, WorkloadUsage>();
   let polledAt: number | undefined;
+  let pauseMs = periodMs;
 
   const poll = async () => {
     const { items } = await kube.list<PodMetrics>(kinds.PodMetrics, { labelSelector: kindLabel });
@@ -72,30 +70,20 @@ export function createUsagePoll(options: {
     current = next;
   };
 
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      let pause = periodMs;
-      try {
-        await poll();
-      } catch (error) {
-        current = new Map();
-        if (isKubeError(error, 404) || isKubeError(error, 403)) pause = absentMs;
-        log.debug({ err: error }, 'no usage from the metrics API');
-      }
-      await clock.sleep(pause, stopping.signal).catch(() => undefined);
-    }
-  };
-
-  return {
-    start() {
-      running ??= run();
+  const task = createPeriodicTask({
+    clock,
+    pauseMs: () => pauseMs,
+    async run() {
+      await poll();
+      pauseMs = periodMs;
     },
-    async stop() {
-      stopping.abort(new Error('the process stops'));
-      await running;
+    onError(error) {
+      current = new Map();
+      pauseMs = isKubeError(error, 404) || isKubeError(error, 403) ? absentMs : periodMs;
+      log.debug({ err: error }, 'no usage from the metrics API');
     },
-    usage: () => [...current.values()],
-  };
+  });
+  return { ...task, usage: () => [...current.values()] };
 }
 
 const units: Readonly<Record<string, number>> = { n: 1e-9, u: 1e-6, m: 1e-3, '': 1 };

@@ -12,11 +12,12 @@ import { createTokenVerifier } from './token-verifier.ts';
 
 /** The metrics of the embedded cluster: a ring on disk, what fills it, and a server for console-api. */
 export interface LocalMetrics {
-  start(): Promise<void>;
+  /** @returns the server's port @throws Error when the port is in use */
+  start(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** @param options.file the ring's file */
+/** @param options.file the ring's file @param options.port 0 selects a free port */
 export function createLocalMetrics(options: {
   kube: KubeClient;
   sources: readonly Source[];
@@ -34,8 +35,9 @@ export function createLocalMetrics(options: {
   const scraper = createScraper({ kube, sources, collector: createCollector(ring), clock, log });
   return {
     async start() {
-      await server.start(port);
+      const serverPort = await server.start(port);
       scraper.start();
+      return serverPort;
     },
     async stop() {
       await scraper.stop();

@@ -1,12 +1,14 @@
 import type { Logger } from 'pino';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { restartsOf, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { appLabel, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { readBytes } from '../../../runtime/domain/read-bytes.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import type { Collector } from '../../../runtime/metrics/collector.ts';
 import { collectSeconds } from '../../../runtime/metrics/metrics-store.ts';
+import { createPeriodicTask, type PeriodicTask } from '../../../runtime/process/periodic-task.ts';
 
 /** The processes that export metrics of workloads. */
 const scraped = ['svc-controllers', 'svc-interceptor'];
@@ -22,30 +24,22 @@ export interface Source {
 }
 
 /** Collects the metrics of workloads every 15 seconds, at times that are multiples of it. */
-export interface Scraper {
-  start(): void;
-  stop(): Promise<void>;
-}
-
 export function createScraper(options: {
   kube: Pick<KubeClient, 'list'>;
   sources: readonly Source[];
   collector: Collector;
   clock: Clock;
   log: Logger;
-}): Scraper {
+}): PeriodicTask {
   const { kube, sources, collector, clock, log } = options;
-  const stopping = new AbortController();
-  let running: Promise<void> | undefined;
-
-  const collect = async (at: number) => {
+  const collect = async (at: number, signal: AbortSignal) => {
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace: systemNamespace });
     const pods = items.filter(({ metadata }) => scraped.includes(metadata.labels?.[appLabel] ?? ''));
     const targets = [
       ...sources.map((source) => ({ target: source.name, metrics: async () => source.metrics() })),
       ...pods.flatMap((pod) => {
         const url = urlOf(pod);
-        return url === undefined ? [] : [{ target: lifeOf(pod), metrics: () => fetchText(url, stopping.signal) }];
+        return url === undefined ? [] : [{ target: lifeOf(pod), metrics: () => fetchText(url, signal) }];
       }),
     ];
     collector.keep(targets.map(({ target }) => target));
@@ -61,32 +55,19 @@ export function createScraper(options: {
     );
   };
 
-  const run = async () => {
-    const periodMs = collectSeconds * 1000;
-    while (!stopping.signal.aborted) {
-      const now = clock.now().getTime();
-      await clock.sleep(periodMs - (now % periodMs), stopping.signal).catch(() => undefined);
-      if (stopping.signal.aborted) break;
-      const at = Math.round(clock.now().getTime() / periodMs) * collectSeconds;
-      await collect(at).catch((error: unknown) => log.warn({ err: error }, 'metrics not collected'));
-    }
-  };
-
-  return {
-    start() {
-      running ??= run();
-    },
-    async stop() {
-      stopping.abort(new Error('the process stops'));
-      await running;
-    },
-  };
+  const periodMs = collectSeconds * 1000;
+  return createPeriodicTask({
+    clock,
+    pauseMs: () => periodMs - (clock.now().getTime() % periodMs),
+    pauseFirst: true,
+    run: (signal) => collect(Math.round(clock.now().getTime() / periodMs) * collectSeconds, signal),
+    onError: (error) => log.warn({ err: error }, 'metrics not collected'),
+  });
 }
 
 /** One life of the pod's process: after a restart, its counters begin again. */
-function lifeOf({ metadata: { uid }, status }: Stored<Pod>): string {
-  const restarts = status?.containerStatuses?.reduce((sum, { restartCount }) => sum + restartCount, 0) ?? 0;
-  return `${uid} ${restarts}`;
+function lifeOf(pod: Stored<Pod>): string {
+  return `${pod.metadata.uid} ${restartsOf(pod)}`;
 }
 
 function urlOf({ spec, status }: Stored<Pod>): string | undefined {
@@ -104,12 +85,6 @@ async function fetchText(url: string, signal: AbortSignal): Promise<string> {
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   });
   if (!response.ok) throw new Error(`the process responded with ${response.status}`);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > textMax) throw new Error('the process has too many metrics');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const bytes = await readBytes(response.body, textMax, () => new Error('the process has too many metrics'));
+  return bytes.toString('utf8');
 }

@@ -3,7 +3,7 @@ import { isLabel, type LogRecord } from '../record.ts';
 import { createContainerLog, type ContainerEvents, type ContainerLog } from './container-log.ts';
 import { watchFolder, type WatchedFolder } from './folder.ts';
 import type { PendingBudget } from './line-joiner.ts';
-import { workloadOf, type PodMetadata, type PodSource } from './pod-source.ts';
+import { logWorkloadOf, type PodMetadata, type PodSource } from './pod-source.ts';
 import type { PodState } from './state.ts';
 
 /** `<namespace>_<pod>_<uid>`, as the kubelet names the folders in /var/log/pods. */
@@ -108,7 +108,7 @@ export function createPodFolders({ root, source, budget, state, events, failed }
     const byFolder = new Map(listed.map((pod) => [`${pod.namespace}_${pod.name}_${pod.uid}`, pod]));
     for (const [name, entry] of unknown) {
       const pod = byFolder.get(name);
-      const workload = pod && workloadOf(pod);
+      const workload = pod && logWorkloadOf(pod);
       if (workload && names.has(name)) {
         unknown.delete(name);
         addPod(name, workload, {});

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { appLabel, kindLabel, managedByLabel, managedByValue, systemNamespace } from '../../domain/labels.ts';
+import { appLabel, managedByLabel, managedByValue, systemNamespace } from '../../domain/labels.ts';
+import { readBytes } from '../../domain/read-bytes.ts';
+import { workloadOfLabels } from '../../domain/workload-labels.ts';
 import { isLabel, type LogRecord } from '../record.ts';
 
 // Importing it would load Node's whole HTTP client of the web, which takes 12 MB.
@@ -62,7 +63,8 @@ export function createPodSource({ host, port, account, node }: PodSourceOptions)
         };
         https.get(options, resolve).on('error', reject);
       });
-      const body = await boundedText(response);
+      const tooLong = () => new Error('the answer of the API server is too long');
+      const body = (await readBytes(response, answerMaxBytes, tooLong)).toString('utf8');
       if (response.statusCode !== 200) throw new Error(`the API server answers ${response.statusCode}`);
       const { items } = JSON.parse(body) as {
         items: { metadata: Omit<PodMetadata, 'labels'> & Partial<PodMetadata> }[] | null;
@@ -77,26 +79,11 @@ export function createPodSource({ host, port, account, node }: PodSourceOptions)
   };
 }
 
-async function boundedText(response: IncomingMessage): Promise<string> {
-  let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > answerMaxBytes) response.destroy(new Error('the answer of the API server is too long'));
-  });
-  return await text(response);
-}
-
-const workloadKinds: ReadonlyMap<string | undefined, LogRecord['workload']['kind']> = new Map([
-  ['App', 'app'],
-  ['Function', 'function'],
-  ['Job', 'job'],
-  ['Service', 'service'],
-]);
-
 /** What a pod belongs to; undefined for pods whose logs are not shipped. */
-export function workloadOf({ namespace, labels }: PodMetadata): LogRecord['workload'] | undefined {
+export function logWorkloadOf({ namespace, labels }: PodMetadata): LogRecord['workload'] | undefined {
   if (labels[managedByLabel] !== managedByValue) return undefined;
-  const kind = namespace === systemNamespace ? 'platform' : workloadKinds.get(labels[kindLabel]);
-  const name = labels[appLabel];
-  return kind !== undefined && isLabel(name) && isLabel(namespace) ? { kind, name } : undefined;
+  const workload =
+    namespace === systemNamespace ? { kind: 'platform' as const, name: labels[appLabel] } : workloadOfLabels(labels);
+  if (!workload || !isLabel(workload.name) || !isLabel(namespace)) return undefined;
+  return { kind: workload.kind, name: workload.name };
 }

@@ -14,13 +14,12 @@ import { everything, texts } from '../../runtime/logs/rig.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { ownFolder } from '../../support/own-folder.ts';
-import { freePort } from '../../support/servers.ts';
 import { eventually } from '../../support/platform.ts';
 
 const token = 'read-secret';
 
-async function rig(t: Test, options: { folder?: string; port?: number } = {}) {
-  const { folder = ownFolder(t), port = await freePort() } = options;
+function rig(t: Test, options: { folder?: string; port?: number } = {}) {
+  const { folder = ownFolder(t), port = 0 } = options;
   const kube = fakeKube();
   const { name, key } = systemSecrets.logStore;
   kube.seed({
@@ -30,10 +29,14 @@ async function rig(t: Test, options: { folder?: string; port?: number } = {}) {
     data: { [key]: Buffer.from(token).toString('base64') },
   } as never);
   const logs = createLocalLogs({ kube, folder, port, clock: systemClock, log: silentLog });
-  const url = `http://127.0.0.1:${port}`;
-  const client = createLogClient({ url, token: () => Promise.resolve(token) });
-  const request = (path: string) => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
-  const status = async () => (await (await request('/status')).json()) as LogStoreStatus;
+  const start = async () => {
+    const url = `http://127.0.0.1:${await logs.start()}`;
+    t.teardown(() => logs.stop());
+    const client = createLogClient({ url, token: () => Promise.resolve(token) });
+    const request = (path: string) => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    const status = async () => (await (await request('/status')).json()) as LogStoreStatus;
+    return { client, request, status };
+  };
   const print = (namespace: string, lines: readonly string[]) =>
     logs.collect(
       {
@@ -44,13 +47,12 @@ async function rig(t: Test, options: { folder?: string; port?: number } = {}) {
       },
       lines,
     );
-  return { logs, client, request, status, print };
+  return { start, print };
 }
 
 t.test('what a namespace prints at once is bounded by its size, and what is dropped is counted', async (t) => {
-  const { logs, client, status, print } = await rig(t);
-  await logs.start();
-  t.teardown(() => logs.stop());
+  const { start, print } = rig(t);
+  const { client, status } = await start();
   print(
     'shop-prod',
     Array.from({ length: 100 }, () => 'x'.repeat(16 * 1024)),
@@ -66,20 +68,17 @@ t.test('what a namespace prints at once is bounded by its size, and what is drop
 });
 
 t.test('a port that another program has is an error, so that the cluster chooses another', async (t) => {
-  const port = await freePort();
   const other = createServer();
-  await listen(other, port, '127.0.0.1');
+  const port = await listen(other, 0, '127.0.0.1');
   t.teardown(() => close(other));
-  const { logs } = await rig(t, { port });
-  await t.rejects(logs.start(), { code: 'EADDRINUSE' });
+  await t.rejects(rig(t, { port }).start(), { code: 'EADDRINUSE' });
 });
 
 t.test('a store that does not start has its port nevertheless, and refuses', async (t) => {
   const file = join(ownFolder(t), 'file');
   await writeFile(file, '');
-  const { logs, request, print } = await rig(t, { folder: join(file, 'logs') });
-  await logs.start();
-  t.teardown(() => logs.stop());
+  const { start, print } = rig(t, { folder: join(file, 'logs') });
+  const { request } = await start();
   print('shop-prod', ['lost']);
   t.equal((await request('/status')).status, 503);
   t.equal((await request(`/read?${queryParameters(everything).toString()}`)).status, 503);

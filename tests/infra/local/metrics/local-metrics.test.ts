@@ -13,7 +13,6 @@ import { close, listen } from '../../../../runtime/process/listening.ts';
 import { fakeClock, settle, type FakeClock } from '../../../support/clock.ts';
 import { fakeKube } from '../../../support/fake-kube.ts';
 import { silentLog } from '../../../support/log.ts';
-import { freePort } from '../../../support/servers.ts';
 
 const start = Date.parse('2026-11-21T12:00:00Z');
 const consoleToken = 'token-of-console-api';
@@ -63,7 +62,6 @@ async function world(t: Test) {
   const { state, port: adminPort } = await platformProcess(t);
   const { kube, reviews } = reviewing([adminPod(adminPort)]);
   const clock = fakeClock(new Date(start));
-  const port = await freePort();
   const source = { name: 'node', text: '' };
   const metrics = createLocalMetrics({
     kube,
@@ -72,11 +70,11 @@ async function world(t: Test) {
       { name: source.name, metrics: () => source.text },
     ],
     file: join(t.testdir(), 'metrics', 'workloads.ring'),
-    port,
+    port: 0,
     clock,
     log: silentLog,
   });
-  await metrics.start();
+  const port = await metrics.start();
   t.teardown(() => metrics.stop());
   const storeOf = (token: string) => openMetricsStore(`ring+http://127.0.0.1:${port}/`, async () => token);
   return { clock, port, process: state, source, storeOf, reviews };

@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { workloadOf } from '../../../../runtime/logs/ship/pod-source.ts';
+import { logWorkloadOf } from '../../../../runtime/logs/ship/pod-source.ts';
 import { parseCriLine } from '../../../../runtime/logs/ship/cri-line.ts';
 import { createLineJoiner, createPendingBudget, lineMaxBytes } from '../../../../runtime/logs/ship/line-joiner.ts';
 import { parseLogFileName } from '../../../../runtime/logs/ship/log-file.ts';
@@ -156,7 +156,7 @@ t.test('batches of all namespaces are taken in turn', async (t) => {
 
 t.test('pods that the platform does not manage have no workload', async (t) => {
   const pod = (namespace: string, labels: Record<string, string>) =>
-    workloadOf({ uid: '', name: 'p', namespace, labels });
+    logWorkloadOf({ uid: '', name: 'p', namespace, labels });
   const managed = { 'app.kubernetes.io/managed-by': 'kipper' };
   t.strictSame(pod('shop-prod', { ...managed, app: 'api', 'platform.svc/kind': 'App' }), { kind: 'app', name: 'api' });
   t.strictSame(pod('svc-system', { ...managed, app: 'svc-authz' }), { kind: 'platform', name: 'svc-authz' });
