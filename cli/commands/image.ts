@@ -15,6 +15,7 @@ import { amount, text, texts, toggle, type Flag } from '../flags.ts';
 import { ago, fields, table } from '../output.ts';
 import { confirm } from '../prompt.ts';
 import { resolveScope, type Scope } from '../scope.ts';
+import { sizeText } from '../units.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { deleteLocalImages, listLocalImages } from './image-local.ts';
 
@@ -101,8 +102,7 @@ function revisionsText({ revisions, app, environment }: ImageView): string | und
     const other = each.app !== app || each.environment !== environment;
     return other ? `${each.environment}/${each.app}:${each.revision}` : String(each.revision);
   });
-  const [shown, hidden] = [texts.slice(0, 5), texts.length - 5];
-  return [...shown, ...(hidden > 0 ? ['…'] : [])].join(', ') || undefined;
+  return [...texts.slice(0, 5), ...(texts.length > 5 ? ['…'] : [])].join(', ') || undefined;
 }
 
 function imagesTable(images: readonly ImageView[], now: Date): string {
@@ -235,13 +235,5 @@ const prune = command({
     print(requested);
   },
 });
-
-/** A size in the largest unit of which there is one: `12.3 MiB`. */
-function sizeText(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let [size, unit] = [bytes, 0];
-  while (size >= 1024 && unit < units.length - 1) [size, unit] = [size / 1024, unit + 1];
-  return `${unit === 0 ? size : size.toFixed(1)} ${units[unit]}`;
-}
 
 export const imageCommands: Commands = { commands: [list, remove, prune, build] };

@@ -10,6 +10,7 @@ import { fields } from '../output.ts';
 import { createProgress } from '../progress.ts';
 import type { Scope } from '../scope.ts';
 import { waitFor, type WaitFlags } from '../wait.ts';
+import { sizeText } from '../units.ts';
 import { checkoutOf } from './checkout.ts';
 import { filesIn } from './files.ts';
 import { followBuild } from './follow-build.ts';
@@ -147,9 +148,4 @@ async function acceptBuild(
     },
     `svc app show ${name} ${scope.flags}`,
   );
-}
-
-function sizeText(bytes: number): string {
-  if (bytes < 1024 * 1024) return `${Math.ceil(bytes / 1024)} KiB`;
-  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { sparkline } from '../../cli/sparkline.ts';
-import { formatUnits } from '../../cli/units.ts';
+import { formatUnits, sizeText } from '../../cli/units.ts';
 import { world } from './world.ts';
 
 const metrics = {
@@ -107,5 +107,8 @@ t.test('bytes have a unit', (t) => {
   t.equal(formatUnits(1536), '1.5Ki');
   t.equal(formatUnits(64 * 2 ** 20), '64Mi');
   t.equal(formatUnits(2.25 * 2 ** 30), '2.3Gi');
+  t.equal(sizeText(500), '500 B');
+  t.equal(sizeText(1536), '1.5 KiB');
+  t.equal(sizeText(12.3 * 2 ** 20), '12.3 MiB');
   t.end();
 });
