@@ -46,7 +46,7 @@ const silenceColumns: readonly Column<SilenceView>[] = [
 
 const list = command({
   name: 'list',
-  description: 'List the alerts that fire, those about the platform first.',
+  description: 'List the firing alerts, those about the platform first.',
   flags: apiFlags,
   data: alertView,
   watch: true,
@@ -55,8 +55,8 @@ const list = command({
     const { items, truncated } = await context.api(flags).call('GET', path, alertList);
     const output = table(items, alertColumns(context.clock.now()), paintFor(context));
     context.print({ data: items, table: output, names: items.map(({ name }) => name) }, flags.output);
-    if (items.length === 0) context.say('no alert fires');
-    if (truncated) context.say('more alerts fire than are listed');
+    if (items.length === 0) context.say('no alerts are firing');
+    if (truncated) context.say('more alerts are firing than are listed');
   },
 });
 
@@ -75,7 +75,7 @@ const silences = command({
 const silence = command({
   name: 'silence',
   args: ['alert'],
-  description: 'Silence an alert for a time: it is listed, but not sent to notifications.',
+  description: 'Silence an alert for a time. It is still listed, but not sent to notifications.',
   flags: {
     label: texts('<name=value>', 'only alerts with this label, such as controller=App'),
     for: duration('<duration>', 'how long (default 1h)', { min: 60, max: silenceSecondsMax }),

@@ -18,7 +18,7 @@ export const copyCommand = command({
     const [from, to] = [placeOf(args.from), placeOf(args.to)];
     const app = from.app ?? to.app;
     if (app === undefined || (from.app !== undefined && to.app !== undefined)) {
-      throw usageFailure('One of the two names a file of an app, such as api:/data/report.pdf.');
+      throw usageFailure('Exactly one of the two paths must be in an app, such as api:/data/report.pdf.');
     }
     const scope = resolveScope(context, names);
     const open = (words: readonly string[], input: boolean) =>

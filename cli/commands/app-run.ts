@@ -12,7 +12,7 @@ export const runCommand = command({
   args: ['app'],
   words: 'command',
   description: 'Run a command once, in a new pod with the environment of an app.',
-  flags: { detach: toggle('print the name of the run, and do not wait for its end', { short: 'd' }), ...scopeFlags },
+  flags: { detach: toggle('print the ID of the run and exit without waiting', { short: 'd' }), ...scopeFlags },
   examples: [
     'svc app run api -- npm run migrate',
     "svc app run api -- sh -c 'rails db:seed'",

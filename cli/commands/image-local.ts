@@ -43,11 +43,12 @@ export async function deleteLocalImages(
   const selected = references.map((name) => {
     const image = images.find(({ reference }) => reference === name || reference === `${name}:latest`);
     if (!image) throw new Failure(`There is no image "${name}" on this machine.`, { code: 'not_found' });
-    if (platformImages.test(image.reference)) throw usageFailure(`${image.reference} belongs to the platform.`);
+    if (platformImages.test(image.reference))
+      throw usageFailure(`${image.reference} is an image of the platform itself and cannot be deleted.`);
     if (image.reference.startsWith(builtImages)) {
       throw usageFailure(
-        `A build made ${image.reference}.`,
-        'delete it in its project: svc image delete, without --local',
+        `${image.reference} was built for an app, so it is deleted in its project.`,
+        'svc image delete, without --local',
       );
     }
     return image;
@@ -82,7 +83,7 @@ async function findUser(home: Home, image: Parameters<typeof findImageUser>[2]):
       image,
     );
   } catch (error) {
-    throw new Failure('Cannot check whether the image is in use: the platform does not run.', {
+    throw new Failure('Cannot check whether the image is in use: the platform is not running.', {
       code: 'unavailable',
       hint: 'start it: svc up',
       cause: error,

@@ -19,7 +19,7 @@ type ApiFlags = FlagValues<typeof apiFlags>;
 const statusPath = '/platform/status';
 const check = 'svc platform status';
 
-/** What is worth to know about a component, in one line. */
+/** The message of a component and the history of its memory limit, in one line. */
 function remarksOf({ message, raised, notRaised }: Component): string {
   const refusals = {
     AtCeiling: 'was killed for memory at the highest limit that the platform sets; raise it with svc platform resize',
@@ -88,7 +88,7 @@ async function change(
   end: Component['status'],
 ): Promise<void> {
   const api = context.api(flags);
-  const changed = await api.call('PATCH', `/platform/components/${name}`, componentReply, { body });
+  const reply = await api.call('PATCH', `/platform/components/${name}`, componentReply, { body });
   const read = async () => {
     const { components } = await api.call('GET', statusPath, platformStatus);
     const component = components.find((candidate) => candidate.name === name);
@@ -96,7 +96,7 @@ async function change(
     const { status = 'unknown', message } = component ?? {};
     return { progress: `${name} is ${status}${message === undefined ? '' : `: ${message}`}` };
   };
-  const component = flags.wait ? await waitFor(context, flags, read, check) : changed;
+  const component = flags.wait ? await waitFor(context, flags, read, check) : reply;
   const table = fields([
     ['Component', component.name],
     ['Status', component.status],
@@ -164,7 +164,10 @@ const dashboards = command({
     const { components } = await context.api(flags).call('GET', statusPath, platformStatus);
     const component = components.find(({ name }) => name === 'dashboards');
     if (!component) {
-      throw new Failure('This installation has no dashboards.', { code: 'component_not_installed' });
+      throw new Failure('This installation has no dashboards.', {
+        code: 'component_not_installed',
+        hint: 'svc install adds the components of monitoring to a cluster',
+      });
     }
     if (component.status === 'disabled') {
       throw new Failure('The dashboards are disabled.', { code: 'not_ready', hint: 'svc platform enable dashboards' });
@@ -192,7 +195,7 @@ async function forwardAndOpen(context: Context, parameters: readonly string[], u
   try {
     await once(kubectl, 'spawn');
   } catch {
-    context.say('kubectl is not installed here; run the commands where it is');
+    context.say('kubectl is not installed here; run the commands on a machine that has it');
     return;
   }
   const removeListener = context.onInterrupt?.(() => kubectl.kill());

@@ -20,19 +20,20 @@ const valueOf: Readonly<Record<Exclude<Order, 'name'>, (item: TopItem) => number
 export async function printTop(context: Context, flags: FlagValues<typeof topFlags>): Promise<void> {
   const scope = resolveScope(context, flags);
   const top = await scope.api.call('GET', scope.path('top'), topView, { query: scope.query });
-  const items = sorted(top.items, flags.sort ?? 'cpu');
-  const known = (value: number | null, text: (value: number) => string) => (value === null ? undefined : text(value));
+  const items = inOrder(top.items, flags.sort ?? 'cpu');
+  const textOf = (value: number | null, format: (value: number) => string) =>
+    value === null ? undefined : format(value);
   context.print(
     {
       data: items,
       table: table(items, [
         { title: 'KIND', value: ({ kind }) => kind },
         { title: 'NAME', value: ({ name }) => name },
-        { title: 'CPU', value: ({ cpuCores }) => known(cpuCores, coresText) },
-        { title: 'MEMORY', value: ({ memoryBytes }) => known(memoryBytes, formatUnits) },
-        { title: 'REQ/S', value: ({ requestsPerSecond }) => known(requestsPerSecond, rounded) },
-        { title: 'ERR/S', value: ({ errorsPerSecond }) => known(errorsPerSecond, rounded) },
-        { title: 'P95', value: ({ latencyP95Seconds }) => known(latencyP95Seconds, secondsText) },
+        { title: 'CPU', value: ({ cpuCores }) => textOf(cpuCores, coresText) },
+        { title: 'MEMORY', value: ({ memoryBytes }) => textOf(memoryBytes, formatUnits) },
+        { title: 'REQ/S', value: ({ requestsPerSecond }) => textOf(requestsPerSecond, rounded) },
+        { title: 'ERR/S', value: ({ errorsPerSecond }) => textOf(errorsPerSecond, rounded) },
+        { title: 'P95', value: ({ latencyP95Seconds }) => textOf(latencyP95Seconds, secondsText) },
         { title: 'READY', value: ({ readyReplicas, replicas }) => `${readyReplicas}/${replicas ?? 0}` },
         { title: 'RESTARTS', value: ({ restarts }) => restarts },
       ]),
@@ -40,11 +41,11 @@ export async function printTop(context: Context, flags: FlagValues<typeof topFla
     },
     flags.output,
   );
-  if (top.omitted > 0) context.say(`${top.omitted} more workloads use less`);
+  if (top.omitted > 0) context.say(`${top.omitted} workloads that use less are not shown`);
   if (top.metricsUnavailable !== undefined) context.say(`only pods are shown: ${top.metricsUnavailable}`);
 }
 
-function sorted(items: readonly TopItem[], order: Order): TopItem[] {
+function inOrder(items: readonly TopItem[], order: Order): TopItem[] {
   if (order === 'name') return items.toSorted((one, other) => one.name.localeCompare(other.name));
   const value = valueOf[order];
   return items.toSorted((one, other) => (value(other) ?? -1) - (value(one) ?? -1));

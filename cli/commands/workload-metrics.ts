@@ -37,7 +37,7 @@ export function metricsCommand(kind: Kind) {
       const path = scope.path(`${kind}s`, args[kind], 'metrics');
       const metrics = await scope.api.call('GET', path, anyMetrics, { query });
       context.print({ data: metrics, table: chart(metrics), names: Object.keys(metrics.figures) }, flags.output);
-      context.say(`from ${metrics.from} to ${metrics.to}, one value for each ${metrics.stepSeconds} seconds`);
+      context.say(`from ${metrics.from} to ${metrics.to}, one value every ${metrics.stepSeconds} seconds`);
       for (const { revision, state, at } of metrics.deployments ?? []) {
         context.say(`deployment ${revision} ${state} at ${at}`);
       }
@@ -50,15 +50,15 @@ function chart({ figures }: AnyMetrics): string {
   const rows = Object.entries(figureTexts).flatMap(([name, { title, text }]) => {
     const values = figures[name];
     if (!values) return [];
-    const known = values.filter((value) => value !== null);
+    const numbers = values.filter((value) => value !== null);
     const show = (value: number | null | undefined) =>
       value === null || value === undefined ? undefined : text(value);
     return [
       {
         title,
         last: show(values.at(-1)),
-        lowest: known.length === 0 ? undefined : text(Math.min(...known)),
-        highest: known.length === 0 ? undefined : text(Math.max(...known)),
+        lowest: numbers.length === 0 ? undefined : text(Math.min(...numbers)),
+        highest: numbers.length === 0 ? undefined : text(Math.max(...numbers)),
         chart: sparkline(values),
       },
     ];

@@ -22,7 +22,7 @@ export function createAlertRoutes({ alerts, clock }: AlertDependencies): Route[]
       path: collection,
       access: 'platform-admin',
       tag,
-      summary: 'Lists the alerts that fire, those about the platform first.',
+      summary: 'Lists the firing alerts, those about the platform first.',
       async handle({ signal }) {
         return { status: 200, body: alertsToList(await alerts.list(signal)) };
       },

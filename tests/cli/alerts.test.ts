@@ -27,10 +27,10 @@ t.test('alerts list shows each alert with its line and volumes', async (t) => {
   const { code, stdout, stderr } = await run(['platform', 'alerts', 'list']);
   t.equal(code, 0);
   t.match(stdout, /ReadOnlyFilesystem +warning +workload +firing .* line=EROFS: read-only volumes=uploads/);
-  t.match(stderr, /more alerts fire than are listed/);
+  t.match(stderr, /more alerts are firing than are listed/);
   t.same(JSON.parse((await run(['platform', 'alerts', 'list', '-o', 'json'])).stdout), [alert]);
   routes[`GET ${path}`] = { body: { items: [], truncated: false } };
-  t.match(await run(['platform', 'alerts', 'list']), { code: 0, stderr: /no alert fires/ });
+  t.match(await run(['platform', 'alerts', 'list']), { code: 0, stderr: /no alerts are firing/ });
   const body = { code: 'alerts_unavailable', message: 'This installation has no Alertmanager.' };
   routes[`GET ${path}`] = { status: 503, body };
   t.match(await run(['platform', 'alerts', 'list']), { code: 1, stderr: /has no Alertmanager.*alerts_unavailable/s });

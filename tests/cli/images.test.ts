@@ -95,8 +95,11 @@ t.test('images on this machine: only those that svc image build made are deleted
   const cli = await world(t, {});
   const run = (...args: string[]) => cli.run(['image', ...args, '--local'], { env: { SVC_HOME: home } });
   t.match(await run('delete', 'other:1', '--yes'), { code: 1, stderr: /no image "other:1" on this machine/ });
-  t.match(await run('delete', 'svc/platform:1', '--yes'), { code: 2, stderr: /belongs to the platform/ });
-  t.match(await run('delete', 'localhost:5000/builds/shop-prod/web:1', '--yes'), { code: 2, stderr: /A build made/ });
+  t.match(await run('delete', 'svc/platform:1', '--yes'), { code: 2, stderr: /is an image of the platform itself/ });
+  t.match(await run('delete', 'localhost:5000/builds/shop-prod/web:1', '--yes'), {
+    code: 2,
+    stderr: /was built for an app/,
+  });
   t.match(await run('delete', 'shop:1', '--yes'), { code: 0, stderr: /image shop:1 is deleted/ });
   t.match((await run('list', '-o', 'name')).stdout, /^localhost.*\nshop:2\nsvc\/platform:1\n$/);
   t.match(await store.find('shop:2'), { digest: /^sha256/ }, 'its files are those of the other tags');

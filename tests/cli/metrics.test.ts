@@ -81,7 +81,7 @@ t.test('top sorts, and says what is not known', async (t) => {
   const ran = await run(['top', '--project', 'shop']);
   t.match(ran.stdout, /^app +api +250m +64Mi +3.21 +0 +34ms +1\/2 +4/m);
   t.match(ran.stdout, /^function +hello +- +1 +9 /m);
-  t.match(ran.stderr, /3 more workloads/);
+  t.match(ran.stderr, /3 workloads that use less are not shown/);
   t.match(ran.stderr, /only pods are shown: The metrics store cannot be reached/);
   t.equal(
     (await run(['top', '--project', 'shop', '--sort', 'requests', '-o', 'name'])).stdout,
