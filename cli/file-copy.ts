@@ -66,7 +66,7 @@ export async function copyFromPod(open: Open, remote: string, local: string): Pr
   const file = createWriteStream(temporary, { flags: 'wx' });
   // What cannot be written ends the session.
   file.once('error', () => socket.terminate());
-  const counted = new Writable({
+  const content = new Writable({
     write(chunk: Buffer, _encoding, done) {
       hash.update(chunk);
       size += chunk.length;
@@ -75,10 +75,10 @@ export async function copyFromPod(open: Open, remote: string, local: string): Pr
     final: (done) => void file.end(done),
   });
   try {
-    const end = await runSession(socket, { stdout: counted, stderr: output.stream, terminal: false });
+    const end = await runSession(socket, { stdout: content, stderr: output.stream, terminal: false });
     if (file.errored) throw failure(`Cannot write ${target}: ${file.errored.message}`);
     checkEnd(end, output.text());
-    await new Promise<void>((resolve, reject) => counted.once('error', reject).end(resolve));
+    await new Promise<void>((resolve, reject) => content.once('error', reject).end(resolve));
     const [checksum] = output.text().split(' ', 1);
     if (checksum !== hash.digest('hex')) throw failure(`${remote} changed while it was copied.`);
     renameSync(temporary, target);
@@ -116,14 +116,14 @@ function isFolder(path: string): boolean {
 
 /** Keeps the beginning of what a program says. */
 function messages() {
-  let kept = '';
+  let beginning = '';
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      kept = (kept + chunk.toString()).slice(0, messageMax);
+      beginning = (beginning + chunk.toString()).slice(0, messageMax);
       done();
     },
   });
-  return { stream, text: () => kept.trim() };
+  return { stream, text: () => beginning.trim() };
 }
 
 function checkEnd(end: SessionEnd, output: string): void {

@@ -8,16 +8,16 @@ const widthMax = 60;
  */
 export function sparkline(values: readonly (number | null)[]): string {
   const perBar = Math.max(1, Math.ceil(values.length / widthMax));
-  const shown: (number | null)[] = [];
+  const heights: (number | null)[] = [];
   for (let index = 0; index < values.length; index += perBar) {
-    const known = values.slice(index, index + perBar).filter((value) => value !== null);
-    shown.push(known.length === 0 ? null : Math.max(...known));
+    const numbers = values.slice(index, index + perBar).filter((value) => value !== null);
+    heights.push(numbers.length === 0 ? null : Math.max(...numbers));
   }
-  const highest = Math.max(...shown.map((value) => value ?? 0));
+  const highest = Math.max(...heights.map((value) => value ?? 0));
   const bar = (value: number | null) => {
     if (value === null) return ' ';
     const level = highest > 0 ? Math.round((value / highest) * (bars.length - 1)) : 0;
     return bars[Math.max(0, level)] ?? ' ';
   };
-  return shown.map(bar).join('');
+  return heights.map(bar).join('');
 }

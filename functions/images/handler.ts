@@ -135,10 +135,11 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
         const environment = await resolveEnvironment(kube, request.params.project, request.query.environment);
         const { project, environmentId } = environment;
         const settings = await readSettingsIfAny(kube);
-        const kept = settings?.builds?.keepImages ?? defaultKeptImages;
+        const platformKeep = settings?.builds?.keepImages ?? defaultKeptImages;
         const only = request.grant?.environment;
         // Other environments roll back to promoted images, so a token of one environment keeps what the platform keeps.
-        const keep = only === undefined ? (request.body.keep ?? kept) : Math.max(request.body.keep ?? 0, kept);
+        const keep =
+          only === undefined ? (request.body.keep ?? platformKeep) : Math.max(request.body.keep ?? 0, platformKeep);
         const ids = await findPrunable(pool, { environmentId, project, app }, { keep, limit: pruneMax });
         if (!dryRun) {
           await transaction(pool, (client) => requestDeletions(client, ids, actorOf(sessionOf(request))));

@@ -43,12 +43,12 @@ export async function changeComponent(
   if (update.deleteData !== undefined && update.enabled !== false) {
     throw new Problem('invalid_request', 'deleteData is only valid together with "enabled": false.');
   }
-  const stored = await writeSettings(kube, (settings, config) => changedSettings(name, update, settings, config));
-  const view = componentsOf(stored).find((component) => component.name === name);
+  const result = await writeSettings(kube, (settings, config) => applyUpdate(name, update, settings, config));
+  const view = componentsOf(result).find((component) => component.name === name);
   return view ?? { name, status: 'starting' };
 }
 
-function changedSettings(
+function applyUpdate(
   name: ComponentName,
   { enabled, deleteData, memory }: ComponentUpdate,
   settings: PlatformConfigSpec,

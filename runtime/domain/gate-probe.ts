@@ -28,8 +28,8 @@ export function createProbeSigner(key: string, clock: Clock): (app: string) => s
   };
 }
 
-/** Whether what was sent in place of a key is a signature of {@link createProbeSigner} for this workload. */
-export type ProbeCheck = (sent: string, app: string) => boolean;
+/** Whether a text in place of a key is a signature of {@link createProbeSigner} for this workload. */
+export type ProbeCheck = (text: string, app: string) => boolean;
 
 /**
  * Checks signatures. It signs once for each workload and window and not for each request, so that forged ones cost no more
@@ -39,24 +39,24 @@ export function createProbeCheck(key: string, clock: Clock): ProbeCheck {
   let current = -Infinity;
   let remembered = new Map<string, Buffer>();
 
-  const expected = (app: string, window: number): Buffer | undefined => {
+  const signatureOf = (app: string, window: number): Buffer | undefined => {
     const name = `${window}.${app}`;
-    const known = remembered.get(name);
-    if (known || remembered.size >= rememberedMax) return known;
-    const signed = Buffer.from(signature(key, app, window));
-    remembered.set(name, signed);
-    return signed;
+    const cached = remembered.get(name);
+    if (cached || remembered.size >= rememberedMax) return cached;
+    const bytes = Buffer.from(signature(key, app, window));
+    remembered.set(name, bytes);
+    return bytes;
   };
 
-  return (sent, app) => {
-    if (!sent.startsWith(prefix)) return false;
+  return (text, app) => {
+    if (!text.startsWith(prefix)) return false;
     const now = windowOf(clock);
     if (now !== current) [current, remembered] = [now, new Map()];
-    const dot = sent.indexOf('.', prefix.length);
-    const window = Number(sent.slice(prefix.length, dot));
+    const dot = text.indexOf('.', prefix.length);
+    const window = Number(text.slice(prefix.length, dot));
     if (dot < 0 || !Number.isInteger(window) || Math.abs(window - now) > skew) return false;
-    const mac = expected(app, window);
-    const claimed = Buffer.from(sent.slice(dot + 1));
-    return mac !== undefined && claimed.length === mac.length && timingSafeEqual(claimed, mac);
+    const mac = signatureOf(app, window);
+    const candidate = Buffer.from(text.slice(dot + 1));
+    return mac !== undefined && candidate.length === mac.length && timingSafeEqual(candidate, mac);
   };
 }

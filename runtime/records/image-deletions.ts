@@ -136,18 +136,18 @@ export async function beginDeletion(
     [image.namespace, image.app],
   );
   if (builds.rowCount) return { by: 'build' };
-  const needed = await client.query<{ environment: string; app: string; revision: number }>(
+  const users = await client.query<{ environment: string; app: string; revision: number }>(
     `SELECT environment, app, revision FROM (${neededImages('$2')}) AS needed WHERE image_id = $1 LIMIT 1`,
     [id, image.project],
   );
-  if (needed.rows[0]) return { by: 'deployment', ...needed.rows[0], requested: image.requestedAt !== null };
+  if (users.rows[0]) return { by: 'deployment', ...users.rows[0], requested: image.requestedAt !== null };
   if (image.requestedAt === null) {
-    const kept = await client.query(`SELECT FROM (${keptImages('$2', '$3')}) AS kept WHERE image_id = $1 LIMIT 1`, [
+    const history = await client.query(`SELECT FROM (${keptImages('$2', '$3')}) AS kept WHERE image_id = $1 LIMIT 1`, [
       id,
       image.project,
       keep,
     ]);
-    if (kept.rowCount) return { by: 'history' };
+    if (history.rowCount) return { by: 'history' };
   }
   await client.query(`UPDATE images SET state = 'deleting' WHERE id = $1`, [id]);
   return { ...image, state: 'deleting' };

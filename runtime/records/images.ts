@@ -129,11 +129,11 @@ export async function findImage(
   if (rows.length > 1) {
     throw new Problem('conflict', `Several apps have the image "${reference.slice(0, 200)}". Name it as <app>:<tag>.`);
   }
-  const [listed] = await findListedImages(
+  const [image] = await findListedImages(
     database,
     rows.map(({ id }) => id),
   );
-  if (listed) return listed;
+  if (image) return image;
   throw new Problem(
     'not_found',
     `There is no built image "${reference.slice(0, 200)}" in this environment; list them with \`svc image list\`.`,

@@ -35,8 +35,8 @@ export async function ensureReleaseCommand(
 ): Promise<CommandState> {
   const { command } = release;
   if (!command) return { phase: 'none' };
-  const known = knownState(app, release);
-  if (known) return known;
+  const outcome = outcomeInStatus(app, release);
+  if (outcome) return outcome;
   const before = await observe(kube, identity);
   if (!(await stopOlderCommands(kube, app, before.runs))) {
     throw new NotYetError('the command of an older release is being stopped');
@@ -58,7 +58,7 @@ export async function ensureReleaseCommand(
 }
 
 /** What the status says about the command of this release; undefined while it has not ended. */
-function knownState({ status }: Stored<App>, { generation, deploymentId }: Release): CommandState | undefined {
+function outcomeInStatus({ status }: Stored<App>, { generation, deploymentId }: Release): CommandState | undefined {
   const { release } = status ?? {};
   if (release?.generation !== generation || release.deploymentId !== deploymentId) return undefined;
   if (release.commandSucceeded) return { phase: 'succeeded' };
@@ -71,12 +71,12 @@ async function stopOlderCommands(
   app: Stored<App>,
   runs: readonly Stored<BatchJob>[],
 ): Promise<boolean> {
-  let gone = true;
+  let areGone = true;
   for (const run of runs) {
     const older = isReleaseCommand(run) && !isOfRelease(run.metadata, app.spec.release?.generation ?? 0);
-    if (older && !endOf(run)) gone = (await deleteChild(kube, app, refOf(run))) && gone;
+    if (older && !endOf(run)) areGone = (await deleteChild(kube, app, refOf(run))) && areGone;
   }
-  return gone;
+  return areGone;
 }
 
 function isReleaseCommand({ metadata }: BatchJob): boolean {
@@ -106,11 +106,11 @@ export async function ensureRuns(
 ): Promise<ObservedRuns> {
   const { runRequests = [] } = app.spec;
   // Most apps have none of these, so most reconciles list no runs.
-  const known = app.status?.runs !== undefined || command === 'running' || command === 'failed';
-  if (runRequests.length === 0 && !known) return {};
-  const started = release ? runRequests.slice(0, await freePlaces(kube, identity, runRequests)) : [];
+  const mayHaveRuns = app.status?.runs !== undefined || command === 'running' || command === 'failed';
+  if (runRequests.length === 0 && !mayHaveRuns) return {};
+  const due = release ? runRequests.slice(0, await freePlaces(kube, identity, runRequests)) : [];
   if (release) {
-    for (const request of started) {
+    for (const request of due) {
       await ensureChild(kube, app, appRunJob(identity, app.spec, release, request), createOnly);
     }
   }
@@ -118,19 +118,19 @@ export async function ensureRuns(
   await stopOlderCommands(kube, app, runs);
   // A run that is deleted before its request is removed, or before its outcome is known, would be created again.
   const { past, nextInMs } =
-    started.length > 0 || (command !== 'none' && !(release && knownState(app, release)))
+    due.length > 0 || (command !== 'none' && !(release && outcomeInStatus(app, release)))
       ? { past: [], nextInMs: undefined }
       : pastRuns(app, limits, runs, now);
   for (const run of past) await deleteChild(kube, app, refOf(run));
-  const remaining = runs.filter((run) => !past.includes(run));
-  const report = reportRuns(remaining, pods, {
+  const rest = runs.filter((run) => !past.includes(run));
+  const report = reportRuns(rest, pods, {
     container: appRunContainer,
     previous: app.status?.runs,
     triggerOf: (run) => (isReleaseCommand(run) ? 'release' : 'manual'),
   });
   const commands = new Map(runs.map(({ metadata, spec }) => [metadata.name, commandOf(spec)]));
-  const shown = report.slice(0, shownMax.runs).map((run) => ({ ...run, command: commands.get(run.name) ?? [] }));
-  return { ...(shown.length > 0 && { runs: shown }), againInMs: nextInMs, waiting: runRequests.slice(started.length) };
+  const views = report.slice(0, shownMax.runs).map((run) => ({ ...run, command: commands.get(run.name) ?? [] }));
+  return { ...(views.length > 0 && { runs: views }), againInMs: nextInMs, waiting: runRequests.slice(due.length) };
 }
 
 /** How many of the requested runs may be active, those included that exist already. */
@@ -149,9 +149,9 @@ async function freePlaces(
 /** Stops and deletes all runs of an app. @returns whether they are gone */
 export async function deleteRuns(kube: KubeClient, app: Stored<App>, identity: WorkloadIdentity): Promise<boolean> {
   const { runs } = await observe(kube, identity);
-  const gone = [];
-  for (const run of runs) gone.push(await deleteChild(kube, app, refOf(run)));
-  return !gone.includes(false);
+  let areGone = true;
+  for (const run of runs) areGone = (await deleteChild(kube, app, refOf(run))) && areGone;
+  return areGone;
 }
 
 async function observe(kube: KubeClient, { id, namespace }: WorkloadIdentity) {

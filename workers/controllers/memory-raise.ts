@@ -50,24 +50,24 @@ export function decideRaise(options: {
 }): RaiseDecision {
   const { name, limit, manual, kills, now } = options;
   const { raised, killedAt, notRaised } = options.history;
-  const known = { ...(raised && { raised }) };
-  const seen = { ...known, ...(killedAt !== undefined && { killedAt }) };
+  const lastRaise = { ...(raised && { raised }) };
+  const unchanged = { ...lastRaise, ...(killedAt !== undefined && { killedAt }) };
   // Whether it is too soon is decided anew.
-  const history = { ...seen, ...(notRaised !== undefined && notRaised !== 'TooSoon' && { notRaised }) };
+  const history = { ...unchanged, ...(notRaised !== undefined && notRaised !== 'TooSoon' && { notRaised }) };
   const bytes = parseBytes(limit) ?? 0;
   const kill = kills.findLast(({ at }) => killedAt === undefined || at > killedAt);
   if (!kill) return { history };
   // A container that still had a lower limit, such as that before the last raise, says nothing about the present one.
   if (kill.limit !== undefined && (parseBytes(kill.limit) ?? 0) < bytes) return { history };
-  const handled = { ...known, killedAt: kill.at };
+  const next = { ...lastRaise, killedAt: kill.at };
   const ceiling = name === 'metrics-store' || name === 'log-store' ? memoryCeilings[name] : undefined;
-  if (ceiling === undefined) return { history: handled };
-  if (manual) return { history: { ...handled, notRaised: 'ManualLimit' } };
+  if (ceiling === undefined) return { history: next };
+  if (manual) return { history: { ...next, notRaised: 'ManualLimit' } };
   const most = parseBytes(ceiling) ?? 0;
-  if (bytes >= most) return { history: { ...handled, notRaised: 'AtCeiling' } };
+  if (bytes >= most) return { history: { ...next, notRaised: 'AtCeiling' } };
   const waitMs = raised ? Date.parse(raised.raisedAt) + raisePauseMs - now.getTime() : 0;
   if (waitMs > 0) {
-    return { history: { ...seen, notRaised: 'TooSoon' }, retryAfterMs: waitMs };
+    return { history: { ...unchanged, notRaised: 'TooSoon' }, retryAfterMs: waitMs };
   }
   const to = formatBytes(Math.min(bytes * 2, most));
   const reason = `killed for memory at ${kill.at}`;

@@ -65,7 +65,7 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
     const next = { again: new Date(clock.now().getTime() + cleanupMs) };
     if (!builds) return next;
     const { keepImages: keep = defaultKeptImages } = builds;
-    const started = clock.monotonic();
+    const start = clock.monotonic();
     let count = 0;
     for (;;) {
       const page = await findUnneeded(pool, { after: position, keep, size: pageSize });
@@ -73,7 +73,7 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
       count += page.ids.length;
       position = page.next;
       if (position === undefined) break;
-      if (signal.aborted || clock.monotonic() - started > budgetMs) return { again: clock.now() };
+      if (signal.aborted || clock.monotonic() - start > budgetMs) return { again: clock.now() };
     }
     if (count > 0) log.info({ images: count }, 'images to delete found');
     return next;
