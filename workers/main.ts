@@ -25,9 +25,9 @@ import { connectKube } from '../runtime/kube/connect.ts';
 import { createCompletionWatch } from '../runtime/kube/completion-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
-import { expediteWork, nudgeRollouts } from '../runtime/records/work.ts';
+import { ensureRegularWork, expediteWork, nudgeRollouts } from '../runtime/records/work.ts';
 import { createAlertStore } from '../runtime/services/alert-store.ts';
-import { createAlertsProcessor, ensureAlertWatch } from './alerts/process.ts';
+import { createAlertsProcessor } from './alerts/process.ts';
 import { createBindingProcessor } from './bindings/process.ts';
 import { createRemoteServers } from './bindings/remote-server.ts';
 import { createLogSaver } from './builds/log.ts';
@@ -39,9 +39,7 @@ import { createEventsProcessor } from './events/process.ts';
 import { createRemoteListing, createRemoteSource } from './events/remote-source.ts';
 import { watchPlatform } from './housekeeping/metrics.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
-import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createImageProcessor } from './images/process.ts';
-import { ensureImageCleanup } from './images/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
 import { createPollingProcessor } from './polling/process.ts';
 import { isReleaseCompletion } from './rollouts/completion.ts';
@@ -71,9 +69,7 @@ await runProcess({
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
-    await ensureHousekeeping(pool);
-    await ensureImageCleanup(pool);
-    await ensureAlertWatch(pool);
+    await ensureRegularWork(pool);
 
     const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });

@@ -151,3 +151,10 @@ export const alertWatchId = '00000000-0000-7000-8000-000000000003';
 
 /** The name of a queue, and the `kind` of its rows in the work table. */
 export type QueueName = keyof typeof catalogue;
+
+/** The work that is never done: each attempt ends with the time of the next one. */
+export const regularWork: readonly { kind: QueueName; recordId: string }[] = [
+  { kind: 'housekeeping', recordId: housekeepingId },
+  { kind: 'images', recordId: imageCleanupId },
+  { kind: 'alerts', recordId: alertWatchId },
+];

@@ -1,6 +1,6 @@
 import { newId, type Id } from '../domain/ids.ts';
 import type { Database } from '../db/pool.ts';
-import type { QueueName } from '../queues/catalogue.ts';
+import { regularWork, type QueueName } from '../queues/catalogue.ts';
 
 /** Notifies the dispatcher, when the transaction commits, that work is due. */
 export async function wakeDispatcher(database: Database): Promise<void> {
@@ -28,6 +28,16 @@ export async function renewWork(database: Database, kind: QueueName, recordId: I
     [newId(), kind, recordId],
   );
   await wakeDispatcher(database);
+}
+
+/** Inserts the {@link regularWork} that is missing, and makes what is done pending again. */
+export async function ensureRegularWork(database: Database): Promise<void> {
+  await database.query(
+    `INSERT INTO work (id, kind, record_id)
+     SELECT gen_random_uuid(), regular.kind, regular.record_id FROM unnest($1::text[], $2::uuid[]) AS regular (kind, record_id)
+     ON CONFLICT (kind, record_id) DO UPDATE SET state = 'pending', done_at = NULL WHERE work.state = 'done'`,
+    [regularWork.map(({ kind }) => kind), regularWork.map(({ recordId }) => recordId)],
+  );
 }
 
 /** Marks the work on records as done: it is not handed over again, and the result of a running attempt is ignored. */

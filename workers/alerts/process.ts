@@ -1,8 +1,6 @@
 import type { Pool } from 'pg';
 import type { Attempt, Processor } from '../../runtime/bus/runner.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { newId } from '../../runtime/domain/ids.ts';
-import { alertWatchId } from '../../runtime/queues/catalogue.ts';
 import { recordAlerts, type ListedAlert } from '../../runtime/records/alert-episodes.ts';
 import type { Alert, AlertStore } from '../../runtime/services/alert-store.ts';
 
@@ -11,14 +9,6 @@ const everyMs = 30_000;
 const alertsMax = 500;
 /** Maximum length of a text in a notification. */
 const textMax = 2_000;
-
-/** Adds the only row of the queue, unless it exists. */
-export async function ensureAlertWatch(pool: Pool): Promise<void> {
-  await pool.query(
-    `INSERT INTO work (id, kind, record_id) VALUES ($1, 'alerts', $2) ON CONFLICT (kind, record_id) DO NOTHING`,
-    [newId(), alertWatchId],
-  );
-}
 
 /**
  * Reads the alerts that fire every 30 s and sends the changes to the platform's notification targets. While the alerts

@@ -1,17 +1,7 @@
 import type { Pool } from 'pg';
 import { transaction } from '../../runtime/db/pool.ts';
-import { newId, type Id } from '../../runtime/domain/ids.ts';
-import { housekeepingId } from '../../runtime/queues/catalogue.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { foldedIncarnation } from '../../runtime/records/gate-replicas.ts';
-
-/** Inserts the work row of housekeeping if it is missing. */
-export async function ensureHousekeeping(pool: Pool): Promise<void> {
-  await pool.query(
-    `INSERT INTO work (id, kind, record_id) VALUES ($1, 'housekeeping', $2)
-     ON CONFLICT (kind, record_id) DO UPDATE SET state = 'pending', done_at = NULL WHERE work.state = 'done'`,
-    [newId(), housekeepingId],
-  );
-}
 
 /** Closes the process lives of checkers that have not reported for this long. @returns the closed ones */
 export async function closeSilentReplicas(pool: Pool, silentMs: number): Promise<{ incarnation: Id; name: string }[]> {

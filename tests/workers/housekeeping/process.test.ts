@@ -6,7 +6,7 @@ import { housekeepingId } from '../../../runtime/queues/catalogue.ts';
 import { foldedIncarnation, registerReplica } from '../../../runtime/records/gate-replicas.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createHousekeepingProcessor } from '../../../workers/housekeeping/process.ts';
-import { ensureHousekeeping, foldUsage } from '../../../workers/housekeeping/store.ts';
+import { foldUsage } from '../../../workers/housekeeping/store.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -197,20 +197,6 @@ t.test('records beyond the limit of one attempt are left for the next, which is 
   t.match(await usage(pool), [{ incarnation: ended }]);
   t.same(await process(attempt()), { again: new Date('2026-03-01T01:00:00Z') });
   t.match(await usage(pool), [{ incarnation: foldedIncarnation }]);
-});
-
-t.test('its only work row exists after every start, and is due', async (t) => {
-  const { pool } = await testDatabase(t);
-  const rows = async () =>
-    (await pool.query(`SELECT kind, record_id, state, due_at <= now() AS due FROM work`)).rows as unknown[];
-  const expected = [{ kind: 'housekeeping', record_id: housekeepingId, state: 'pending', due: true }];
-  await ensureHousekeeping(pool);
-  t.same(await rows(), expected);
-  await ensureHousekeeping(pool);
-  t.same(await rows(), expected);
-  await pool.query(`UPDATE work SET state = 'done', done_at = now()`);
-  await ensureHousekeeping(pool);
-  t.same(await rows(), expected);
 });
 
 t.test('dead letters of last month are forgotten, and stay known to their source', async (t) => {
