@@ -1,5 +1,5 @@
 import type { LogLineView } from '../runtime/contracts/api/logs.ts';
-import { anyRunView, runLogs, type AnyRunView } from '../runtime/contracts/api/runs.ts';
+import { anyRunView, runAccepted, runLogs, type AnyRunView } from '../runtime/contracts/api/runs.ts';
 import { segment } from './client.ts';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';
@@ -12,7 +12,7 @@ import { waitFor, type WaitFlags } from './wait.ts';
 type Collection = 'apps' | 'jobs' | 'functions';
 
 /** One run. */
-export function runOutput(run: AnyRunView): Output {
+function runOutput(run: AnyRunView): Output {
   return {
     data: run,
     table: fields([
@@ -34,7 +34,7 @@ function durationText({ startedAt, endedAt }: AnyRunView): string | undefined {
 }
 
 /** Waits until a run ends. @param logs the command that shows its logs @throws Failure `run_failed` */
-export async function waitForRun(
+async function waitForRun(
   context: Context,
   flags: WaitFlags,
   scope: Scope,
@@ -66,6 +66,27 @@ interface RunFlags {
   project: string | undefined;
   environment: string | undefined;
   output: OutputFormat | undefined;
+}
+
+/** Starts a run and prints its result, or without `--wait` that it is accepted. @throws Failure `run_failed` */
+export async function startRun(
+  context: Context,
+  flags: RunFlags & WaitFlags,
+  { kind, name, path, noun }: { kind: 'job' | 'function'; name: string; path: 'runs' | 'test-runs'; noun: string },
+): Promise<void> {
+  const scope = resolveScope(context, flags);
+  const collection = `${kind}s` as const;
+  const accepted = await scope.api.call('POST', scope.path(collection, name, path), runAccepted, {
+    query: scope.query,
+  });
+  if (!flags.wait) {
+    const text = `${noun} ${accepted.id} is accepted`;
+    context.print({ data: accepted, table: text, names: [accepted.id] }, flags.output);
+    return;
+  }
+  const logs = `svc ${kind} logs ${name} --run ${accepted.id} ${scope.flags}`;
+  const run = await waitForRun(context, flags, scope, { collection, name, run: accepted.id, logs });
+  context.print(runOutput(run), flags.output);
 }
 
 /** Prints the runs of a workload, newest first. */

@@ -1,5 +1,5 @@
 import { sinceMaxSeconds } from '../../runtime/contracts/api/logs.ts';
-import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
+import { anyRunView } from '../../runtime/contracts/api/runs.ts';
 import { nextRunsView, presetsView } from '../../runtime/contracts/api/schedules.ts';
 import { command } from '../command.ts';
 import { apiFlags, scopeFlags } from '../common-flags.ts';
@@ -9,7 +9,7 @@ import { lineFlags, selectionFlags } from '../log-flags.ts';
 import { printLines, selectsLines } from '../log-lines.ts';
 import { fields, table, type Field } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
-import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
+import { printLogs, printRuns, startRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
 import { functionKind } from './function-kind.ts';
 
@@ -19,19 +19,8 @@ export const testCommand = command({
   description: 'Run a cron function once now, in addition to its schedule.',
   flags: { ...waitFlags, ...scopeFlags },
   examples: ['svc function test nightly', 'svc function test nightly --no-wait'],
-  async run({ context, args, flags }) {
-    const scope = resolveScope(context, flags);
-    const path = scope.path('functions', args.function, 'test-runs');
-    const accepted = await scope.api.call('POST', path, runAccepted, { query: scope.query });
-    if (!flags.wait) {
-      const table = `test run ${accepted.id} is accepted`;
-      context.print({ data: accepted, table, names: [accepted.id] }, flags.output);
-      return;
-    }
-    const logs = `svc function logs ${args.function} --run ${accepted.id} ${scope.flags}`;
-    const run = { collection: 'functions', name: args.function, run: accepted.id, logs } as const;
-    context.print(runOutput(await waitForRun(context, flags, scope, run)), flags.output);
-  },
+  run: ({ context, args, flags }) =>
+    startRun(context, flags, { kind: 'function', name: args.function, path: 'test-runs', noun: 'test run' }),
 });
 
 export const runsCommand = command({

@@ -1,4 +1,4 @@
-import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
+import { anyRunView } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
@@ -6,7 +6,7 @@ import { amount, text, toggle } from '../flags.ts';
 import { lineFlags, selectionFlags } from '../log-flags.ts';
 import { printLines, selectsLines } from '../log-lines.ts';
 import { resolveScope } from '../scope.ts';
-import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
+import { printLogs, printRuns, startRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
 
 export const runCommand = command({
@@ -15,19 +15,8 @@ export const runCommand = command({
   description: 'Run a job now and wait for the result.',
   flags: { ...waitFlags, ...scopeFlags },
   examples: ['svc job run report', 'svc job run report --no-wait'],
-  async run({ context, args, flags }) {
-    const scope = resolveScope(context, flags);
-    const path = scope.path('jobs', args.job, 'runs');
-    const accepted = await scope.api.call('POST', path, runAccepted, { query: scope.query });
-    if (!flags.wait) {
-      const table = `run ${accepted.id} is accepted`;
-      context.print({ data: accepted, table, names: [accepted.id] }, flags.output);
-      return;
-    }
-    const logs = `svc job logs ${args.job} --run ${accepted.id} ${scope.flags}`;
-    const run = { collection: 'jobs', name: args.job, run: accepted.id, logs } as const;
-    context.print(runOutput(await waitForRun(context, flags, scope, run)), flags.output);
-  },
+  run: ({ context, args, flags }) =>
+    startRun(context, flags, { kind: 'job', name: args.job, path: 'runs', noun: 'run' }),
 });
 
 export const runsCommand = command({
