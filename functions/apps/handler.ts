@@ -1,10 +1,8 @@
-import type { Pool } from 'pg';
 import { appCreate, appUpdate, appView, deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { appRunCreate, appRunView } from '../../runtime/contracts/api/runs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
-import type { Clock } from '../../runtime/domain/clock.ts';
 import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { createdByAnnotation, servingPods } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -13,7 +11,6 @@ import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { checkGitSource, setGitSource } from '../../runtime/api/git-source.ts';
-import type { LogServices } from '../../runtime/api/log-reply.ts';
 import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
@@ -21,13 +18,12 @@ import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { checkSecurity } from '../../runtime/api/security-settings.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
+import type { WorkloadDependencies } from '../../runtime/api/workload-dependencies.ts';
 import { replacedVariables } from '../../runtime/api/workload-variables.ts';
 import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { requireScope, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
-import type { ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { notRunningReason } from './not-running.ts';
@@ -39,20 +35,8 @@ import { patchApp } from './store.ts';
 import { appRuns, requireRelease, withCommand } from './runs.ts';
 import { appToView } from './view.ts';
 
-export interface AppDependencies {
-  kube: KubeClient;
-  pool: Pool;
-  clock: Clock;
-  /** Reads the DNS records by which projects prove hosts; without it, only the settings allow hosts. */
-  resolveTxt?: ResolveTxt;
-  /** The log store and the limits of reading logs. */
-  logs?: LogServices | undefined;
-  /** The public address of the management API. */
-  baseUrl: string;
-}
-
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */
-export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }: AppDependencies): Route[] {
+export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }: WorkloadDependencies): Route[] {
   const apps = objectRoutes<App>(kube, 'App');
   const variables: VariableKind<App> = {
     phrase: 'an app',
