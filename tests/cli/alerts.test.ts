@@ -36,7 +36,7 @@ t.test('alerts list shows each alert with its line and volumes', async (t) => {
   t.match(await run(['platform', 'alerts', 'list']), { code: 1, stderr: /has no Alertmanager.*alerts_unavailable/s });
 });
 
-t.test('alerts silence and unsilence', async (t) => {
+t.test('alerts silence adds a silence, and unsilence ends it', async (t) => {
   const { run, seen } = await world(t, {
     [`POST ${path}/silences`]: { status: 201, body: silence },
     [`GET ${path}/silences`]: { body: { items: [silence, { ...silence, id: 'aa-2', alert: 'Other' }] } },

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { describeSchedule } from '../../../runtime/domain/schedule-description.ts';
 
-t.test('schedules in words, as Kubernetes reads them', (t) => {
+t.test('schedules are described in words, as Kubernetes reads them', (t) => {
   for (const [schedule, words] of [
     ['* * * * *', 'Every minute'],
     ['*/5 * * * *', 'Every 5 minutes'],

@@ -8,7 +8,7 @@ import { missingProgram } from '../../support/test-programs.ts';
 import { openMetrics } from './scenario.ts';
 import { checkMetricsStore } from './store-contract.ts';
 
-t.test('a Prometheus answers', { skip: missingProgram('prometheus') }, async (t) => {
+t.test('a Prometheus answers as every store of metrics does', { skip: missingProgram('prometheus') }, async (t) => {
   const folder = t.testdir({ 'samples.txt': openMetrics(), 'prometheus.yml': 'scrape_configs: []\n' });
   const data = join(folder, 'data');
   const blocks = ['tsdb', 'create-blocks-from', 'openmetrics', join(folder, 'samples.txt'), data];

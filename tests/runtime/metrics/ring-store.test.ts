@@ -8,7 +8,7 @@ import { checkMetricsStore } from './store-contract.ts';
 
 const path = join(t.testdir(), 'metrics.ring');
 
-t.test('a ring answers', async (t) => {
+t.test('a ring answers as every store of metrics does', async (t) => {
   const ring = openRing({ path });
   t.teardown(() => ring.close());
   const collector = createCollector(ring);

@@ -172,7 +172,7 @@ t.test('usage comes from the metrics API, and CPU time adds up', async (t) => {
   await poll.stop();
 });
 
-t.test('quantities of CPU', (t) => {
+t.test('quantities of CPU are read as cores', (t) => {
   t.same(['1500000n', '250m', '2', '1.5', '7u', 'x', '', '1k'].map(coresOf), [0.0015, 0.25, 2, 1.5, 7e-6, 0, 0, 0]);
   t.end();
 });

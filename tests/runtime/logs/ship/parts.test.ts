@@ -30,7 +30,7 @@ t.test('lines of container runtimes are parsed, with their times in UTC', async 
   t.equal(parse('2026-01-01T23:59:59+00:00 stdout F x')?.time, '2026-01-01T23:59:59.000000000Z');
 });
 
-t.test('other lines are not', async (t) => {
+t.test('lines of any other form are not parsed', async (t) => {
   for (const text of [
     '',
     'panic: no time',
