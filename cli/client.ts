@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { page, problemBody } from '../runtime/contracts/api/common.ts';
-import { accessTokenPrefix } from '../runtime/domain/access-token.ts';
+import { accessTokenPrefix } from '../runtime/domain/access-token-prefix.ts';
 import type { Clock } from '../runtime/domain/clock.ts';
 import { connectionFault, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';

@@ -56,9 +56,18 @@ export interface Group extends Commands {
   description: string;
 }
 
-/** A group whose commands are loaded on use. */
-export interface LazyGroup extends Pick<Group, 'name' | 'description'> {
+/** A group whose commands are loaded on use. `groups` are those that are found without its commands. */
+export interface LazyGroup extends Pick<Group, 'name' | 'description' | 'groups'> {
   load: () => Promise<Commands>;
+}
+
+/** The group with a name in a group, which is loaded if the name is not one of those that are known without it. */
+export async function findGroup(
+  group: Group | LazyGroup,
+  name: string | undefined,
+): Promise<Group | LazyGroup | undefined> {
+  const isNamed = (child: Group | LazyGroup) => child.name === name;
+  return group.groups?.find(isNamed) ?? (await loadGroup(group)).groups?.find(isNamed);
 }
 
 /** The group with its commands. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { page } from '../runtime/contracts/api/common.ts';
-import { loadGroup, type Command, type Group } from './command.ts';
+import { findGroup, loadGroup, type Command, type Group, type LazyGroup } from './command.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './data-fields.ts';
 import { acrossEnvironments } from './environments.ts';
@@ -41,16 +41,21 @@ const sources: Readonly<
 const levels = { environment: resolveScope, project: resolveProject, platform: resolvePlatform };
 
 /** What can follow words of a command line, of which the last one is incomplete or empty. Never rejects. */
-export async function complete(root: Group, words: readonly string[], context: Context): Promise<Completion> {
+export async function complete(
+  root: Group | LazyGroup,
+  words: readonly string[],
+  context: Context,
+): Promise<Completion> {
   const current = words.at(-1) ?? '';
   const before = words.slice(0, -1);
-  let group = root;
+  let branch: Group | LazyGroup = root;
   for (;;) {
-    const next = group.groups?.find(({ name }) => name === before[0]);
+    const next = await findGroup(branch, before[0]);
     if (!next) break;
-    group = await loadGroup(next);
+    branch = next;
     before.shift();
   }
+  const group = await loadGroup(branch);
   const [word, ...rest] = before;
   if (word === undefined) return matching(current, wordsOf(group));
   const command = commandNamed(group, word);

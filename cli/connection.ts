@@ -1,11 +1,16 @@
 import { lookup as systemLookup } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
 import type { LookupFunction } from 'node:net';
 
 // An import statement would evaluate all exports of node:http. One of them loads undici, which takes longer than all
 // modules of svc.
 const { Agent: HttpAgent, request: httpRequest } = process.getBuiltinModule('node:http');
-const { Agent: HttpsAgent, request: httpsRequest } = process.getBuiltinModule('node:https');
+
+/** Loaded for an address with https only, since TLS takes longer than all of HTTP. */
+function loadHttps() {
+  return process.getBuiltinModule('node:https');
+}
 
 const connectTimeoutMs = 10_000;
 /** Wait before the next address of a host is tried. Node's 250 ms is too short for a busy or distant machine. */
@@ -49,7 +54,8 @@ export interface Connections {
 /** Creates keep-alive connections. They use `node:http`, since loading another client slows the start by a third. */
 export function createConnections(defaultSilentMs = responseTimeoutMs): Connections {
   const options = { keepAlive: true, lookup: lookupHost, autoSelectFamilyAttemptTimeout: addressTimeoutMs };
-  const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
+  const http = new HttpAgent(options);
+  let https: HttpsAgent | undefined;
 
   return {
     send(url, { method, headers, body }, silentMs = defaultSilentMs) {
@@ -57,7 +63,7 @@ export function createConnections(defaultSilentMs = responseTimeoutMs): Connecti
       const settings = { method, headers: { ...headers, ...length } };
       const request =
         url.protocol === 'https:'
-          ? httpsRequest(url, { ...settings, agent: https })
+          ? loadHttps().request(url, { ...settings, agent: (https ??= new (loadHttps().Agent)(options)) })
           : httpRequest(url, { ...settings, agent: http });
       return new Promise((resolve, reject) => {
         let response: IncomingMessage | undefined;
@@ -79,7 +85,7 @@ export function createConnections(defaultSilentMs = responseTimeoutMs): Connecti
     },
     close() {
       http.destroy();
-      https.destroy();
+      https?.destroy();
     },
   };
 }

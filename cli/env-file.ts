@@ -1,7 +1,9 @@
 import { renameSync, writeFileSync } from 'node:fs';
-import { parseEnv } from 'node:util';
 import { Failure } from './failure.ts';
 import { readInputFile } from './input-file.ts';
+
+// An import statement would evaluate all exports of node:util, some of which load further modules.
+const { parseEnv } = process.getBuiltinModule('node:util');
 
 /** The ways to write a value; the first one that is read back unchanged is used. */
 const quotes = ['', "'", '"', '`'];

@@ -1,6 +1,6 @@
 import packageFile from '../package.json' with { type: 'json' };
 import { systemClock } from '../runtime/domain/clock.ts';
-import { localPlatform } from './commands/local.ts';
+import { localPlatform } from './local-platform.ts';
 import { rootGroup } from './commands/root.ts';
 import { readHost } from './host-volumes.ts';
 import { runProgram } from './program.ts';

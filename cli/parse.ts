@@ -1,6 +1,6 @@
 import { cac } from 'cac';
 import type { z } from 'zod';
-import { loadGroup, type Command, type Group } from './command.ts';
+import { findGroup, loadGroup, type Command, type Group, type LazyGroup } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { flagName, type Flag, type RawValue } from './flags.ts';
 import { commandLike, optionLike } from './suggest.ts';
@@ -40,17 +40,18 @@ const guard = '\0';
  * Parses a command line. Its first words name groups (`app gate`); cac parses the rest. `svc help app` is `svc app help`.
  * @throws Failure (usage) for an undeclared command or flag, with a suggestion
  */
-export async function parseCommandLine(root: Group, argv: readonly string[]): Promise<Parsed> {
+export async function parseCommandLine(root: Group | LazyGroup, argv: readonly string[]): Promise<Parsed> {
   const path = [root.name];
-  let group = root;
+  let current: Group | LazyGroup = root;
   let rest = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv];
   for (;;) {
-    const next = group.groups?.find(({ name }) => name === rest[0]);
+    const next = await findGroup(current, rest[0]);
     if (!next) break;
-    group = await loadGroup(next);
+    current = next;
     path.push(next.name);
     rest = rest.slice(1);
   }
+  const group = await loadGroup(current);
   const [word, ...words] = rest;
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     return { action: 'help', path, group };

@@ -1,4 +1,4 @@
-import type { Group } from './command.ts';
+import type { Group, LazyGroup } from './command.ts';
 import type { ProgramOptions } from './context.ts';
 import { fieldsOf } from './data-fields.ts';
 import { exitCodes, renderFailure } from './failure.ts';
@@ -6,7 +6,11 @@ import { commandHelp, groupHelp } from './help.ts';
 import { parseCommandLine, type Parsed } from './parse.ts';
 
 /** Runs one command line to its end; resolves with the exit code and never rejects. */
-export async function runProgram(root: Group, argv: readonly string[], options: ProgramOptions): Promise<number> {
+export async function runProgram(
+  root: Group | LazyGroup,
+  argv: readonly string[],
+  options: ProgramOptions,
+): Promise<number> {
   const { stdout, stderr, env, version } = options;
   try {
     if (argv[0] === '--version' || argv[0] === '-v') {

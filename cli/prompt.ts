@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
 import type { Context } from './context.ts';
@@ -17,6 +16,8 @@ export async function askHidden(context: Context, question: string, instead: str
 async function readAnswer(context: Context, question: string, instead: string, hidden: boolean): Promise<string> {
   const { stdin, stderr } = context;
   if (!stdin.isTTY) throw usageFailure(`Cannot prompt without a terminal: ${question}`, instead);
+  // Most commands ask nothing.
+  const { createInterface } = await import('node:readline/promises');
   const prompt = `${question}: `;
   // readline echoes the input to its output, which also gets the prompt.
   if (hidden) stderr.write(prompt);

@@ -1,16 +1,19 @@
-import type { Group } from './command.ts';
-import { complete } from './completion.ts';
+import type { Group, LazyGroup } from './command.ts';
 import { createContext, type ProgramOptions } from './context.ts';
 import { exitCodes } from './failure.ts';
 import { createFormatter, type FormatOptions } from './formatter.ts';
 import type { Parsed } from './parse.ts';
-import { watch } from './watch.ts';
 
 /**
  * What `svc __complete <words>` prints for the scripts of `svc completion`: a line for each word that can stand at the
  * cursor, with its description after a tab, or `:files`. The last of the words is the one at the cursor.
  */
-export async function completionText(root: Group, words: readonly string[], options: ProgramOptions): Promise<string> {
+export async function completionText(
+  root: Group | LazyGroup,
+  words: readonly string[],
+  options: ProgramOptions,
+): Promise<string> {
+  const { complete } = await import('./completion.ts');
   // The script for PowerShell writes an empty word as "".
   const typed = words.map((word) => (word === '""' ? '' : word));
   const context = createContext(options, await createFormatter({}), contextIn(words));
@@ -46,6 +49,7 @@ export async function run(
   const context = createContext(options, formatter, contextName);
   try {
     if (repeat) {
+      const { watch } = await import('./watch.ts');
       await watch(context, formatOptions, async (repeated) => {
         await command.run({ ...input, context: repeated });
       });

@@ -1,8 +1,6 @@
-import { execProtocol } from '../../runtime/contracts/exec-channels.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { copyFromPod, copyToPod } from '../file-copy.ts';
 import { text } from '../flags.ts';
 import { resolveScope } from '../scope.ts';
 
@@ -20,6 +18,8 @@ export const copyCommand = command({
     if (app === undefined || (from.app !== undefined && to.app !== undefined)) {
       throw usageFailure('Exactly one of the two paths must be in an app, such as api:/data/report.pdf.');
     }
+    const { execProtocol } = await import('../../runtime/contracts/exec-channels.ts');
+    const { copyFromPod, copyToPod } = await import('../file-copy.ts');
     const scope = resolveScope(context, names);
     const open = (words: readonly string[], input: boolean) =>
       scope.api.open(scope.path('apps', app, 'exec'), execProtocol, {

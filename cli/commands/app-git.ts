@@ -1,5 +1,5 @@
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
@@ -166,8 +166,4 @@ const build = command({
   },
 });
 
-export const gitGroup: Group = {
-  name: 'git',
-  description: 'Manage builds from a git repository.',
-  commands: [set, status, sync, build, remove],
-};
+export const gitCommands: Commands = { commands: [set, status, sync, build, remove] };

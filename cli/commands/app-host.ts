@@ -1,5 +1,5 @@
 import { appView, type AppView } from '../../runtime/contracts/api/apps.ts';
-import { command, type Command, type Group } from '../command.ts';
+import { command, type Command, type Commands } from '../command.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { table, type Output } from '../output.ts';
@@ -97,8 +97,4 @@ const list = command({
   },
 });
 
-export const hostGroup: Group = {
-  name: 'host',
-  description: 'Manage additional public hosts of an app.',
-  commands: [add, remove, list],
-};
+export const hostCommands: Commands = { commands: [add, remove, list] };

@@ -1,5 +1,5 @@
 import { graceLimitSeconds, webhookView, type WebhookView } from '../../runtime/contracts/api/webhooks.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
@@ -128,8 +128,6 @@ const disable = command({
   },
 });
 
-export const webhookGroup: Group = {
-  name: 'webhook',
-  description: 'Manage deployments by webhook.',
+export const webhookCommands: Commands = {
   commands: [enable, set, status, disable, deliveriesCommand, redeliverCommand, testCommand],
 };

@@ -12,8 +12,6 @@ import { shellCommand } from '../suggest.ts';
 import { appKind } from './app-kind.ts';
 import { waitFlags } from '../wait.ts';
 import { buildCommit, deployCommand } from './app-deploy.ts';
-import { gitGroup } from './app-git.ts';
-import { hostGroup } from './app-host.ts';
 import { logsCommand } from './app-logs.ts';
 import { promoteCommand } from './app-promote.ts';
 import { restartableApp, restartCommand } from './app-restart.ts';
@@ -21,16 +19,12 @@ import { rollbackCommand } from './app-rollback.ts';
 import { runCommand, runsCommand } from './app-run.ts';
 import { removalFlags, settingFlags, settingsBody } from './app-settings.ts';
 import { waitUntilRunning, waitUntilServing } from './app-wait.ts';
-import { webhookGroup } from './app-webhook.ts';
 import { historyCommand, printDeployment } from './deployment.ts';
-import { envGroup } from './workload-env.ts';
 import { metricsCommand } from './workload-metrics.ts';
 import { execCommand } from './workload-exec.ts';
 import { bindingCommands } from './workload-bind.ts';
-import { gateGroup } from './workload-gate.ts';
-import { secretGroup } from './workload-secret.ts';
+import { workloadGroups } from './workload-groups.ts';
 import { securityBody, securityFlags } from './security-policy.ts';
-import { securityGroup } from './workload-security.ts';
 
 const create = command({
   name: 'create',
@@ -129,6 +123,8 @@ const update = command({
   },
 });
 
+const groups = workloadGroups(restartableApp);
+
 export const appCommands: Commands = {
   suggestions: {
     bash: shellCommand,
@@ -165,12 +161,24 @@ export const appCommands: Commands = {
     runsCommand,
   ],
   groups: [
-    envGroup(restartableApp),
-    secretGroup(restartableApp),
-    gateGroup(restartableApp),
-    hostGroup,
-    securityGroup(restartableApp),
-    webhookGroup,
-    gitGroup,
+    groups.env,
+    groups.secret,
+    groups.gate,
+    {
+      name: 'host',
+      description: 'Manage additional public hosts of an app.',
+      load: async () => (await import('./app-host.ts')).hostCommands,
+    },
+    groups.security,
+    {
+      name: 'webhook',
+      description: 'Manage deployments by webhook.',
+      load: async () => (await import('./app-webhook.ts')).webhookCommands,
+    },
+    {
+      name: 'git',
+      description: 'Manage builds from a git repository.',
+      load: async () => (await import('./app-git.ts')).gitCommands,
+    },
   ],
 };

@@ -32,13 +32,10 @@ import {
   triggerRemovalFlags,
 } from './function-trigger.ts';
 import { waitForUpdate } from './function-wait.ts';
-import { envGroup } from './workload-env.ts';
 import { metricsCommand } from './workload-metrics.ts';
 import { execCommand } from './workload-exec.ts';
-import { gateGroup } from './workload-gate.ts';
-import { secretGroup } from './workload-secret.ts';
+import { workloadGroups } from './workload-groups.ts';
 import { securityBody, securityFlags } from './security-policy.ts';
-import { securityGroup } from './workload-security.ts';
 
 const settingFlags = {
   ...triggerFlags,
@@ -155,6 +152,8 @@ const update = command({
   },
 });
 
+const groups = workloadGroups(restartableFunction);
+
 export const functionCommands: Commands = {
   commands: [
     create,
@@ -174,11 +173,5 @@ export const functionCommands: Commands = {
     metricsCommand('function'),
     execCommand('function'),
   ],
-  groups: [
-    envGroup(restartableFunction),
-    secretGroup(restartableFunction),
-    deadLettersGroup,
-    gateGroup(restartableFunction),
-    securityGroup(restartableFunction),
-  ],
+  groups: [groups.env, groups.secret, deadLettersGroup, groups.gate, groups.security],
 };

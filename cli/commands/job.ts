@@ -27,10 +27,9 @@ import { messageColumn, mountsText } from '../workload-columns.ts';
 import { configurableJob } from './job-environment.ts';
 import { logsCommand, runCommand, runsCommand } from './job-run.ts';
 import { bindingCommands } from './workload-bind.ts';
-import { envGroup } from './workload-env.ts';
+import { workloadGroups } from './workload-groups.ts';
 import { metricsCommand } from './workload-metrics.ts';
 import { execCommand } from './workload-exec.ts';
-import { secretGroup } from './workload-secret.ts';
 
 const jobKind = defineKind<JobView>({
   name: 'job',
@@ -170,6 +169,8 @@ const update = command({
   },
 });
 
+const groups = workloadGroups(configurableJob);
+
 export const jobCommands: Commands = {
   commands: [
     create,
@@ -184,5 +185,5 @@ export const jobCommands: Commands = {
     execCommand('job'),
     jobKind.delete,
   ],
-  groups: [envGroup(configurableJob), secretGroup(configurableJob)],
+  groups: [groups.env, groups.secret],
 };

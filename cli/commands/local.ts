@@ -1,19 +1,11 @@
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { homeAt, homeFolder } from '../../infra/local/home.ts';
-import { readRunInfo } from '../../infra/run-info.ts';
-import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts';
-import type { Pod } from '../../runtime/contracts/pod.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { systemNamespace } from '../../runtime/domain/labels.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { command } from '../command.ts';
 import { outputFlag, yesFlag } from '../common-flags.ts';
-import type { LocalPlatform, WaitingProcess } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount, toggle } from '../flags.ts';
+import { localPlatform } from '../local-platform.ts';
 import { fields } from '../output.ts';
-import { confirm } from '../prompt.ts';
 
 export const upCommand = command({
   name: 'up',
@@ -72,6 +64,8 @@ export const downCommand = command({
         },
       );
     }
+    const { confirm } = await import('../prompt.ts');
+    const { stopSupervisor } = await import('../../infra/local/supervisor.ts');
     if (flags.purge) await confirm(context, flags, `Delete ${folder} with all apps, functions, volumes and records?`);
     const stopped = await stopSupervisor(homeAt(folder));
     context.say(stopped ? 'the platform on this machine is stopped' : 'the platform on this machine was not running');
@@ -80,55 +74,3 @@ export const downCommand = command({
     context.say(`${folder} is deleted`);
   },
 });
-
-/** The platform that was last started from this machine, if any. */
-export function localPlatform(env: NodeJS.ProcessEnv): LocalPlatform | undefined {
-  const folder = homeFolder(env);
-  try {
-    const { target, api, kubeconfig } = readRunInfo(folder);
-    const process = findSupervisor(homeAt(folder))?.pid;
-    return {
-      target,
-      api,
-      process,
-      waitingProcesses: () => waitingProcesses(kubeconfig),
-      volumes: () => claimFolders(kubeconfig, join(homeAt(folder).node, 'claims')),
-    };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads from the embedded API server, which answers when the platform's own API does not. */
-async function readObjects<T>(kubeconfig: string, read: (kube: Pick<KubeClient, 'list'>) => Promise<T>): Promise<T> {
-  const { createKubeClient } = await import('../../runtime/kube/client.ts');
-  const { loadKubeConfig } = await import('../../runtime/kube/kubeconfig.ts');
-  const kube = createKubeClient(loadKubeConfig(kubeconfig));
-  try {
-    return await read(kube);
-  } finally {
-    await kube.close();
-  }
-}
-
-function waitingProcesses(kubeconfig: string): Promise<WaitingProcess[]> {
-  return readObjects(kubeconfig, async (kube) => {
-    const { items } = await kube.list<Pod>(kinds.Pod, { namespace: systemNamespace });
-    return items.flatMap(({ status }) =>
-      (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
-        state?.waiting?.reason === 'CrashLoopBackOff' ? [{ name, message: state.waiting.message ?? '' }] : [],
-      ),
-    );
-  });
-}
-
-/** The folder of each persistent volume claim; the embedded node has one with the uid of each. */
-function claimFolders(kubeconfig: string, claims: string): Promise<{ name: string; folder: string }[]> {
-  return readObjects(kubeconfig, async (kube) => {
-    const { items } = await kube.list(kinds.PersistentVolumeClaim);
-    return items.map(({ metadata: { namespace, name, uid } }) => ({
-      name: `${namespace}/${name}`,
-      folder: join(claims, uid),
-    }));
-  });
-}

@@ -1,93 +1,10 @@
-import type { Group } from '../command.ts';
-import { completionCommand } from './completion.ts';
-import { deployFolderCommand } from './deploy.ts';
-import {
-  environmentLogsCommand,
-  loginCommand,
-  logoutCommand,
-  openCommand,
-  portForwardCommand,
-  statusCommand,
-  topCommand,
-  whoamiCommand,
-} from './everyday-commands.ts';
-import { installCommand } from './install-command.ts';
-import { downCommand, upCommand } from './local.ts';
-import { applyCommand, diffCommand, exportCommand, schemaCommand } from './project-file.ts';
-import { shellCommand } from '../suggest.ts';
+import type { LazyGroup } from '../command.ts';
 
-/** All commands of `svc`. Groups are loaded on use, since loading takes most of the time of a short command. */
-export const rootGroup: Group = {
+/** All commands of `svc`. They are loaded on use, since loading takes most of the time of a short command. */
+export const rootGroup: LazyGroup = {
   name: 'svc',
   description: 'Deploy apps and functions on Kubernetes.',
-  suggestions: {
-    addons: 'svc service',
-    auth: 'svc login',
-    bash: shellCommand,
-    build: 'svc image build',
-    config: 'svc platform config',
-    connect: 'svc service connect',
-    console: shellCommand,
-    cp: 'svc app cp',
-    create: 'svc app create',
-    cron: 'svc job create --schedule',
-    database: 'svc service',
-    db: 'svc service',
-    delete: 'svc app delete',
-    deployments: 'svc deployment list',
-    describe: 'svc app show',
-    domains: 'svc app host',
-    env: 'svc app env',
-    exec: 'svc app exec, svc function exec or svc job exec',
-    forward: 'svc port-forward',
-    get: 'svc app show',
-    history: 'svc app history',
-    init: 'svc deploy',
-    invoke: 'svc function invoke',
-    launch: 'svc deploy',
-    list: 'svc app list',
-    ls: 'svc app list',
-    promote: 'svc app promote',
-    proxy: 'svc port-forward',
-    ps: 'svc app list',
-    psql: 'svc service connect',
-    publish: 'svc deploy',
-    push: 'svc deploy',
-    releases: 'svc app history',
-    restart: 'svc app restart',
-    rm: 'svc app delete',
-    rollback: 'svc app rollback',
-    rollout: 'svc app history',
-    run: 'svc app exec, svc function run or svc job run',
-    scale: 'svc app update --replicas',
-    secret: 'svc app secret',
-    shell: shellCommand,
-    ship: 'svc deploy',
-    ssh: shellCommand,
-    start: 'svc up',
-    stop: 'svc down',
-    upgrade: 'svc install',
-    version: 'svc --version',
-  },
-  commands: [
-    upCommand,
-    downCommand,
-    installCommand,
-    loginCommand,
-    logoutCommand,
-    whoamiCommand,
-    statusCommand,
-    applyCommand,
-    diffCommand,
-    exportCommand,
-    schemaCommand,
-    openCommand,
-    environmentLogsCommand,
-    topCommand,
-    completionCommand,
-    deployFolderCommand,
-    portForwardCommand,
-  ],
+  load: async () => (await import('./root-commands.ts')).rootCommands,
   groups: [
     {
       name: 'context',

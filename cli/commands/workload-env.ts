@@ -1,5 +1,5 @@
 import { variablesView, type VariablesView } from '../../runtime/contracts/api/variables.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { table, type Output } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
@@ -20,7 +20,7 @@ function toOutput({ variables, pendingRestart }: VariablesView): Output {
 }
 
 /** The commands for the variables of a kind of workload. */
-export function envGroup(words: Restartable): Group {
+export function envCommands(words: Restartable): Commands {
   const { kind, example, article, applyChange, restarts } = words;
   const restartFlags = changeFlags({ restarts });
   const restart = restarts ? ' --restart' : '';
@@ -83,9 +83,5 @@ export function envGroup(words: Restartable): Group {
     },
   });
 
-  return {
-    name: 'env',
-    description: `Manage the variables of ${article}.`,
-    commands: [set, list, remove, pullCommand(words), pushCommand(words)],
-  };
+  return { commands: [set, list, remove, pullCommand(words), pushCommand(words)] };
 }

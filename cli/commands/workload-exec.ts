@@ -1,7 +1,5 @@
-import { execProtocol } from '../../runtime/contracts/exec-channels.ts';
 import { command, type Command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { runSession } from '../exec-session.ts';
 import { Failure, sessionLost } from '../failure.ts';
 import { text, toggle } from '../flags.ts';
 import { resolveScope } from '../scope.ts';
@@ -33,6 +31,8 @@ export function execCommand(kind: keyof typeof kinds): Command {
     },
     examples: examples.map((example) => `svc ${kind} exec ${example}`),
     async run({ context, args, words, flags: { stdin, tty, pod, ...names } }) {
+      const { execProtocol } = await import('../../runtime/contracts/exec-channels.ts');
+      const { runSession } = await import('../exec-session.ts');
       const scope = resolveScope(context, names);
       const { [kind]: name = '' } = args as Record<string, string>;
       const socket = await scope.api.open(scope.path(collection, name, 'exec'), execProtocol, {

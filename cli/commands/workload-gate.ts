@@ -1,5 +1,5 @@
 import { gateView, type GateView } from '../../runtime/contracts/api/public-route.ts';
-import { command, type Command, type Group } from '../command.ts';
+import { command, type Command, type Commands } from '../command.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { ago, fields, type Output } from '../output.ts';
 import { resolveScope } from '../scope.ts';
@@ -83,10 +83,6 @@ function statusCommand(words: WorkloadWords): Command {
 }
 
 /** The commands for the gates of apps or functions. */
-export function gateGroup(words: WorkloadWords): Group {
-  return {
-    name: 'gate',
-    description: `Manage the gate of ${words.article}.`,
-    commands: [switchCommand(words, true), switchCommand(words, false), statusCommand(words)],
-  };
+export function gateCommands(words: WorkloadWords): Commands {
+  return { commands: [switchCommand(words, true), switchCommand(words, false), statusCommand(words)] };
 }

@@ -1,6 +1,6 @@
 import { secretReveal, secretView, type SecretView } from '../../runtime/contracts/api/variables.ts';
 import { segment } from '../client.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { toggle } from '../flags.ts';
@@ -22,7 +22,7 @@ function toOutput(secrets: readonly SecretView[], data: unknown, now: Date): Out
 }
 
 /** The commands for the secrets of a kind of workload. */
-export function secretGroup({ kind, example, article, applyChange, restarts }: Restartable): Group {
+export function secretCommands({ kind, example, article, applyChange, restarts }: Restartable): Commands {
   const restartFlags = changeFlags({ restarts });
   const restart = restarts ? ' --restart' : '';
   const collection = `${kind}s` as const;
@@ -130,9 +130,5 @@ export function secretGroup({ kind, example, article, applyChange, restarts }: R
     },
   });
 
-  return {
-    name: 'secret',
-    description: `Manage the secrets of ${article}.`,
-    commands: [set, list, reveal, restore, remove],
-  };
+  return { commands: [set, list, reveal, restore, remove] };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { securityView } from '../../runtime/contracts/api/public-route.ts';
-import { command, type Command, type Group } from '../command.ts';
+import { command, type Command, type Commands } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
@@ -76,10 +76,6 @@ function showCommand(words: WorkloadWords): Command {
 }
 
 /** The commands for the security headers of apps or functions. */
-export function securityGroup(words: WorkloadWords): Group {
-  return {
-    name: 'security',
-    description: `Manage the security headers of ${words.article}.`,
-    commands: [setCommand(words), showCommand(words)],
-  };
+export function securityCommands(words: WorkloadWords): Commands {
+  return { commands: [setCommand(words), showCommand(words)] };
 }

@@ -1,4 +1,4 @@
-import { loadGroup, type Command, type Group } from '../command.ts';
+import { loadGroup, type Command, type Group, type LazyGroup } from '../command.ts';
 import { commonFlags } from '../common-flags.ts';
 import { exitCodes, type ExitCode } from '../failure.ts';
 import { flagName, type FlagSet } from '../flags.ts';
@@ -13,10 +13,11 @@ export interface Branch {
 }
 
 /** Loads a group and all groups below it. */
-export async function loadTree(group: Group, parents: readonly string[] = []): Promise<Branch> {
+export async function loadTree(lazy: Group | LazyGroup, parents: readonly string[] = []): Promise<Branch> {
+  const group = await loadGroup(lazy);
   const path = [...parents, group.name];
   const branches: Branch[] = [];
-  for (const child of group.groups ?? []) branches.push(await loadTree(await loadGroup(child), path));
+  for (const child of group.groups ?? []) branches.push(await loadTree(child, path));
   return { path, description: group.description, commands: group.commands.filter(({ hidden }) => !hidden), branches };
 }
 

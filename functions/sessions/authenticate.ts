@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { sessionCookieName } from '../../runtime/contracts/api/sessions.ts';
-import { accessTokenPrefix } from '../../runtime/domain/access-token.ts';
+import { accessTokenPrefix } from '../../runtime/domain/access-token-prefix.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate, Session } from '../../runtime/http/route.ts';

@@ -1,5 +1,5 @@
 import { gitLengths, gitPatterns } from '../../runtime/domain/git-source.ts';
-import { publicKeyMax, publicKeyPattern } from '../../runtime/domain/ssh-keys.ts';
+import { publicKeyMax, publicKeyPattern } from '../../runtime/domain/public-key.ts';
 import type { StructuralSchema } from './structural-schema.ts';
 
 /**

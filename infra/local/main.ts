@@ -6,7 +6,7 @@ import { createLogger } from '../../runtime/process/log.ts';
 import { startLocalCluster } from './cluster.ts';
 import { homeAt } from './home.ts';
 import type { Ports } from './ports.ts';
-import { recordSupervisor } from './supervisor.ts';
+import { recordSupervisor } from './supervisor-record.ts';
 
 /**
  * The process of the embedded cluster, which `supervisor.ts` starts: --home FOLDER --api-port N --ingress-port N

@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
 import { stopAll } from '../testcluster/processes.ts';
 import { passwdFile, type Home } from './home.ts';
 import { choosePorts, type Ports } from './ports.ts';
 import { rootCommand } from './root-command.ts';
+import { findSupervisor, type Supervisor } from './supervisor-record.ts';
 
 /** Time limit for stopping everything; longer than `runtime/process/lifecycle.ts` allows. */
 const stopMs = 30_000;
@@ -16,28 +16,6 @@ const portTries = 5;
 
 /** Another program took a port between the check and our start. */
 class PortTakenError extends Error {}
-
-/** The record that the process of the embedded cluster writes about itself. */
-export interface Supervisor extends ProcessRecord {
-  state: 'starting' | 'ready' | 'stopping';
-}
-
-/** Records this process as the one of the embedded cluster. */
-export function recordSupervisor(home: Home, state: Supervisor['state']): void {
-  const part = `${home.process}.part`;
-  writeFileSync(part, JSON.stringify({ ...identify('svc-local', process.pid), state }));
-  renameSync(part, home.process);
-}
-
-/** The process of the embedded cluster; undefined when it does not run. */
-export function findSupervisor(home: Home): Supervisor | undefined {
-  try {
-    const record = JSON.parse(readFileSync(home.process, 'utf8')) as Supervisor;
-    return isAlive(record) ? record : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Waits until the process is ready. @returns undefined when no process runs, or when it ends during the wait */
 export async function waitForSupervisor(home: Home): Promise<Supervisor | undefined> {

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { accessTokenPrefix } from './access-token-prefix.ts';
 import { checksum, randomText } from './random-text.ts';
 import { Problem } from './problem.ts';
 import type { ProjectRole } from './roles.ts';
@@ -8,9 +9,6 @@ import type { ProjectRole } from './roles.ts';
  * its own (decision 0047). The checksum rejects malformed tokens before a lookup, and lets scanners recognise leaked ones.
  */
 export const accessTokenPattern = /^svct_([a-z0-9]{8})_[a-z0-9]{40}([a-z0-9]{6})$/;
-
-/** The start of every access token, and of no other bearer token. */
-export const accessTokenPrefix = 'svct_';
 
 /** A new token with its public handle. The token is returned once and not stored. */
 export function generateAccessToken(): { token: string; handle: string } {

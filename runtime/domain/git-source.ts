@@ -1,5 +1,5 @@
 import { Problem } from './problem.ts';
-import { hostKeysMax, isPublicKey } from './ssh-keys.ts';
+import { hostKeysMax, isPublicKey } from './public-key.ts';
 
 /** The source of an app's images. */
 export interface GitSource {
@@ -10,7 +10,7 @@ export interface GitSource {
   path?: string | undefined;
   /** The Dockerfile, relative to that folder; default `Dockerfile`, or if there is none, `package.json` or `requirements.txt`. */
   dockerfile?: string | undefined;
-  /** For ssh: the accepted host keys (`ssh-keys.ts`); default: those that the server presents first. */
+  /** For ssh: the accepted host keys (`public-key.ts`); default: those that the server presents first. */
   hostKeys?: string[] | undefined;
 }
 

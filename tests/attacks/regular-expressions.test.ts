@@ -6,7 +6,7 @@ import t from 'tap';
 import { customResourceDefinitions } from '../../infra/crds/custom-resources.ts';
 import { storeEventsPath } from '../../runtime/contracts/event-exchange.ts';
 import { gitPatterns } from '../../runtime/domain/git-source.ts';
-import { publicKeyPattern } from '../../runtime/domain/ssh-keys.ts';
+import { publicKeyPattern } from '../../runtime/domain/public-key.ts';
 import { figureLine } from '../bench/figure.ts';
 import { isSuperLinear } from '../support/growth.ts';
 import { attacksOn, attackText, type Attack } from '../support/pattern-attacks.ts';
@@ -26,7 +26,7 @@ const composed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   'infra/local/ingress/objects.ts': [/^x[-_]svc[-_]key[-_].*$/iu],
   'infra/local/node/paths.ts': [/(?<![\w./~-])(?:\/data|\/var\/lib\/x)(?![\w.-])/g],
   'runtime/domain/git-source.ts': Object.values(gitPatterns),
-  'runtime/domain/ssh-keys.ts': [publicKeyPattern],
+  'runtime/domain/public-key.ts': [publicKeyPattern],
   'runtime/process/log.ts': [/"(?:authorization|cookie|x-api-key)":/],
 };
 

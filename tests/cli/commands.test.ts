@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { loadGroup, type Group } from '../../cli/command.ts';
-import { localPlatform } from '../../cli/commands/local.ts';
+import { localPlatform } from '../../cli/local-platform.ts';
 import { rootGroup } from '../../cli/commands/root.ts';
 import { accepted, app, createdAt, deployment, id, sequence, world } from './world.ts';
 
@@ -530,7 +530,7 @@ t.test('every command that deletes takes --yes', async (t) => {
     }
     for (const group of groups) await check(await loadGroup(group), `${path} ${group.name}`);
   };
-  await check(rootGroup, 'svc');
+  await check(await loadGroup(rootGroup), 'svc');
 });
 
 t.test('a platform on a cluster has no local process, and svc down does not stop it', async (t) => {

@@ -77,7 +77,7 @@ t.test('the commands beside those of other platforms', async (t) => {
 });
 
 t.test('the examples of the help', async (t) => {
-  const examples = await examplesOf(rootGroup);
+  const examples = await examplesOf(await loadGroup(rootGroup));
   t.same(await faultsOf('help', examples), []);
   t.ok(examples.length > 100, `${examples.length} examples`);
 });

@@ -14,7 +14,7 @@ async function commandsOf(group: Group, path: string): Promise<{ path: string; c
   return [...own, ...(await Promise.all(nested)).flat()];
 }
 
-const commands = await commandsOf(rootGroup, 'svc');
+const commands = await commandsOf(await loadGroup(rootGroup), 'svc');
 
 for (const { path, command } of commands) {
   t.test(`help of ${path}`, async (t) => {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,27 +28,86 @@ t.test('the launcher runs from any folder by a link, as npm link makes it', asyn
   t.match(run(process.execPath, [join(folder, 'svc'), '--version'], tmpdir()), /^svc \d/);
 });
 
-t.test('a command loads only what it needs: the version and the help of all commands, no contract of the API', (t) => {
-  const folder = t.testdir({
-    'record.mjs': `import { registerHooks } from 'node:module';
-registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) });`,
+/** The modules and the parts of Node.js that a command loads, whether it succeeds or fails. */
+function loadedBy(folder: string, ...args: string[]): { modules: string[]; builtins: string[] } {
+  const record = join(folder, 'record.mjs');
+  writeFileSync(
+    record,
+    `import { registerHooks } from 'node:module';
+const before = new Set(process.moduleLoadList);
+const modules = [];
+registerHooks({ load: (url, context, next) => (modules.push(url), next(url, context)) });
+process.on('exit', () => {
+  const builtins = process.moduleLoadList.filter((name) => !before.has(name)).map((name) => name.split(' ').at(-1));
+  process.stdout.write('\\n' + JSON.stringify({ modules, builtins }));
+});`,
+  );
+  // Nothing answers there.
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    SVC_API: 'http://127.0.0.1:9',
+    SVC_TOKEN: 'x',
+    SVC_PROJECT: 'shop',
+  };
+  const { stdout } = spawnSync(process.execPath, ['--import', record, join(root, 'cli/svc.js'), ...args], {
+    env,
+    encoding: 'utf8',
   });
-  const loadedBy = (...args: string[]) =>
-    run(process.execPath, ['--import', join(folder, 'record.mjs'), join(root, 'cli/svc.js'), ...args], folder)
-      .split('\n')
-      .filter((line) => line.startsWith('file:'));
+  return JSON.parse(stdout.split('\n').at(-1) ?? '') as { modules: string[]; builtins: string[] };
+}
+
+/** Parts of Node.js that take longer to load than a command of svc does. */
+const slowBuiltins =
+  /^(crypto|tls|https|zlib|child_process|worker_threads|readline\/promises|internal\/deps\/undici\/undici)$/;
+
+t.test('a command loads only what it needs: the version and the help of all commands, no contract of the API', (t) => {
+  const folder = t.testdir({});
   for (const args of [['--version'], ['--help']]) {
-    const modules = loadedBy(...args);
+    const { modules, builtins } = loadedBy(folder, ...args);
     t.ok(
       modules.some((url) => url.endsWith('cli/main.ts')),
       `${modules.length} modules`,
     );
+    const refused = /node_modules\/(zod|ws|yaml)|runtime\/contracts\/api|local\/supervisor\.ts/;
     t.same(
-      modules.filter((url) => /node_modules\/(zod|ws|yaml)|runtime\/contracts\/api/.test(url)),
+      modules.filter((url) => refused.test(url)),
+      [],
+      args.join(' '),
+    );
+    t.same(
+      builtins.filter((name) => slowBuiltins.test(name)),
       [],
       args.join(' '),
     );
   }
+  t.end();
+});
+
+t.test('a command that sends a request loads the commands of its group, but nothing that only others need', (t) => {
+  const { modules, builtins } = loadedBy(t.testdir({}), 'app', 'list');
+  t.ok(
+    modules.some((url) => url.endsWith('cli/configuration.ts')),
+    `it ran, with ${modules.length} modules`,
+  );
+  const packages = new Set(modules.flatMap((url) => /node_modules\/([^/]+)\//.exec(url)?.[1] ?? []));
+  t.same([...packages].toSorted(), ['cac', 'zod']);
+  const refused = [
+    /zod\/v\d\/locales\/(?!en\.js)/,
+    /cli\/commands\/root-commands\.ts/,
+    /cli\/commands\/(?!root|app|deployment|security-policy|workload)/,
+    /cli\/commands\/(app-(git|host|webhook)|workload-(env|env-file|gate|secret|security))\.ts/,
+    /cli\/(completion|watch|web-socket|exec-session|file-copy|folder\/|project-file\/)/,
+    /infra\/(?!local\/(home|supervisor-record)\.ts|run-info\.ts|process-record\.ts)/,
+  ];
+  t.same(
+    modules.filter((url) => refused.some((pattern) => pattern.test(url))),
+    [],
+  );
+  t.same(
+    builtins.filter((name) => slowBuiltins.test(name)),
+    [],
+  );
   t.end();
 });
 

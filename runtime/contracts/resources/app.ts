@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hostKeysMax } from '../../domain/ssh-keys.ts';
+import { hostKeysMax } from '../../domain/public-key.ts';
 import type { KubeObject } from '../kubernetes.ts';
 import { binding, bindingsMax, type BindingStatus } from './binding.ts';
 import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';

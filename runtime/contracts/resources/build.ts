@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hostKeysMax } from '../../domain/ssh-keys.ts';
+import { hostKeysMax } from '../../domain/public-key.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 
 /** One build. Its spec never changes. */

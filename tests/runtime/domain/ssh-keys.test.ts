@@ -1,12 +1,7 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
-import {
-  checkDeployKey,
-  fingerprintOf,
-  hostKeysIn,
-  isPublicKey,
-  publicHalfOf,
-} from '../../../runtime/domain/ssh-keys.ts';
+import { checkDeployKey, fingerprintOf, hostKeysIn, publicHalfOf } from '../../../runtime/domain/ssh-keys.ts';
+import { isPublicKey } from '../../../runtime/domain/public-key.ts';
 
 const encoded = (fill: string) => Buffer.from(fill.repeat(51)).toString('base64');
 const key = `ssh-ed25519 ${encoded('k')}`;

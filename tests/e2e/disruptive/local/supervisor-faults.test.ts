@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { homeAt, homeFolder } from '../../../../infra/local/home.ts';
-import { findSupervisor } from '../../../../infra/local/supervisor.ts';
+import { findSupervisor } from '../../../../infra/local/supervisor-record.ts';
 import { readPorts } from '../../../../infra/local/ports.ts';
 import { upLocal } from '../../../../infra/local/up.ts';
 import { isAlive, type ProcessRecord } from '../../../../infra/process-record.ts';
