@@ -193,7 +193,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   const { metricsStore } = config;
   const { url, tokenFile } = config.logStore;
   const logClient = url === undefined ? undefined : createLogClient({ url, token: () => readFile(tokenFile, 'utf8') });
-  const logs = createLogServices(logClient && enabledLogStore(logClient, kube));
+  const logs = createLogServices(logClient && enabledLogStore(logClient, { kube, log }));
   const gateRecords = {
     pool,
     resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),

@@ -1,10 +1,17 @@
+import type { Logger } from 'pino';
 import { isEnabled } from '../contracts/resources/monitoring.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { LogStoreDisabled, type LogReader } from '../logs/log-store.ts';
 import { readSettingsIfAny } from '../workloads/platform-config.ts';
 
-/** A reader whose failures say whether an admin has disabled the store. The settings are read after a failure only. */
-export function enabledLogStore(store: LogReader, kube: Pick<KubeClient, 'get'>): LogReader {
+/**
+ * A reader whose failures say whether an admin has disabled the store. The settings are read after a failure only. Other
+ * failures are logged, since clients only learn that there was one.
+ */
+export function enabledLogStore(
+  store: LogReader,
+  { kube, log }: { kube: Pick<KubeClient, 'get'>; log: Logger },
+): LogReader {
   return {
     async read(query, signal) {
       try {
@@ -12,6 +19,7 @@ export function enabledLogStore(store: LogReader, kube: Pick<KubeClient, 'get'>)
       } catch (error) {
         const settings = await readSettingsIfAny(kube).catch(() => undefined);
         if (settings?.monitoring && !isEnabled('log-store', settings)) throw new LogStoreDisabled();
+        if (!signal.aborted) log.warn({ err: error }, 'the log store cannot be read');
         throw error;
       }
     },

@@ -78,7 +78,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ADMIN_PASSWORD_FILE: secretFile('admin'),
         ALERTMANAGER_URL: alertmanagerUrl,
         METRICS_STORE_URL: settings.metricsStoreUrl ?? metricsStoreUrl,
-        ...(readUrl !== undefined && { LOG_STORE_URL: readUrl }),
+        ...(readUrl !== undefined && { LOG_STORE_URL: readUrl, LOG_STORE_TOKEN_FILE: secretFile('logStore') }),
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },

@@ -10,7 +10,7 @@ export async function handler(event) {
 }`;
 
 t.test('the logs of a function stay after it has scaled to zero', async (t) => {
-  const { flags } = await testProject(t, platform);
+  const { flags, namespace } = await testProject(t, platform);
   const name = uniqueName('hello');
   const file = codeFile(t, 'hello.js', code);
   const create = ['function', 'create', name, '--runtime', 'node', '--code-file', file, '--idle-timeout', '5s'];
@@ -24,8 +24,12 @@ t.test('the logs of a function stay after it has scaled to zero', async (t) => {
   for (const n of [1, 2, 3]) t.equal((await platform.request(url, body(n))).status, 200);
   const show = () => platform.json<{ replicas: number }>(['function', 'show', name, ...flags]);
   await eventually(show, ({ replicas }) => replicas === 0);
+  const pods = async () => (await platform.kubectl('get', 'pods', '-n', namespace, '-o', 'name')).stdout;
+  // From now on, only the store has the lines.
+  await eventually(pods, (names) => !names.includes(name));
   const lines = async (...more: string[]) => {
-    const stdout = await platform.ok(['function', 'logs', name, ...more, ...flags]);
+    const { stdout, stderr } = await platform.svc(['function', 'logs', name, ...more, ...flags]);
+    t.notMatch(stderr, /unavailable/);
     return stdout.match(/line \d/g) ?? [];
   };
   const read = await eventually(
@@ -34,4 +38,5 @@ t.test('the logs of a function stay after it has scaled to zero', async (t) => {
   );
   t.same(read, ['line 1', 'line 2', 'line 3']);
   t.same(await lines('--search', 'line 2'), ['line 2']);
+  for (let time = 0; time < 2; time++) t.same(await lines('--download'), ['line 1', 'line 2', 'line 3']);
 });

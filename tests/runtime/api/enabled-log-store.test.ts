@@ -4,6 +4,7 @@ import { readStoredLines } from '../../../runtime/api/stored-log-lines.ts';
 import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
 import type { LogReader } from '../../../runtime/logs/log-store.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
 import { platformConfigObject, settings } from '../../support/objects.ts';
 
 const failing: LogReader = { read: () => Promise.reject(new Error('ENOTFOUND')) };
@@ -19,7 +20,7 @@ async function stateWith(monitoring?: MonitoringSettings): Promise<string> {
     workload: { kind: 'app' as const, name: 'api', createdAt: new Date(0) },
   };
   const { state } = await readStoredLines(
-    enabledLogStore(failing, kube),
+    enabledLogStore(failing, { kube, log: silentLog }),
     source,
     { from: new Date(0) },
     { limit: 1, direction: 'forward', signal: new AbortController().signal, now: new Date() },

@@ -411,6 +411,31 @@ t.test('failpoints exist only with the setting', (t) => {
   t.end();
 });
 
+t.test(
+  'each mounted secret is in a variable, because the embedded cluster has other paths and translates those',
+  (t) => {
+    const mounts = processNames.flatMap((process) => {
+      const { spec } = find('Deployment', process, { logStoreUrl: 'http://logs' }) as unknown as { spec: Workload };
+      const { volumes, containers } = spec.template.spec;
+      const secrets = volumes.flatMap(({ name, secret }) => (secret ? [name] : []));
+      return containers.flatMap(({ env = [], volumeMounts }) =>
+        volumeMounts
+          .filter(({ name }) => secrets.includes(name))
+          .map(({ mountPath }) => ({
+            mountPath,
+            isNamed: env.some(({ value }) => value?.startsWith(`${mountPath}/`)),
+          })),
+      );
+    });
+    t.ok(mounts.some(({ mountPath }) => mountPath === '/var/run/svc/log-store'));
+    t.same(
+      mounts.filter(({ isNamed }) => !isNamed),
+      [],
+    );
+    t.end();
+  },
+);
+
 t.test('console-api reads the log store of the cluster, or another one', (t) => {
   const urlOf = (changes: Partial<PlatformSettings>) => {
     const { spec } = installation({ ...settings, ...changes }).platform.find(
