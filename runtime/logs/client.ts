@@ -1,5 +1,5 @@
-import type { LogReader } from './log-store.ts';
-import { queryParameters } from './query.ts';
+import type { LogCursor, LogReader } from './log-store.ts';
+import { parseCursor, queryParameters, type LogQuery } from './query.ts';
 import type { StoredLine } from './record.ts';
 
 /** Time-out until the store begins to answer. */
@@ -14,31 +14,86 @@ export interface LogClientOptions {
   token: () => Promise<string>;
 }
 
-/** Reads from a log store by HTTP. */
+/** One answer: a part of a reading. */
+interface Answer {
+  keptSince: string;
+  /** Returns where the next answer is to begin; undefined after the last one. */
+  batches: AsyncGenerator<StoredLine[], LogCursor | undefined>;
+}
+
+/** Reads from a log store by HTTP, with as many requests as it takes. */
 export function createLogClient({ url, token }: LogClientOptions): LogReader {
+  const request = async (query: LogQuery, signal: AbortSignal): Promise<Answer> => {
+    const stop = new AbortController();
+    const all = AbortSignal.any([signal, stop.signal]);
+    const timer = setTimeout(() => stop.abort(new Error('the log store did not answer in time')), answerMs);
+    const headers = { authorization: `Bearer ${(await token()).trim()}` };
+    try {
+      const response = await fetch(`${url}/read?${queryParameters(query).toString()}`, { headers, signal: all });
+      if (response.status !== 200 || !response.body) {
+        await response.body?.cancel();
+        throw new Error(`the log store answered ${response.status}`);
+      }
+      const keptSince = response.headers.get('x-svc-kept-since') ?? '';
+      return { keptSince, batches: readBatches(response.body, stop) };
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  async function* readAnswers(query: LogQuery, first: Answer, signal: AbortSignal): AsyncGenerator<StoredLine[]> {
+    let { batches } = first;
+    let left = query.limit;
+    let begun = query.after;
+    for (;;) {
+      let after: LogCursor | undefined;
+      try {
+        for (let batch = await batches.next(); ; batch = await batches.next()) {
+          if (batch.done) {
+            after = batch.value;
+            break;
+          }
+          after = batch.value.at(-1);
+          if (left !== undefined) left -= batch.value.length;
+          yield batch.value;
+        }
+      } catch (error) {
+        // An answer is cut when its reader takes nothing for long, or the store is replaced.
+        if (!after || signal.aborted) throw error;
+      } finally {
+        // Ends the request of a reader that stops.
+        await batches.return(undefined);
+      }
+      if (!after || (left !== undefined && left <= 0)) return;
+      if (!isBeyond(after, begun, query.direction)) throw new Error('the log store repeats itself');
+      begun = after;
+      ({ batches } = await request({ ...query, after, limit: left }, signal));
+    }
+  }
+
   return {
     async read(query, signal) {
-      const stop = new AbortController();
-      const all = AbortSignal.any([signal, stop.signal]);
-      const timer = setTimeout(() => stop.abort(new Error('the log store did not answer in time')), answerMs);
-      const headers = { authorization: `Bearer ${(await token()).trim()}` };
-      try {
-        const response = await fetch(`${url}/read?${queryParameters(query).toString()}`, { headers, signal: all });
-        if (response.status !== 200 || !response.body) {
-          await response.body?.cancel();
-          throw new Error(`the log store answered ${response.status}`);
-        }
-        const keptSince = response.headers.get('x-svc-kept-since') ?? '';
-        return { keptSince, batches: readBatches(response.body, stop) };
-      } finally {
-        clearTimeout(timer);
-      }
+      const first = await request(query, signal);
+      return { keptSince: first.keptSince, batches: readAnswers(query, first, signal) };
     },
   };
 }
 
+/** Whether a cursor lies behind another one, in the direction of the reading. */
+function isBeyond(cursor: LogCursor, begun: LogCursor | undefined, direction: LogQuery['direction']): boolean {
+  if (!begun) return true;
+  const order = cursor.time < begun.time ? -1 : cursor.time > begun.time ? 1 : cursor.id - begun.id;
+  return direction === 'forward' ? order > 0 : order < 0;
+}
+
+/** The last line of an answer. */
+const isEnd = (line: string | undefined) => line === '{"end":true}' || line?.startsWith('{"next":') === true;
+
 /** The lines of an answer. Ends the request when its reader stops. @throws Error for an answer that was cut */
-async function* readBatches(body: ReadableStream<Uint8Array>, stop: AbortController): AsyncGenerator<StoredLine[]> {
+async function* readBatches(
+  body: ReadableStream<Uint8Array>,
+  stop: AbortController,
+): AsyncGenerator<StoredLine[], LogCursor | undefined> {
   const decoder = new TextDecoder();
   let rest = '';
   try {
@@ -46,10 +101,10 @@ async function* readBatches(body: ReadableStream<Uint8Array>, stop: AbortControl
       const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
       rest = parts.pop() ?? '';
       if (rest.length > lineMaxBytes) throw new Error('the log store sent a line that is too long');
-      const isLast = parts.at(-1) === '{"end":true}';
-      const lines = (isLast ? parts.slice(0, -1) : parts).map((part) => JSON.parse(part) as StoredLine);
+      const end = isEnd(parts.at(-1)) ? parts.pop() : undefined;
+      const lines = parts.map((part) => JSON.parse(part) as StoredLine);
       if (lines.length > 0) yield lines;
-      if (isLast) return;
+      if (end !== undefined) return parseCursor((JSON.parse(end) as { next?: string }).next);
     }
     throw new Error('the answer of the log store was cut');
   } finally {

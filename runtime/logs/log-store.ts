@@ -35,12 +35,27 @@ export interface LogStoreStatus {
   >;
 }
 
+/** A place in the lines of a workload: the lines after it, in the direction of the query, are still to be read. */
+export type LogCursor = Pick<StoredLine, 'time' | 'id'>;
+
 /** Lines of a workload. */
 interface LogReading {
   /** Lines before this time are deleted. */
   keptSince: string;
   /** Sorted by time, in batches. Ends early when the signal aborts, with an error. */
   batches: AsyncGenerator<StoredLine[]>;
+}
+
+/** Bounds what one reading costs. */
+export interface ReadBudget {
+  /** Called with the bytes that were examined. */
+  spend(bytes: number): void;
+  /** Whether the reading is to end. It may examine a few more blocks before it does. */
+  isSpent(): boolean;
+}
+
+interface StoreReading extends LogReading {
+  batches: AsyncGenerator<StoredLine[], LogCursor | undefined>;
 }
 
 /** What readers need of a store; the client has it, too. */
@@ -54,6 +69,8 @@ export interface LogStore extends LogReader {
   /** Reads what is stored. */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** As a reader. With a budget, the batches may end early; they then return where to continue. */
+  read(query: LogQuery, signal: AbortSignal, budget?: ReadBudget): Promise<StoreReading>;
   /** @throws StoreBusy when the lines are not stored, and the same batch can be sent again; BatchTooLarge */
   append(batch: LogBatch): Promise<void>;
   status(): LogStoreStatus;

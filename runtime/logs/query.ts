@@ -27,6 +27,8 @@ export interface LogQuery extends LineFilter {
   direction: 'forward' | 'backward';
   /** Continues after this line, in the direction of the query. */
   after?: { time: string; id: number } | undefined;
+  /** Who reads: readers, such as users, get places in turn; default the namespace. */
+  reader?: string | undefined;
 }
 
 /** Maximum length of a search, in characters. */
@@ -52,8 +54,8 @@ export function matchesPod(pod: string, selection: string | undefined): boolean 
   return selection.endsWith('*') ? pod.startsWith(selection.slice(0, -1)) : pod === selection;
 }
 
-/** The position of a line, for {@link parseQuery}. */
-function cursorOf({ time, id }: Pick<StoredLine, 'time' | 'id'>): string {
+/** A cursor as text, for {@link parseCursor}. */
+export function cursorOf({ time, id }: Pick<StoredLine, 'time' | 'id'>): string {
   return `${time}_${id}`;
 }
 
@@ -97,6 +99,8 @@ export function parseQuery(parameters: URLSearchParams): LogQuery {
   }
   if (pod !== undefined && !podShape.test(pod)) throw new QueryError('pod must be a name');
   if (container !== undefined && !isLabel(container)) throw new QueryError('container must be a name');
+  const reader = text('reader');
+  if (reader !== undefined && !isLabel(reader)) throw new QueryError('reader must be a name');
   return {
     namespace: label('namespace'),
     kind,
@@ -110,6 +114,7 @@ export function parseQuery(parameters: URLSearchParams): LogQuery {
     limit: parseLimit(text('limit')),
     direction: choice('direction', ['forward', 'backward'], 'forward') ?? 'forward',
     after: parseCursor(text('cursor')),
+    ...(reader !== undefined && { reader }),
   };
 }
 
@@ -119,7 +124,8 @@ function parseLimit(text: string | undefined): number | undefined {
   return Number(text);
 }
 
-function parseCursor(text: string | undefined): LogQuery['after'] {
+/** @throws QueryError */
+export function parseCursor(text: string | undefined): LogQuery['after'] {
   if (text === undefined) return undefined;
   const [time, id = ''] = text.length > 60 ? [] : text.split('_');
   if (!isLogTime(time) || !/^\d{1,16}$/.test(id)) throw new QueryError('cursor is not one that a read returned');

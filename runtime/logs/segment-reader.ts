@@ -1,5 +1,6 @@
 import { readBlock, listBlocks } from './segment.ts';
 import { withFile } from './disk.ts';
+import type { LogCursor, ReadBudget } from './log-store.ts';
 import { lineFilter, matchesPod, type LogQuery } from './query.ts';
 import type { StoredLine } from './record.ts';
 
@@ -11,6 +12,12 @@ const readAhead = 3;
 const batchLines = 512;
 const batchLength = 256 * 1024;
 
+/** Characters of lines in memory that are examined together. */
+const memoryLength = 512 * 1024;
+/** What the bookkeeping of a block costs, in bytes that could be examined instead: small blocks are not free. */
+const blockCost = 32 * 1024;
+const headerCost = 1024;
+
 /** Some lines, such as a block. */
 export interface LineSource {
   oldest: string;
@@ -20,25 +27,54 @@ export interface LineSource {
 }
 
 /** The blocks of a segment that can have lines of the query; none for a segment that was deleted. */
-export async function segmentSources(path: string, size: number, query: LogQuery): Promise<LineSource[]> {
-  const blocks = await withFile(path, 'r', (file) => listBlocks(file, size)).catch(ignoreMissing);
+export async function segmentSources(
+  path: string,
+  size: number,
+  query: LogQuery,
+  budget?: ReadBudget,
+): Promise<LineSource[]> {
+  const blocks = (await withFile(path, 'r', (file) => listBlocks(file, size)).catch(ignoreMissing)) ?? [];
+  budget?.spend(blocks.length * headerCost);
   const select = selectionOf(query);
-  return (blocks ?? [])
-    .filter(({ oldest, newest }) => newest >= query.from && oldest < query.to)
+  return blocks
+    .filter((block) => canMatch(block, query))
     .map((block) => ({
       oldest: block.oldest,
       newest: block.newest,
-      lines: async () =>
-        parseLines((await readBlock(path, block).catch(ignoreMissing)) ?? Buffer.alloc(0), query, select),
+      lines: async () => {
+        const bytes = (await readBlock(path, block).catch(ignoreMissing)) ?? Buffer.alloc(0);
+        budget?.spend(blockCost + bytes.length);
+        return parseLines(bytes, query, select);
+      },
     }));
 }
 
-/** Lines in memory as a source; undefined when the query selects none. */
-export function memorySource(lines: readonly StoredLine[], query: LogQuery): LineSource | undefined {
-  const selected = lines.filter(selectionOf(query)).sort(byTime);
-  const [first, last] = [selected[0], selected.at(-1)];
-  if (!first || !last) return undefined;
-  return { oldest: first.time, newest: last.time, lines: () => Promise.resolve(selected) };
+/** Lines in memory as sources. */
+export function memorySources(unsorted: readonly StoredLine[], query: LogQuery, budget?: ReadBudget): LineSource[] {
+  const select = selectionOf(query);
+  const sources: LineSource[] = [];
+  let part: StoredLine[] = [];
+  let length = 0;
+  for (const [position, line] of unsorted.toSorted(byTime).entries()) {
+    part.push(line);
+    length += line.line.length;
+    if (length < memoryLength && position < unsorted.length - 1) continue;
+    const [examined, cost, oldest] = [part, length, part[0]?.time ?? ''];
+    const lines = () => {
+      budget?.spend(blockCost + cost);
+      return Promise.resolve(examined.filter(select));
+    };
+    sources.push({ oldest, newest: line.time, lines });
+    [part, length] = [[], 0];
+  }
+  return sources.filter((source) => canMatch(source, query));
+}
+
+/** Whether lines of these times can be of the query. */
+function canMatch({ oldest, newest }: Pick<LineSource, 'oldest' | 'newest'>, query: LogQuery): boolean {
+  const { from, to, after, direction } = query;
+  if (newest < from || oldest >= to) return false;
+  return !after || (direction === 'forward' ? newest >= after.time : oldest <= after.time);
 }
 
 /** By time and, for lines of one time, by the order in which they were accepted. */
@@ -46,12 +82,23 @@ export function byTime(a: StoredLine, b: StoredLine): number {
   return a.time < b.time ? -1 : a.time > b.time ? 1 : a.id - b.id;
 }
 
-/** Merges sources in the direction of the query, in batches. */
+/** How far a reading is, over all of its merges. */
+export interface ReadProgress {
+  budget?: ReadBudget | undefined;
+  /** Whether it has opened a source: a reading always makes some progress. */
+  hasBegun: boolean;
+}
+
+/**
+ * Merges sources in the direction of the query, in batches.
+ * @returns where to continue, when the budget ended it
+ */
 export async function* mergeSources(
   sources: readonly LineSource[],
-  direction: LogQuery['direction'],
+  { direction, after }: Pick<LogQuery, 'direction' | 'after'>,
   signal: AbortSignal,
-): AsyncGenerator<StoredLine[]> {
+  progress: ReadProgress = { hasBegun: false },
+): AsyncGenerator<StoredLine[], LogCursor | undefined> {
   const isForward = direction === 'forward';
   /** The closest one is last. */
   const waiting = isForward
@@ -67,6 +114,16 @@ export async function* mergeSources(
   const open: StoredLine[][] = [];
   let batch: StoredLine[] = [];
   let length = 0;
+  let last: StoredLine | undefined;
+  /**
+   * Whether a reading can continue at a source that is not open: every line before it was passed on, and none after it. A
+   * cursor that does not lie beyond the one of the query would repeat the same work for ever.
+   */
+  const canStopAt = ({ oldest, newest }: LineSource) => {
+    if (!progress.hasBegun || !progress.budget?.isSpent()) return false;
+    if (isForward) return (!last || last.time < oldest) && (!after || oldest > after.time);
+    return (!last || last.time > newest) && (!after || newest < after.time);
+  };
   const reading = new Map<LineSource, Promise<StoredLine[]>>();
   const linesOf = (source: LineSource) => {
     const lines = reading.get(source) ?? source.lines();
@@ -83,7 +140,12 @@ export async function* mergeSources(
     const head = next?.at(-1);
     const closest = waiting.at(-1);
     if (closest && (!head || (open.length < openMax && mustOpen(closest, head)))) {
+      if (canStopAt(closest)) {
+        if (batch.length > 0) yield batch;
+        return isForward ? { time: closest.oldest, id: 0 } : { time: closest.newest, id: Number.MAX_SAFE_INTEGER };
+      }
       waiting.pop();
+      progress.hasBegun = true;
       // A search opens many blocks in which nothing matches, so the next ones are read meanwhile.
       for (const source of waiting.slice(-readAhead)) void linesOf(source).catch(() => undefined);
       const lines = await linesOf(closest);
@@ -95,6 +157,7 @@ export async function* mergeSources(
     next.pop();
     if (next.length === 0) open.splice(open.indexOf(next), 1);
     batch.push(head);
+    last = head;
     length += head.line.length;
     if (batch.length < batchLines && length < batchLength) continue;
     yield batch;
@@ -102,6 +165,7 @@ export async function* mergeSources(
     length = 0;
   }
   if (batch.length > 0) yield batch;
+  return undefined;
 }
 
 /** A test for a whole line. */

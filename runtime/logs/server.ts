@@ -7,8 +7,15 @@ import { systemClock, type Clock } from '../domain/clock.ts';
 import { equalInConstantTime } from '../domain/constant-time.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import { close, listen } from '../process/listening.ts';
-import { BatchTooLarge, StoreBusy, type LogBatch, type LogStore } from './log-store.ts';
-import { parseQuery, QueryError } from './query.ts';
+import {
+  BatchTooLarge,
+  StoreBusy,
+  type LogBatch,
+  type LogCursor,
+  type LogStore,
+  type ReadBudget,
+} from './log-store.ts';
+import { cursorOf, parseQuery, QueryError } from './query.ts';
 import { isPodName, type StoredLine } from './record.ts';
 
 /** Maximum bytes of a batch, and of its lines before compression. */
@@ -16,13 +23,17 @@ const batchMaxBytes = 8 * 1024 * 1024;
 const linesMaxBytes = 32 * 1024 * 1024;
 /** Batches that are received at once; each takes as much memory as its lines. */
 const appendsMax = 4;
-/** Readings at once, in all and of one namespace. Each has a few blocks in memory. */
+/** Answers to readings at once, in all and of one reader. Each has a few blocks in memory. */
 const readPlaces = { total: 8, perKey: 2, waitingPerKey: 8, waitingTotal: 64 };
+/**
+ * What one answer costs at most, in bytes that are examined and in time. It then ends with a cursor, with which its client
+ * continues after others had their turn: neither a long search nor a slow client keeps a place.
+ */
+const answerLimits = { bytes: 64 * 1024 * 1024, ms: 2_000 };
 /** Characters that are written at once. */
 const writeLength = 64 * 1024;
-/** A client that takes nothing for this long is disconnected; so is one that takes fewer characters than these after it. */
+/** A client that takes nothing for this long is disconnected. */
 const stallMs = 30_000;
-const leastPerSecond = 64 * 1024;
 const decompress = promisify(gunzip);
 
 export interface LogServerOptions {
@@ -34,8 +45,10 @@ export interface LogServerOptions {
   port: number;
   /** Default: all interfaces. */
   host?: string | undefined;
-  /** Measures how long clients take; default the machine's. */
+  /** Measures how long an answer takes; default the machine's. */
   clock?: Pick<Clock, 'monotonic'>;
+  /** What one answer costs; for tests. */
+  limits?: { bytes: number; ms: number };
 }
 
 export interface LogServer {
@@ -56,7 +69,8 @@ class Refusal extends Error {
 }
 
 /** The HTTP server of a log store: `POST /append`, `GET /read`, `GET /status` (docs/decisions/0060-log-store.md). */
-export function createLogServer({ store, tokens, log, port, host, clock = systemClock }: LogServerOptions): LogServer {
+export function createLogServer(options: LogServerOptions): LogServer {
+  const { store, tokens, log, port, host, clock = systemClock, limits = answerLimits } = options;
   const places = createFairPlaces(readPlaces);
   let appends = 0;
 
@@ -77,16 +91,19 @@ export function createLogServer({ store, tokens, log, port, host, clock = system
     const query = parseQuery(url.searchParams);
     const disconnected = new AbortController();
     response.once('close', () => disconnected.abort(new Error('the client disconnected')));
-    const leave = await places.enter(query.namespace, disconnected.signal);
+    const leave = await places.enter(query.reader ?? query.namespace, disconnected.signal);
     try {
-      const { keptSince, batches } = await store.read(query, disconnected.signal);
+      const deadline = clock.monotonic() + limits.ms;
+      const budget = createBudget(limits.bytes, () => clock.monotonic() >= deadline);
+      const { keptSince, batches } = await store.read(query, disconnected.signal, budget);
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'X-Svc-Kept-Since': keptSince });
       // A search may take long to find its first line.
       response.flushHeaders();
-      const write = createWriter(response, disconnected.signal, clock);
-      for await (const batch of batches) await write(batch);
+      response.setTimeout(stallMs, () => response.destroy());
+      const left = () => deadline - clock.monotonic();
+      const next = await writeBatches(response, batches, { signal: disconnected.signal, left });
       // A reader that does not get this line has not read everything.
-      response.end('{"end":true}\n');
+      response.end(`${JSON.stringify(next ? { next: cursorOf(next) } : { end: true })}\n`);
     } finally {
       leave();
     }
@@ -194,26 +211,52 @@ function parseLines(body: Buffer): unknown[] {
     });
 }
 
-/** Writes lines as fast as a client takes them, and has only a few of them as text at once. @throws for a slow client */
-function createWriter(response: ServerResponse, signal: AbortSignal, { monotonic }: Pick<Clock, 'monotonic'>) {
-  let [waitedMs, sent] = [0, 0];
-  const drain = async () => {
-    const start = monotonic();
-    await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
-    waitedMs += monotonic() - start;
-    if (waitedMs > stallMs + (sent / leastPerSecond) * 1000) throw new Error('the client takes lines too slowly');
+function createBudget(bytes: number, isLate: () => boolean): ReadBudget {
+  let left = bytes;
+  return {
+    spend(examined) {
+      left -= examined;
+    },
+    isSpent: () => left <= 0 || isLate(),
   };
-  return async (lines: readonly StoredLine[]): Promise<void> => {
+}
+
+/**
+ * Writes lines as fast as a client takes them, and has only a few of them as text at once.
+ * @param left the time that is left, in ms
+ * @returns where to continue, when the reading ended early or the client takes longer
+ */
+async function writeBatches(
+  response: ServerResponse,
+  batches: AsyncGenerator<StoredLine[], LogCursor | undefined>,
+  { signal, left }: { signal: AbortSignal; left: () => number },
+): Promise<LogCursor | undefined> {
+  for (let batch = await batches.next(); ; batch = await batches.next()) {
+    if (batch.done) return batch.value;
     let text = '';
-    for (const [position, line] of lines.entries()) {
+    for (const [position, line] of batch.value.entries()) {
       text += `${JSON.stringify(line)}\n`;
-      if (text.length < writeLength && position < lines.length - 1) continue;
-      sent += text.length;
+      if (text.length < writeLength && position < batch.value.length - 1) continue;
       const isTaken = response.write(text);
       text = '';
-      if (!isTaken) await drain();
+      if (isTaken || (await drained(response, signal, left()))) continue;
+      await batches.return(undefined);
+      return line;
     }
-  };
+  }
+}
+
+/** Waits until the client has taken what was written. @returns whether it has */
+async function drained(response: ServerResponse, signal: AbortSignal, ms: number): Promise<boolean> {
+  const late = AbortSignal.timeout(Math.max(0, Math.ceil(ms)));
+  try {
+    await once(response, 'drain', { signal: AbortSignal.any([signal, late]) });
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (late.aborted) return false;
+    throw error;
+  }
 }
 
 function refusalOf(error: unknown): { status: number; message: string; retryAfter?: number | undefined } {

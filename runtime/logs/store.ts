@@ -10,14 +10,16 @@ import {
   StoreBusy,
   type DropReason,
   type LogBatch,
+  type LogCursor,
   type LogStore,
   type LogStoreStatus,
+  type ReadBudget,
 } from './log-store.ts';
 import type { LogQuery } from './query.ts';
 import { logTime, parseRecord, type LogRecord, type StoredLine } from './record.ts';
 import { appendBlocks } from './segment.ts';
 import { createSegmentIndex, hourOf, type SegmentKey } from './segment-index.ts';
-import { byTime, memorySource, mergeSources, segmentSources } from './segment-reader.ts';
+import { byTime, memorySources, mergeSources, segmentSources, type ReadProgress } from './segment-reader.ts';
 import { cleanState, emptyState, formatState, parseState, type StoreState } from './store-state.ts';
 
 export interface LogStoreOptions {
@@ -286,19 +288,25 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   };
 
   /** The sources of one hour, all of one moment: a line is either in memory or in its segment. */
-  const sourcesOf = async (query: LogQuery, hour: string) => {
+  const sourcesOf = async (query: LogQuery, hour: string, budget: ReadBudget | undefined) => {
     const { namespace, kind, name } = query;
     const segment = index.at({ namespace, kind, name, hour });
     const { path, size } = segment;
     const key = `${namespace}/${kind}/${name}/${hour}`;
     const memory = [flushing?.groups.get(key), active?.groups.get(key)].flatMap((group) => group?.lines ?? []).slice();
-    const source = memorySource(memory, query);
-    return [...(size === 0 ? [] : await segmentSources(path, size, query)), ...(source ? [source] : [])];
+    const sources = memorySources(memory, query, budget);
+    return [...(size === 0 ? [] : await segmentSources(path, size, query, budget)), ...sources];
   };
 
-  async function* readBatches(query: LogQuery, signal: AbortSignal): AsyncGenerator<StoredLine[]> {
-    const { direction, limit = Infinity, namespace, kind, name } = query;
-    const [first, last] = [hourOf(query.from), hourOf(query.to)];
+  async function* readBatches(
+    query: LogQuery,
+    signal: AbortSignal,
+    budget: ReadBudget | undefined,
+  ): AsyncGenerator<StoredLine[], LogCursor | undefined> {
+    const { direction, limit = Infinity, namespace, kind, name, after } = query;
+    const isForward = direction === 'forward';
+    const first = hourOf(after && isForward && after.time > query.from ? after.time : query.from);
+    const last = hourOf(after && !isForward && after.time < query.to ? after.time : query.to);
     const prefix = `${namespace}/${kind}/${name}/`;
     const inMemory = [flushing, active].flatMap((buffer) => [...(buffer?.groups.values() ?? [])]);
     const hours = new Set([
@@ -308,16 +316,22 @@ export function createLogStore(options: LogStoreOptions): LogStore {
         .map(({ hour }) => hour),
     ]);
     const sorted = [...hours].filter((hour) => hour >= first && hour <= last).toSorted();
-    if (direction === 'backward') sorted.reverse();
+    if (!isForward) sorted.reverse();
     let left = limit;
+    const progress: ReadProgress = { budget, hasBegun: false };
     for (const hour of sorted) {
-      const sources = await sourcesOf(query, hour);
-      for await (const batch of mergeSources(sources, direction, signal)) {
-        yield batch.length > left ? batch.slice(0, left) : batch;
-        left -= batch.length;
-        if (left <= 0) return;
+      const merged = mergeSources(await sourcesOf(query, hour, budget), query, signal, progress);
+      for (let next = await merged.next(); ; next = await merged.next()) {
+        if (next.done) {
+          if (next.value) return next.value;
+          break;
+        }
+        yield next.value.length > left ? next.value.slice(0, left) : next.value;
+        left -= next.value.length;
+        if (left <= 0) return undefined;
       }
     }
+    return undefined;
   }
 
   return {
@@ -344,11 +358,11 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       });
     },
     append: (batch) => inAppendTurn(() => append(batch)),
-    read: (query, signal) =>
+    read: (query, signal, budget) =>
       Promise.resolve({
         keptSince:
           [logTime(keptFrom()), state.namespaces.get(query.namespace)?.keptSince ?? ''].toSorted().at(-1) ?? '',
-        batches: readBatches(query, signal),
+        batches: readBatches(query, signal, budget),
       }),
     clean,
     countDropped: (reason, lines) => void (dropped[reason] += lines),

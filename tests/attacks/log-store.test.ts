@@ -9,10 +9,12 @@ import { streamReply } from '../../runtime/api/log-reply.ts';
 import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
 import type { LogStore } from '../../runtime/logs/log-store.ts';
 import { queryParameters } from '../../runtime/logs/query.ts';
-import type { StoredLine } from '../../runtime/logs/record.ts';
+import type { LogRecord, StoredLine } from '../../runtime/logs/record.ts';
 import { appendToken, everything, readToken, record, startServer, startStore, texts } from '../runtime/logs/rig.ts';
 import { recordingLog } from '../support/log.ts';
 import { ownFolder } from '../support/own-folder.ts';
+import { seededRandom } from '../support/random.ts';
+import { testSeed } from '../support/soak.ts';
 
 /*
  * The log store keeps and reads the lines of every tenant in one process. Long lines, and clients that take them slowly or
@@ -22,10 +24,10 @@ import { ownFolder } from '../support/own-folder.ts';
 const long = 'x'.repeat(64 * 1024);
 
 /** A store that answers every reading with these batches. */
-const answering = (store: LogStore, batches: (signal: AbortSignal) => AsyncGenerator<StoredLine[]>): LogStore => ({
-  ...store,
-  read: (_query, signal) => Promise.resolve({ keptSince: '', batches: batches(signal) }),
-});
+const answering = (
+  store: LogStore,
+  batches: (signal: AbortSignal) => AsyncGenerator<StoredLine[], undefined>,
+): LogStore => ({ ...store, read: (_query, signal) => Promise.resolve({ keptSince: '', batches: batches(signal) }) });
 
 t.test('long lines are read in small batches', async (t) => {
   const store = await startStore(t);
@@ -53,6 +55,7 @@ t.test('a client that takes nothing makes the store hold few lines as text', asy
   });
   const store = answering(await startStore(t), async function* () {
     yield Array.from({ length: 2_000 }, (_, id) => line(id));
+    return undefined;
   });
   const { url } = await startServer(t, store);
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -108,6 +111,7 @@ t.test('a search that finds nothing for long is answered at once', async (t) => 
   const store = answering(await startStore(t), async function* () {
     await hold.promise;
     yield [{ ...record('late', 1), id: 1 }];
+    return undefined;
   });
   const { client } = await startServer(t, store);
   const { batches } = await client.read(everything, new AbortController().signal);
@@ -116,20 +120,84 @@ t.test('a search that finds nothing for long is answered at once', async (t) => 
   t.equal((await batches.next()).done, true);
 });
 
-t.test('a client that takes a little at a time is disconnected, and one that is merely slow is not', async (t) => {
-  const store = answering(await startStore(t), async function* () {
-    for (let id = 0; id < 100; id++) yield [{ ...record(long, id), id }];
+t.test('a client that takes its lines slowly gets all of them, and keeps no place meanwhile', async (t) => {
+  const store = await startStore(t);
+  const lines = Array.from({ length: 200 }, (_, index) => record(`${index} ${long}`, index));
+  for (let first = 0; first < lines.length; first += 50) {
+    await store.append({ records: lines.slice(first, first + 50) });
+  }
+  const { client, url } = await startServer(t, store, { limits: { bytes: 1e9, ms: 100 } });
+  // They have all places, and their connections are full.
+  const sockets = Array.from({ length: 10 }, (_, index) => {
+    const query = queryParameters({ ...everything, reader: `slow-${index}` }).toString();
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    socket.pause();
+    socket.write(`GET /read?${query} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${readToken}\r\n\r\n`);
+    return socket;
   });
-  /** A clock by which each wait for the client takes this long. */
-  const waitOf = (ms: number): Pick<Clock, 'monotonic'> => {
-    let now = 0;
-    return { monotonic: () => (now += ms) };
-  };
-  const slow = await startServer(t, store, { clock: waitOf(1_000) });
-  t.equal((await texts(slow.client)).length, 100);
-  const trickling = await startServer(t, store, { clock: waitOf(20_000) });
-  await t.rejects(texts(trickling.client));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  t.equal((await texts(client, { reader: 'other', limit: 1 })).length, 1, 'others are served');
+
+  const { batches } = await client.read({ ...everything, reader: 'late' }, new AbortController().signal);
+  const read: string[] = [];
+  for await (const batch of batches) {
+    read.push(...batch.map(({ line }) => line));
+    await systemClock.sleep(read.length < 20 ? 150 : 0);
+  }
+  t.same(
+    read,
+    lines.map(({ line }) => line),
+  );
 });
+
+t.test(
+  'a search has few bytes of work until others have their turn, and finds what it would find at once',
+  async (t) => {
+    const store = await startStore(t, { flushLength: 1 });
+    const seed = testSeed();
+    const random = seededRandom(seed);
+    const records: LogRecord[] = [];
+    for (let batch = 0; batch < 40; batch++) {
+      const from = random.between(0, 4 * 3_600_000);
+      const lines = Array.from({ length: random.between(1, 40) }, () =>
+        record(`${random.next()} ${random.chance(0.05) ? 'rare' : 'often'}`, from + random.between(0, 60_000)),
+      );
+      records.push(...lines);
+      await store.append({ records: lines });
+    }
+    const answers: number[] = [];
+    const counted: LogStore = {
+      ...store,
+      read(query, signal, budget) {
+        let spent = 0;
+        answers.push(0);
+        const index = answers.length - 1;
+        return store.read(query, signal, {
+          isSpent: () => budget?.isSpent() ?? false,
+          spend(bytes) {
+            spent += bytes;
+            answers[index] = spent;
+            budget?.spend(bytes);
+          },
+        });
+      },
+    };
+    const { client } = await startServer(t, counted, { limits: { bytes: 1, ms: 60_000 } });
+    for (const direction of ['forward', 'backward'] as const) {
+      for (const query of [{}, { search: 'rare' }, { search: 'absent' }, { level: 'error' as const }, { limit: 7 }]) {
+        answers.length = 0;
+        const expected = await texts(store, { direction, ...query });
+        t.same(await texts(client, { direction, ...query }), expected, `seed ${seed}: ${JSON.stringify(query)}`);
+        if ('limit' in query) continue;
+        t.ok(answers.length > 3, `${answers.length} answers`);
+        // A few blocks are read ahead.
+        t.ok(Math.max(...answers) < 1_000_000, `${Math.max(...answers)} bytes`);
+      }
+    }
+    t.equal((await texts(client)).length, records.length);
+  },
+);
 
 t.test('a stream whose client takes nothing leaves its place when its time is over', async (t) => {
   const [began, ended] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
