@@ -27,6 +27,8 @@ export interface ServiceManifestInput {
   image: string;
   /** Seconds between two readiness probes. */
   readySeconds: number;
+  /** Whether the status of a server that failed has the end of its log; servers of the first release do not. Default true. */
+  logsOnError?: boolean;
 }
 
 const claimTemplate = 'data';
@@ -48,7 +50,7 @@ export function serviceHost({ name, namespace }: { name: string; namespace: stri
  * access to the Kubernetes API. Pure.
  */
 export function serviceStatefulSet(input: ServiceManifestInput): ServiceStatefulSet {
-  const { id, name, namespace, type, storage, image, readySeconds } = input;
+  const { id, name, namespace, type, storage, image, readySeconds, logsOnError = true } = input;
   const workload = { kind: 'Service' as const, name, id };
   const labels = workloadLabels(workload);
   const events = type === 'minio' ? eventSender(input) : undefined;
@@ -68,6 +70,7 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
           name: type,
           image,
           readySeconds,
+          logsOnError,
           passwordFile: `${credentialsFolder}/${passwordField(type)}`,
           mounts: [{ name: 'credentials', mountPath: credentialsFolder, readOnly: true }, ...(events?.mounts ?? [])],
           volumes: [

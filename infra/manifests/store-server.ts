@@ -88,6 +88,8 @@ export interface StorePodInput {
   /** Seconds between two readiness probes. */
   readySeconds: number;
   serviceAccountName?: string;
+  /** Whether the status of a container that failed has the end of its log. */
+  logsOnError?: boolean;
   /** Variables in addition to the server's own. */
   env?: Readonly<Record<string, string>>;
 }
@@ -95,6 +97,7 @@ export interface StorePodInput {
 /** The spec of a pod that runs a store; its StatefulSet provides the volume `data`. Pure. */
 export function storePod(input: StorePodInput): Json<V1PodSpec> {
   const { server, name, image, passwordFile, mounts, volumes, readySeconds, serviceAccountName, env = {} } = input;
+  const { logsOnError = false } = input;
   const scratch: V1VolumeMount[] = server.scratch.map((mountPath) => ({ name: mountPath.slice(1), mountPath }));
   return {
     ...(serviceAccountName !== undefined && { serviceAccountName }),
@@ -119,6 +122,7 @@ export function storePod(input: StorePodInput): Json<V1PodSpec> {
         securityContext: containerSecurity,
         resources: resources({ cpu: '50m', memory: server.memory.request }, server.memory.limit),
         volumeMounts: [{ name: 'data', mountPath: server.dataPath }, ...scratch, ...mounts],
+        ...(logsOnError && { terminationMessagePolicy: 'FallbackToLogsOnError' }),
       },
     ],
     volumes: [...scratch.map(({ name: volume }) => ({ name: volume, emptyDir: {} })), ...volumes],

@@ -25,6 +25,7 @@ import { ownedSecret, type Secret } from '../../runtime/workloads/owned-secret.t
 import { credentialsData } from '../../runtime/services/credentials.ts';
 import { serverOf } from '../../runtime/services/images.ts';
 import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import { includesDesired } from '../../runtime/kube/covers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadIdentity } from './workload.ts';
 import { deleteSecret } from './secret-deletion.ts';
@@ -101,7 +102,8 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
       await ensureCredentials(service, server.type, identity);
       if (server.type === 'minio') await ensureEventsToken(service, name);
       await ensureChild(kube, service, serviceAddress(input));
-      await ensureChild<ServiceStatefulSet>(kube, service, serviceStatefulSet(input), { keep: sameClaims });
+      const live = await kube.get<ServiceStatefulSet>(kinds.StatefulSet, name, namespace);
+      await ensureChild<ServiceStatefulSet>(kube, service, desiredServer(input, live), { keep: sameClaims });
       return podsOf(identity);
     },
 
@@ -130,6 +132,17 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     if (live?.metadata.labels?.[idLabel] !== id) return true;
     return deleteChild(kube, undefined, ref(kinds.PersistentVolumeClaim, claim, namespace));
   }
+}
+
+/**
+ * The server's StatefulSet. Adding the setting `logsOnError` would restart a server of an earlier release, so that one
+ * gets it with the next change that restarts it anyway.
+ */
+function desiredServer(input: ServiceManifestInput, live: Stored<ServiceStatefulSet> | undefined): ServiceStatefulSet {
+  const before = serviceStatefulSet({ ...input, logsOnError: false });
+  const policy = live?.spec.template.spec?.containers[0]?.terminationMessagePolicy;
+  const isOld = live !== undefined && policy !== 'FallbackToLogsOnError';
+  return isOld && includesDesired(live.spec.template, before.spec.template) ? before : serviceStatefulSet(input);
 }
 
 /** Keeps the live claims: the API server adds defaults, and rejects any change. */

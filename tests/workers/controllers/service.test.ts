@@ -1,7 +1,8 @@
 import t from 'tap';
-import type { ServiceStatefulSet } from '../../../infra/manifests/service.ts';
+import { serviceStatefulSet, type ServiceStatefulSet } from '../../../infra/manifests/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { ensureChild } from '../../../runtime/kube/children.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
@@ -159,6 +160,37 @@ t.test('a managed service gets a password once, an address and storage, and is r
   const before = world.writes();
   await world.reconcile();
   t.equal(world.writes(), before, 'a finished service is not changed');
+});
+
+t.test('the end of the log of a server is in its status; older servers are not restarted for it', async (t) => {
+  const world = createWorld({ type: 'postgres' });
+  const server = () => world.kube.all<ServiceStatefulSet>(kinds.StatefulSet)[0];
+  const container = () => server()?.spec.template.spec?.containers[0];
+  await world.reconcile();
+  t.equal(container()?.terminationMessagePolicy, 'FallbackToLogsOnError');
+
+  // As the first release left it.
+  const old = serviceStatefulSet({
+    id: server()?.metadata.labels?.['platform.svc/id'] ?? '',
+    name: 'orders',
+    namespace,
+    type: 'postgres',
+    storage: undefined,
+    image: image('postgres'),
+    readySeconds: container()?.readinessProbe?.periodSeconds ?? 0,
+    logsOnError: false,
+  });
+  await ensureChild(world.kube, world.service(), old);
+  t.equal(container()?.terminationMessagePolicy, undefined);
+  const before = world.writes();
+  await world.reconcile();
+  t.equal(container()?.terminationMessagePolicy, undefined);
+  t.equal(world.writes(), before, 'nothing is written');
+
+  const patch = { spec: { template: { spec: { containers: [{ ...container(), image: image('older') }] } } } };
+  await world.kube.mergePatch({ apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: 'orders' }, patch);
+  await world.reconcile();
+  t.match(container(), { image: image('postgres'), terminationMessagePolicy: 'FallbackToLogsOnError' });
 });
 
 t.test('an object store has its own kind of access key', async (t) => {
