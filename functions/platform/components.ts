@@ -1,5 +1,5 @@
 import type { ComponentUpdate, PlatformStatus } from '../../runtime/contracts/api/platform.ts';
-import { isEnabled } from '../../runtime/contracts/resources/monitoring.ts';
+import { isEnabled, possibleComponents } from '../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { ComponentName } from '../../runtime/domain/monitoring.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -59,13 +59,11 @@ function applyUpdate(
     const message = 'This installation has no components of monitoring; run `svc install` again to get them.';
     throw new Problem('component_not_installed', message);
   }
-  if (monitoring.mode === 'embedded') {
-    const message = 'The stores of the embedded platform are parts of its process, which always runs them.';
-    throw new Problem('component_not_installed', message);
-  }
   // The controllers report exactly the components that this installation can run.
   if (!status?.monitoring?.some((component) => component.name === name)) {
-    throw new Problem('component_not_installed', `This installation cannot run the component ${name}.`);
+    const names = possibleComponents(monitoring);
+    const hint = names.includes(name) ? '' : ` In the embedded cluster there are ${names.join(' and ')} only.`;
+    throw new Problem('component_not_installed', `This installation cannot run the component ${name}.${hint}`);
   }
   const { memory: before, enabled: wasEnabled, deleteData: wasDeleted } = monitoring.components?.[name] ?? {};
   const next = {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
@@ -16,6 +17,7 @@ import { createControllerManager } from './controllers/controller-manager.ts';
 import { bootstrapObjects } from './bootstrap-objects.ts';
 import { passwdFile, type Home } from './home.ts';
 import { createImageUploadServer } from './image-upload.ts';
+import { diskMetrics } from './metrics/disk-metrics.ts';
 import { createLocalMetrics } from './metrics/local-metrics.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { builtImages, createImageStore } from './node/images.ts';
@@ -24,6 +26,7 @@ import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
 import { readStoreCredentials } from './store-credentials.ts';
+import { createLocalStores } from './stores.ts';
 
 /** Options of {@link startLocalCluster}. */
 export interface LocalClusterOptions {
@@ -97,7 +100,27 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
 
   const logs = createLocalLogs({ kube, folder: home.logs, port: ports.logs, clock, log });
   await logs.start();
-  add({ name: 'log store', stop: () => logs.stop() });
+  add({ name: 'log server', stop: () => logs.stop() });
+
+  const metrics = createLocalMetrics({
+    kube,
+    sources: [
+      { name: 'ingress', metrics: () => ingress.metrics() },
+      { name: 'node', metrics: async () => node?.usage() },
+      { name: hostname(), metrics: () => diskMetrics(home.folder) },
+    ],
+    file: home.metrics,
+    port: ports.metrics,
+    clock,
+    log,
+  });
+  await metrics.start();
+  add({ name: 'metrics server', stop: () => metrics.stop() });
+
+  // Before the node, so that what its first pods print is stored.
+  const stores = createLocalStores({ kube, stores: { 'metrics-store': metrics, 'log-store': logs }, clock, log });
+  await stores.start();
+  add({ name: 'stores', stop: () => stores.stop() });
 
   node = createLocalNode({
     kube,
@@ -113,20 +136,6 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   const startedNode = node;
   await startedNode.start();
   add({ name: 'node', stop: () => startedNode.stop() });
-
-  const metrics = createLocalMetrics({
-    kube,
-    sources: [
-      { name: 'ingress', metrics: () => ingress.metrics() },
-      { name: 'node', metrics: () => startedNode.usage() },
-    ],
-    file: home.metrics,
-    port: ports.metrics,
-    clock,
-    log,
-  });
-  await metrics.start();
-  add({ name: 'metrics', stop: () => metrics.stop() });
 }
 
 /** Creates the platform's CRDs and the objects that a Kubernetes distribution provides. */

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -7,10 +9,12 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { readSecretText } from '../../runtime/kube/secret-text.ts';
 import type { LogRecord } from '../../runtime/logs/record.ts';
 import { createLogServer } from '../../runtime/logs/server.ts';
+import { StoreBusy, type LogStore } from '../../runtime/logs/log-store.ts';
 import { createLogStore } from '../../runtime/logs/store.ts';
 import { createPeriodicTask } from '../../runtime/process/periodic-task.ts';
 import { systemSecrets } from '../manifests/platform/secrets.ts';
 import type { CollectLines } from './node/logs.ts';
+import type { LocalStore } from './stores.ts';
 
 /** Maximum bytes of the stored lines. */
 const maxBytes = 1024 * 1024 * 1024;
@@ -22,10 +26,14 @@ const waitingMaxLength = 1024 * 1024;
 const tokenMs = 10_000;
 
 /** The log store of the embedded cluster: what the node's containers print, and a server for console-api. */
-export interface LocalLogs {
-  /** @returns the server's port @throws Error when the port is in use */
+export interface LocalLogs extends LocalStore {
+  /**
+   * Starts the server, which refuses until the store is enabled: its port must not be free for a pod, which would get the
+   * token. @returns its port @throws Error when the port is in use
+   */
   start(): Promise<number>;
   stop(): Promise<void>;
+  /** Lines of a disabled store are dropped. */
   collect: CollectLines;
 }
 
@@ -39,23 +47,46 @@ export function createLocalLogs(options: {
 }): LocalLogs {
   const { kube, folder, port, clock } = options;
   const log = options.log.child({ part: 'log store' });
-  // Not flushed to the disk at each batch: a machine that loses its power loses the lines of the last seconds.
-  const store = createLogStore({ folder, maxBytes, clock, log, sync: false });
+  /** Undefined while it is disabled. */
+  let store: LogStore | undefined;
   const token = createTokenReader(kube, clock);
   const tokens = { append: () => Promise.resolve(undefined), read: token };
-  const server = createLogServer({ store, tokens, log, port, host: '127.0.0.1' });
+  const current = () => {
+    if (store) return store;
+    throw new StoreBusy('stopped');
+  };
+  const server = createLogServer({
+    store: {
+      append: async (batch) => current().append(batch),
+      read: async (query, signal) => current().read(query, signal),
+      status: () => current().status(),
+      isReady: () => store?.isReady() ?? false,
+    },
+    tokens,
+    log,
+    port,
+    host: '127.0.0.1',
+  });
   /** The lines of each namespace. */
   let waiting = new Map<string, { records: LogRecord[]; length: number }>();
 
   const send = async () => {
     const namespaces = waiting.values();
     waiting = new Map();
+    const target = store;
+    if (!target) return;
     for (const { records } of namespaces) {
-      await store.append({ records }).catch((error: unknown) => {
-        store.countDropped('disk_full', records.length);
+      await target.append({ records }).catch((error: unknown) => {
+        target.countDropped('disk_full', records.length);
         log.debug({ err: error }, 'lines were not stored');
       });
     }
+  };
+  const disable = async () => {
+    await send();
+    const last = store;
+    store = undefined;
+    await last?.stop();
   };
   const sender = createPeriodicTask({
     clock,
@@ -66,24 +97,27 @@ export function createLocalLogs(options: {
 
   return {
     async start() {
-      // Until the store has started, the server refuses. Its port must not be free for a pod, which would get the token.
       const serverPort = await server.start();
-      try {
-        await store.start();
-      } catch (error) {
-        // The platform starts without stored logs rather than not at all.
-        log.error({ err: error }, 'the log store did not start');
-      }
       sender.start();
       return serverPort;
     },
     async stop() {
       await sender.stop();
-      await send();
       await server.stop();
-      await store.stop();
+      await disable();
     },
+    async enable() {
+      if (store) return;
+      // Not flushed to the disk at each batch: a machine that loses its power loses the lines of the last seconds.
+      const next = createLogStore({ folder, maxBytes, clock, log, sync: false });
+      await next.start();
+      store = next;
+    },
+    disable,
+    hasData: () => existsSync(folder),
+    deleteData: () => rm(folder, { recursive: true, force: true }),
     collect({ metadata, container, stream, time }, lines) {
+      if (!store) return;
       const { namespace = '', name: pod } = metadata;
       const pending = waiting.get(namespace) ?? { records: [], length: 0 };
       waiting.set(namespace, pending);

@@ -37,7 +37,7 @@ const stallMs = 30_000;
 const decompress = promisify(gunzip);
 
 export interface LogServerOptions {
-  store: LogStore;
+  store: Pick<LogStore, 'append' | 'read' | 'status' | 'isReady'>;
   /** The tokens; undefined for one that is not known yet, which refuses every request. */
   tokens: { append: () => Promise<string | undefined>; read: () => Promise<string | undefined> };
   log: Logger;

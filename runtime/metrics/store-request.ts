@@ -32,6 +32,7 @@ export async function requestJson(
     });
     if (!response.ok) {
       await response.body?.cancel();
+      if (response.status === 503) throw new MetricsUnavailable('The metrics store is disabled or starting.');
       throw new MetricsUnavailable(`The metrics store refused the query with status ${response.status}.`);
     }
     return JSON.parse((await readBytes(response.body, bytesMax, tooLarge)).toString('utf8'));

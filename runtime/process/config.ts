@@ -51,8 +51,9 @@ const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
 
 /** Where alerts are read; without both there are none. */
 const alertServers = {
-  ALERTMANAGER_URL: address('http:', 'https:').optional(),
-  /** Also where metrics are stored. `ring+http:` is the embedded cluster's, which has no alerts. */
+  /** With `ring+http:` it is the embedded cluster's, which takes the token of this process's service account. */
+  ALERTMANAGER_URL: address('http:', 'https:', 'ring+http:').optional(),
+  /** Also where metrics are stored. `ring+http:` is the embedded cluster's, which is not Prometheus. */
   METRICS_STORE_URL: address('http:', 'https:', 'ring+http:').optional(),
 };
 
@@ -102,10 +103,17 @@ function kubernetesPart(env: z.output<z.ZodObject<typeof kubernetes>>): Kubernet
   return Object.freeze({ account: Object.freeze(account) });
 }
 
-function alertServersPart(env: z.output<z.ZodObject<typeof alertServers>>) {
-  const plain = (url: string | undefined) => url?.replace(/(?<!\/)\/+$/, '');
-  const metricsStore = env.METRICS_STORE_URL?.startsWith('ring+') ? undefined : plain(env.METRICS_STORE_URL);
-  return Object.freeze({ alertmanager: plain(env.ALERTMANAGER_URL), metricsStore });
+function alertServersPart(
+  env: z.output<z.ZodObject<typeof alertServers & Pick<typeof kubernetes, 'SERVICE_ACCOUNT_FOLDER'>>>,
+) {
+  const plain = (url: string | undefined) => url?.replace(/^ring\+/, '').replace(/(?<!\/)\/+$/, '');
+  const isRing = (url: string | undefined) => url?.startsWith('ring+') ?? false;
+  const { ALERTMANAGER_URL: alertmanager, METRICS_STORE_URL: metricsStore } = env;
+  return Object.freeze({
+    alertmanager: plain(alertmanager),
+    metricsStore: isRing(metricsStore) ? undefined : plain(metricsStore),
+    ...(isRing(alertmanager) && { tokenFile: join(env.SERVICE_ACCOUNT_FOLDER, 'token') }),
+  });
 }
 
 function failpointsPart(env: z.output<z.ZodObject<typeof failpoints>>): Readonly<{ dir?: string }> {

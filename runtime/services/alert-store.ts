@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
 import { readBytes } from '../domain/read-bytes.ts';
@@ -35,6 +36,8 @@ export interface AlertStore {
 /** The addresses of the servers, without a trailing slash. */
 export interface AlertServers {
   alertmanager?: string | undefined;
+  /** The file with the token that {@link alertmanager} takes, which is then the embedded cluster; absent: it takes none. */
+  tokenFile?: string | undefined;
   /** Prometheus, which is asked for alerts when there is no Alertmanager or it does not answer. */
   metricsStore?: string | undefined;
 }
@@ -77,17 +80,19 @@ const prometheusAlerts = z.object({
   }),
 });
 
-/** Alerts of Alertmanager, or of Prometheus alone, which cannot silence them. */
-export function createAlertStore({ alertmanager, metricsStore }: AlertServers): AlertStore {
+/** Alerts of Alertmanager or the embedded cluster, which answers as Alertmanager does, or of Prometheus alone, which cannot silence them. */
+export function createAlertStore({ alertmanager, metricsStore, tokenFile }: AlertServers): AlertStore {
   const ask = async <T>(
     url: string,
     schema: z.ZodType<T>,
     { signal, ...init }: { method?: string; body?: string; signal?: AbortSignal | undefined } = {},
   ): Promise<T> => {
     const limit = AbortSignal.timeout(timeoutMs);
+    const token = tokenFile === undefined ? undefined : (await readFile(tokenFile, 'utf8')).trim();
+    const authorization = token !== undefined && { authorization: `Bearer ${token}` };
     const response = await fetch(url, {
       ...init,
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...authorization },
       // The platform's own server never redirects.
       redirect: 'error',
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
@@ -103,7 +108,7 @@ export function createAlertStore({ alertmanager, metricsStore }: AlertServers): 
     try {
       return await call(`${alertmanager}/api/v2`);
     } catch (error) {
-      throw unavailable('Alertmanager', error);
+      throw unavailable(tokenFile !== undefined ? 'embedded' : 'Alertmanager', error);
     }
   };
 
@@ -182,7 +187,10 @@ function digestOf(labels: Readonly<Record<string, string>>): string {
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
 }
 
-function unavailable(what: 'none' | 'no-alertmanager' | 'Alertmanager' | 'Prometheus', cause?: unknown): Problem {
+function unavailable(
+  what: 'none' | 'no-alertmanager' | 'embedded' | 'Alertmanager' | 'Prometheus',
+  cause?: unknown,
+): Problem {
   if (what === 'none') {
     return new Problem(
       'alerts_unavailable',
@@ -194,6 +202,10 @@ function unavailable(what: 'none' | 'no-alertmanager' | 'Alertmanager' | 'Promet
       'alerts_unavailable',
       'This installation has no Alertmanager, so alerts cannot be silenced. In a cluster, enable it (docs/how-to/alerts.md).',
     );
+  }
+  if (what === 'embedded') {
+    const message = 'The alerts cannot be read. They need the metrics store: svc platform enable metrics-store';
+    return new Problem('alerts_unavailable', message, { cause });
   }
   return new Problem(
     'alerts_unavailable',

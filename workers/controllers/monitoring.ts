@@ -7,7 +7,6 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import {
   isEnabled,
   memoryOf,
-  possibleComponents,
   type ComponentStatus,
   type MonitoringSettings,
 } from '../../runtime/contracts/resources/monitoring.ts';
@@ -51,7 +50,6 @@ export function createMonitoring({
   return async (settings: PlatformConfigSpec, before: readonly ComponentStatus[] = []): Promise<MonitoringPass> => {
     const { monitoring } = settings;
     if (!monitoring) return { statuses: [] };
-    if (monitoring.mode === 'embedded') return { statuses: embeddedComponents(settings) };
     const manifests = monitoringComponents(monitoring);
     const listed = componentNames.flatMap((name) => {
       const component = manifests[name];
@@ -162,15 +160,6 @@ export function createMonitoring({
     );
     return live.every(isRolledOut);
   }
-}
-
-/** In the embedded cluster, the process of `svc up` has the stores, and always runs them. */
-function embeddedComponents(settings: PlatformConfigSpec): ComponentStatus[] {
-  const { monitoring } = settings;
-  return (monitoring ? possibleComponents(monitoring) : []).map((name) => {
-    const enabled = isEnabled(name, settings);
-    return { name, enabled, ready: enabled, phase: enabled ? 'on' : 'disabled' };
-  });
 }
 
 /** The claims that StatefulSets make of their templates, which Kubernetes keeps when the StatefulSet is deleted. */

@@ -125,6 +125,8 @@ export function platformConfigController(options: {
         }
         if (!settings) return undefined;
         await ensureTrustedProxies(kube, settings.trustedProxies ?? []);
+        // There, its process has the stores and reports their state (infra/local/stores.ts).
+        if (settings.monitoring?.mode === 'embedded') return undefined;
         const { monitoring: components, monitoringGeneration: _, ...status } = written.status ?? {};
         const { statuses, ...outcome } = await reconcileMonitoring(settings, components);
         const monitoring = statuses.length > 0 && { monitoring: statuses, monitoringGeneration: generation };

@@ -1,18 +1,27 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { systemNamespace } from '../../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { createCollector } from '../../../runtime/metrics/collector.ts';
+import type { PeriodicTask } from '../../../runtime/process/periodic-task.ts';
 import { createRingStore } from '../../../runtime/metrics/ring-store.ts';
 import { openRing, type Ring } from '../../../runtime/metrics/ring.ts';
-import { createRingServer } from './ring-server.ts';
-import { createScraper, type Source } from './scraper.ts';
+import { createLocalAlerts } from '../alerts/alerts.ts';
+import { openSilences } from '../alerts/silences.ts';
+import type { LocalStore } from '../stores.ts';
+import { askers, createRingServer, type Answers } from './ring-server.ts';
+import { createScraper, type ScrapeSink, type Source } from './scraper.ts';
 import { createTokenVerifier } from './token-verifier.ts';
 
-/** The metrics of the embedded cluster: a ring on disk, what fills it, and a server for console-api. */
-export interface LocalMetrics {
-  /** @returns the server's port @throws Error when the port is in use */
+/** The metrics of the embedded cluster: a ring on disk, what fills it, alerts, and a server for processes of the platform. */
+export interface LocalMetrics extends LocalStore {
+  /**
+   * Starts the server, which refuses until the store is enabled, so that no pod can take its port.
+   * @returns its port @throws Error when the port is in use
+   */
   start(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -28,22 +37,48 @@ export function createLocalMetrics(options: {
 }): LocalMetrics {
   const { kube, sources, file, port, clock } = options;
   const log = options.log.child({ part: 'metrics' });
-  const ring = openAnyway(file, log);
-  const store = createRingStore({ ring, now: () => Math.floor(clock.now().getTime() / 1000) });
-  const verify = createTokenVerifier({ kube, clock, namespace: systemNamespace, serviceAccount: 'console-api' });
-  const server = createRingServer({ store, verify, log });
-  const scraper = createScraper({ kube, sources, collector: createCollector(ring), clock, log });
+  /** Undefined while it is disabled. */
+  let running: (Answers & { ring: Ring; scraper: PeriodicTask }) | undefined;
+  const silences = openSilences(join(dirname(file), 'silences.json'), () => clock.now());
+  const verify = createTokenVerifier({ kube, clock, namespace: systemNamespace, serviceAccounts: askers });
+  const server = createRingServer({ answers: () => running, verify, log });
+  const disable = async () => {
+    const last = running;
+    running = undefined;
+    await last?.scraper.stop();
+    last?.ring.close();
+  };
   return {
-    async start() {
-      const serverPort = await server.start(port);
-      scraper.start();
-      return serverPort;
-    },
+    start: () => server.start(port),
     async stop() {
-      await scraper.stop();
       await server.stop();
-      ring.close();
+      await disable();
     },
+    async enable() {
+      if (running) return;
+      const ring = openAnyway(file, log);
+      const store = createRingStore({ ring, now: () => Math.floor(clock.now().getTime() / 1000) });
+      const alerts = createLocalAlerts();
+      const collector = createCollector(ring);
+      const sink: ScrapeSink = {
+        begin(targets) {
+          collector.keep(targets.map(({ life }) => life));
+          alerts.keep(targets);
+        },
+        add(target, text, at) {
+          collector.add(target.life, text, at);
+          alerts.add(target, text, at);
+        },
+        fail: (target) => alerts.remove(target),
+        end: (at) => alerts.evaluate(at),
+      };
+      const scraper = createScraper({ kube, sources, sink, clock, log });
+      running = { ring, store, scraper, alerts, silences };
+      scraper.start();
+    },
+    disable,
+    hasData: () => existsSync(file),
+    deleteData: () => rm(file, { recursive: true, force: true }),
   };
 }
 

@@ -5,14 +5,27 @@ import type { z } from 'zod';
 import { readBytes } from '../../../runtime/domain/read-bytes.ts';
 import { close, listen } from '../../../runtime/process/listening.ts';
 import type { MetricsStore } from '../../../runtime/metrics/metrics-store.ts';
+import { alertsPath, answerAlerts } from '../alerts/api.ts';
+import type { LocalAlerts } from '../alerts/alerts.ts';
+import type { Silences } from '../alerts/silences.ts';
 import { namespaceQuestion, ringPaths, workloadQuestion } from '../../../runtime/metrics/ring-protocol.ts';
 
-/** Bytes of a question. */
-const bodyMax = 4_096;
+/** Bytes of a question, and of a silence with its comment and labels. */
+const bodyMax = 16_384;
 /** Connections at once: console-api asks for a few members at a time. */
 const connectionsMax = 64;
 /** How long a connection may take for a head and for a request, and how often this is checked; node:http's own is 30 s. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 };
+
+/** What the server answers from. */
+export interface Answers {
+  store: MetricsStore;
+  alerts: LocalAlerts;
+  silences: Silences;
+}
+
+/** The service accounts that may ask: console-api everything, svc-workers for the alerts. */
+export const askers = ['console-api', 'svc-workers'] as const;
 
 /** A server on the loopback address. */
 export interface RingServer {
@@ -22,15 +35,17 @@ export interface RingServer {
 }
 
 /**
- * Answers console-api's questions about metrics. Every program on this machine can connect, also a tenant's pod, so each
+ * Answers questions about metrics and alerts. Every program on this machine can connect, also a tenant's pod, so each
  * request must carry a token that `verify` accepts.
  */
 export function createRingServer(options: {
-  store: MetricsStore;
-  verify: (token: string) => Promise<boolean>;
+  /** Undefined while the store is disabled. */
+  answers: () => Answers | undefined;
+  /** Returns which of the {@link askers} a token belongs to. */
+  verify: (token: string) => Promise<string | undefined>;
   log: Logger;
 }): RingServer {
-  const { store, verify, log } = options;
+  const { verify, log } = options;
 
   /** Connections that have sent no accepted token, the oldest first. */
   const strangers = new Set<Socket>();
@@ -38,9 +53,20 @@ export function createRingServer(options: {
 
   const answer = async (request: IncomingMessage): Promise<{ status: number; body?: unknown }> => {
     const [, token] = /^Bearer (\S{1,8192})$/.exec(request.headers.authorization ?? '') ?? [];
-    if (token === undefined || !(await verify(token))) return { status: 401 };
+    const asker = token === undefined ? undefined : await verify(token);
+    if (asker === undefined) return { status: 401 };
     strangers.delete(request.socket);
-    if (request.method !== 'POST') return { status: 405 };
+    const { method = '', url: path = '' } = request;
+    const isConsole = asker === 'console-api';
+    const answers = options.answers();
+    if (path.startsWith(alertsPath)) {
+      if (!answers) return { status: 503 };
+      return answerAlerts(answers, { method, path, body: await readBody(request), maySilence: isConsole });
+    }
+    if (!isConsole) return { status: 403 };
+    if (method !== 'POST') return { status: 405 };
+    if (!answers) return { status: 503 };
+    const { store } = answers;
     if (request.url === ringPaths.workload) {
       const question = parse(await readBody(request), workloadQuestion);
       return question ? { status: 200, body: await store.workload(question, question.window) } : { status: 400 };

@@ -14,16 +14,16 @@ const reuseMs = 60_000;
 /** How long a refused one is refused without a review, and how many of them are remembered. */
 const refusal = { ms: 5_000, max: 1_000 };
 
-/** Verifies that tokens belong to one service account. @returns whether the token is accepted now */
+/** Verifies that tokens belong to one of some service accounts. @returns whose token it is; undefined when it is refused */
 export function createTokenVerifier(options: {
   kube: Pick<KubeClient, 'create'>;
   clock: Clock;
   namespace: string;
-  serviceAccount: string;
-}): (token: string) => Promise<boolean> {
-  const { kube, clock, namespace, serviceAccount } = options;
-  /** The digest of the last accepted token: only one process uses the server. */
-  let accepted: { digest: string; at: number } | undefined;
+  serviceAccounts: readonly string[];
+}): (token: string) => Promise<string | undefined> {
+  const { kube, clock, namespace, serviceAccounts } = options;
+  /** The last accepted token of each account: one process uses it. */
+  const accepted = new Map<string, { digest: string; at: number }>();
   /** By digest, the time of the refusal; the oldest first. */
   const refused = new Map<string, number>();
   const remember = (digest: string, at: number) => {
@@ -35,16 +35,19 @@ export function createTokenVerifier(options: {
   return async (token) => {
     const digest = createHash('sha256').update(token).digest('hex');
     const now = clock.monotonic();
-    if (accepted?.digest === digest && now - accepted.at < reuseMs) return true;
-    if (now - (refused.get(digest) ?? -Infinity) < refusal.ms) return false;
+    for (const [account, last] of accepted) {
+      if (last.digest === digest && now - last.at < reuseMs) return account;
+    }
+    if (now - (refused.get(digest) ?? -Infinity) < refusal.ms) return undefined;
     const { apiVersion, kind } = kinds.TokenReview;
     const review = await kube.create<TokenReview>({ apiVersion, kind, metadata: { name: '' }, spec: { token } });
     const { authenticated, user } = review.status ?? {};
-    if (authenticated !== true || user?.username !== `system:serviceaccount:${namespace}:${serviceAccount}`) {
+    const account = serviceAccounts.find((name) => user?.username === `system:serviceaccount:${namespace}:${name}`);
+    if (authenticated !== true || account === undefined) {
       remember(digest, now);
-      return false;
+      return undefined;
     }
-    accepted = { digest, at: now };
-    return true;
+    accepted.set(account, { digest, at: now });
+    return account;
   };
 }

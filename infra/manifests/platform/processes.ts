@@ -59,6 +59,9 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
   // Without a checker every gated route is closed, so that a cluster has two whatever its size.
   const checkerReplicas = settings.oneChecker ? 1 : 2;
   const probes = probePace(settings.optional.profile);
+  // The embedded cluster's ring of metrics evaluates its alerts, too.
+  const { metricsStoreUrl: metricsUrl = metricsStoreUrl } = settings;
+  const alertsUrl = metricsUrl.startsWith('ring+') ? metricsUrl : alertmanagerUrl;
   const readUrl = settings.logStoreUrl ?? (hasComponents(settings) ? logStoreUrl : undefined);
   const proxyArguments = trustedProxyArguments(settings.optional.trustedProxies ?? []);
   return {
@@ -76,8 +79,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
         ADMIN_EMAIL: settings.adminEmail,
         ADMIN_PASSWORD_FILE: secretFile('admin'),
-        ALERTMANAGER_URL: alertmanagerUrl,
-        METRICS_STORE_URL: settings.metricsStoreUrl ?? metricsStoreUrl,
+        ALERTMANAGER_URL: alertsUrl,
+        METRICS_STORE_URL: metricsUrl,
         ...(readUrl !== undefined && { LOG_STORE_URL: readUrl, LOG_STORE_TOKEN_FILE: secretFile('logStore') }),
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
@@ -92,12 +95,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       kubernetes: true,
       serves: false,
       secrets: ['database', 'redis', 'encryptionKeys'],
-      env: {
-        ...database,
-        ...redis,
-        ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
-        ALERTMANAGER_URL: alertmanagerUrl,
-      },
+      env: { ...database, ...redis, ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'), ALERTMANAGER_URL: alertsUrl },
       // Also for its client processes (decision 0037) and the git that polls sources, which have limits of their own.
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '1536Mi' },
       probes,

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
+import { localStoresController, type LocalStore } from '../../../infra/local/stores.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
@@ -117,19 +118,51 @@ t.test('a component that the installation cannot run is refused with its own cod
     status: 409,
     body: { code: 'component_not_installed', message: /run `svc install` again/ },
   });
+});
+
+t.test('the stores of the embedded cluster are switched by its process, and have no memory limit', async (t) => {
   const embedded = await setUp(t, { mode: 'embedded' });
-  t.match(await embedded.component('metrics-store'), { status: 'on' });
+  const data = new Set<string>();
+  const store = (name: string): LocalStore => ({
+    enable: async () => void data.add(name),
+    disable: async () => undefined,
+    hasData: () => data.has(name),
+    deleteData: async () => void data.delete(name),
+  });
+  const stores = { 'metrics-store': store('metrics-store'), 'log-store': store('log-store') };
+  const controller = localStoresController({ kube: embedded.kube, stores, log: silentLog });
+  const follow = async () => {
+    const [object] = embedded.kube.all<PlatformConfig>(kinds.PlatformConfig);
+    await controller.reconcile({ name: 'platform', object, signal: new AbortController().signal, log: silentLog });
+  };
+  await follow();
+  t.same(await embedded.component('log-store'), { name: 'log-store', status: 'on' });
   t.equal(await embedded.component('dashboards'), undefined);
-  for (const [name, change] of [
-    ['dashboards', { enabled: true }],
-    ['metrics-store', { memory: '1Gi' }],
-    ['log-store', { enabled: false }],
-  ] as const) {
-    t.match(await embedded.change(name, change), {
-      status: 409,
-      body: { code: 'component_not_installed', message: /embedded platform are parts of its process/ },
-    });
-  }
+
+  t.match(await embedded.change('log-store', { enabled: false }), { status: 200, body: { status: 'stopping' } });
+  await follow();
+  t.match(await embedded.component('log-store'), { status: 'stopping' }, 'the settings are not accepted yet');
   await embedded.control();
+  t.match(await embedded.component('log-store'), { status: 'stopping' }, 'the process has not followed yet');
+  await follow();
+  t.same(await embedded.component('log-store'), { name: 'log-store', status: 'disabled', message: 'its data is kept' });
+  t.match(await embedded.component('metrics-store'), { status: 'on' });
+
+  await embedded.change('log-store', { enabled: false, deleteData: true });
+  await embedded.control();
+  await follow();
+  t.same(await embedded.component('log-store'), { name: 'log-store', status: 'disabled' });
+  await embedded.change('log-store', { enabled: true });
+  await embedded.control();
+  await follow();
   t.match(await embedded.component('log-store'), { status: 'on' });
+
+  t.match(await embedded.change('dashboards', { enabled: true }), {
+    status: 409,
+    body: { code: 'component_not_installed', message: /there are metrics-store and log-store only/ },
+  });
+  t.match(await embedded.change('metrics-store', { memory: '1Gi' }), {
+    status: 422,
+    body: { code: 'invalid_value', message: /no memory limit/ },
+  });
 });

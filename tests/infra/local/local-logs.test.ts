@@ -47,12 +47,13 @@ function rig(t: Test, options: { folder?: string; port?: number } = {}) {
       },
       lines,
     );
-  return { start, print };
+  return { logs, start, print };
 }
 
 t.test('what a namespace prints at once is bounded by its size, and what is dropped is counted', async (t) => {
-  const { start, print } = rig(t);
+  const { logs, start, print } = rig(t);
   const { client, status } = await start();
+  await logs.enable();
   print(
     'shop-prod',
     Array.from({ length: 100 }, () => 'x'.repeat(16 * 1024)),
@@ -77,9 +78,41 @@ t.test('a port that another program has is an error, so that the cluster chooses
 t.test('a store that does not start has its port nevertheless, and refuses', async (t) => {
   const file = join(ownFolder(t), 'file');
   await writeFile(file, '');
-  const { start, print } = rig(t, { folder: join(file, 'logs') });
+  const { logs, start, print } = rig(t, { folder: join(file, 'logs') });
   const { request } = await start();
+  await t.rejects(logs.enable(), { code: 'ENOTDIR' });
   print('shop-prod', ['lost']);
   t.equal((await request('/status')).status, 503);
   t.equal((await request(`/read?${queryParameters(everything).toString()}`)).status, 503);
 });
+
+t.test(
+  'a disabled store refuses, keeps its lines until they are deleted, and continues when it is enabled',
+  async (t) => {
+    const { logs, start, print } = rig(t);
+    const { client, request } = await start();
+    const lines = async (expected: number) =>
+      eventually(
+        () => texts(client),
+        (stored) => stored.length === expected,
+      );
+    await logs.enable();
+    await logs.enable();
+    print('shop-prod', ['first']);
+    await logs.disable();
+    await logs.disable();
+    t.equal((await request('/status')).status, 503);
+    print('shop-prod', ['while it is disabled']);
+    t.ok(logs.hasData());
+
+    await logs.enable();
+    print('shop-prod', ['second']);
+    t.same(await lines(2), ['first', 'second'], 'what was printed right before the end is stored');
+
+    await logs.disable();
+    await logs.deleteData();
+    t.notOk(logs.hasData());
+    await logs.enable();
+    t.same(await lines(0), []);
+  },
+);

@@ -8,6 +8,7 @@ import { createLocalMetrics } from '../../../../infra/local/metrics/local-metric
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import type { KubeClient } from '../../../../runtime/kube/kube-client.ts';
 import { MetricsUnavailable } from '../../../../runtime/metrics/metrics-store.ts';
+import { createAlertStore, type AlertStore } from '../../../../runtime/services/alert-store.ts';
 import { openMetricsStore } from '../../../../runtime/metrics/open-store.ts';
 import { close, listen } from '../../../../runtime/process/listening.ts';
 import { fakeClock, settle, type FakeClock } from '../../../support/clock.ts';
@@ -16,8 +17,11 @@ import { silentLog } from '../../../support/log.ts';
 
 const start = Date.parse('2026-11-21T12:00:00Z');
 const consoleToken = 'token-of-console-api';
+const workersToken = 'token-of-svc-workers';
 const usernames: Readonly<Record<string, string>> = {
   [consoleToken]: 'system:serviceaccount:svc-system:console-api',
+  [workersToken]: 'system:serviceaccount:svc-system:svc-workers',
+  'token-of-controllers': 'system:serviceaccount:svc-system:svc-controllers',
   'token-of-an-app': 'system:serviceaccount:shop-prod:default',
   'token-of-another-console': 'system:serviceaccount:shop-prod:console-api',
 };
@@ -76,8 +80,9 @@ async function world(t: Test) {
   });
   const port = await metrics.start();
   t.teardown(() => metrics.stop());
+  await metrics.enable();
   const storeOf = (token: string) => openMetricsStore(`ring+http://127.0.0.1:${port}/`, async () => token);
-  return { clock, port, process: state, source, storeOf, reviews };
+  return { metrics, clock, port, process: state, source, storeOf, reviews };
 }
 
 /** Advances to the next collection, and waits until the scraper sleeps again. */
@@ -109,7 +114,15 @@ t.test('the figures of processes and of the node are stored, and console-api rea
 
 t.test('only console-api may ask, although every pod can connect', async (t) => {
   const { port, storeOf } = await world(t);
-  for (const token of ['token-of-an-app', 'token-of-another-console', 'unknown', 'a b', '']) {
+  for (const token of [
+    workersToken,
+    'token-of-controllers',
+    'token-of-an-app',
+    'token-of-another-console',
+    'unknown',
+    'a b',
+    '',
+  ]) {
     await t.rejects(storeOf(token).namespace('shop-prod', 1), MetricsUnavailable, `token "${token}"`);
   }
   const ask = async (bytes: string) => {
@@ -169,4 +182,83 @@ t.test('questions that are not valid are refused', async (t) => {
   const window = { from: 0, to: 1e9, step: 1 };
   t.equal(await post('/workload', JSON.stringify({ ...target, window })), 400, 'too many values');
   t.equal(await post('/workload', `{"x":"${'y'.repeat(5_000)}"}`).catch(() => 400), 400, 'too long');
+});
+
+t.test('a disabled store refuses, and keeps its figures until they are deleted', async (t) => {
+  const { metrics, clock, source, storeOf } = await world(t);
+  const store = storeOf(consoleToken);
+  const names = async () => (await store.namespace('shop-prod', start / 1000 + 30)).map(({ name }) => name);
+  source.text = `svc_workload_memory_bytes{${labels}} 5\n`;
+  await collect(clock);
+  t.same(await names(), ['api']);
+
+  await metrics.disable();
+  await metrics.disable();
+  await t.rejects(names(), { name: 'MetricsUnavailable', message: /disabled or starting/ });
+  await clock.advance(15_000);
+  t.equal(clock.sleepers(), 0, 'nothing is collected');
+  t.ok(metrics.hasData());
+  await metrics.enable();
+  t.same(await names(), ['api']);
+
+  await metrics.disable();
+  await metrics.deleteData();
+  t.notOk(metrics.hasData());
+  await metrics.enable();
+  await metrics.enable();
+  t.same(await names(), []);
+});
+
+t.test('console-api lists and silences alerts, svc-workers list them, and no pod of a user does either', async (t) => {
+  const { metrics, clock, port, process } = await world(t);
+  const folder = t.testdir({ console: consoleToken, workers: workersToken, app: 'token-of-an-app' });
+  const [console, workers, app] = (['console', 'workers', 'app'] as const).map((name) =>
+    createAlertStore({ alertmanager: `http://127.0.0.1:${port}`, tokenFile: join(folder, name) }),
+  ) as [AlertStore, AlertStore, AlertStore];
+  t.same(await console.list(), []);
+  process.text = [
+    'svc_process_replicas{name="svc-redis"} 1',
+    'svc_process_ready_replicas{name="svc-redis"} 0',
+    `svc_read_only_filesystem{namespace="shop-prod",kind="App",name="api"} 1`,
+    '',
+  ].join('\n');
+  for (let seconds = 0; seconds <= 315; seconds += 15) await collect(clock);
+  const [down, crash] = (await console.list()).toSorted((a, b) =>
+    (a.labels['name'] ?? '') < (b.labels['name'] ?? '') ? 1 : -1,
+  );
+  t.match(down, {
+    labels: { alertname: 'SvcProcessDown', severity: 'critical', scope: 'platform', name: 'svc-redis' },
+    annotations: { summary: 'Only 0 replicas of svc-redis are ready.' },
+    startsAt: new Date(start + 315_000),
+    silenced: false,
+  });
+  t.match(crash, { labels: { alertname: 'ReadOnlyFilesystem', name: 'api' }, startsAt: new Date(start + 15_000) });
+  t.same(await workers.list(), await console.list());
+
+  const silence = {
+    labels: { alertname: 'SvcProcessDown', name: 'svc-redis' },
+    createdBy: 'admin@svc.local',
+    comment: 'a "new" one comes today',
+    endsAt: new Date(clock.now().getTime() + 600_000),
+  };
+  for (const other of [workers, app]) {
+    await t.rejects(other.silence(silence, clock.now()), { code: 'alerts_unavailable' });
+  }
+  await t.rejects(app.list(), { code: 'alerts_unavailable' });
+  const id = await console.silence(silence, clock.now());
+  t.same(await workers.silences(), [{ id, ...silence }]);
+  const silenced = (await workers.list()).filter((alert) => alert.silenced);
+  t.match(silenced, [{ labels: { alertname: 'SvcProcessDown' } }]);
+  await t.rejects(workers.unsilence(id), { code: 'alerts_unavailable' });
+
+  await metrics.disable();
+  await t.rejects(console.list(), { code: 'alerts_unavailable', message: /svc platform enable metrics-store/ });
+  await metrics.enable();
+  t.match(await console.silences(), [{ id }], 'silences outlive it');
+  t.equal(await console.unsilence(id), true);
+  t.equal(await console.unsilence(id), false);
+  t.same(await console.silences(), []);
+  t.ok(await console.silence(silence, clock.now()));
+  await clock.advance(600_000);
+  t.same(await console.silences(), [], 'it has ended');
 });

@@ -149,8 +149,11 @@ t.test('every metric of a rule, with its labels, is exported by a process', (t) 
   /** Of node exporter and Traefik. */
   const foreign = new Set(['node_filesystem_avail_bytes', 'node_filesystem_size_bytes', 'traefik_tls_certs_not_after']);
   const keywords = /^(?:sum|max|min|count|topk|by|and|or|absent|time|increase|delta|printf|range|query|end)$/;
-  for (const { name, expr, annotations = {} } of alerts) {
-    const selectors = [expr, ...Object.values(annotations)].flatMap((text) => [
+  const rules = alertRules().groups[0]?.rules ?? [];
+  t.equal(rules.length, alerts.length);
+  for (const { alert: name, expr, annotations } of rules) {
+    const { line = '', volumes = '', workloads = '' } = annotations;
+    const selectors = [expr, line, volumes, workloads].flatMap((text) => [
       ...text.matchAll(/\b([a-z][a-z0-9_]*_[a-z0-9_]+)(?:\{([^}]*)\})?/g),
     ]);
     const metrics = selectors.filter(([, metric = '']) => !keywords.test(metric));
@@ -181,5 +184,8 @@ t.test('the documentation lists every alert', (t) => {
     rows,
     alerts.map(({ name, when }) => `${name}: ${when}`),
   );
+  const embedded = page.slice(page.indexOf('The embedded cluster has no nodes'));
+  for (const { name, clusterOnly } of alerts)
+    t.equal(embedded.includes(`\`${name}\``), clusterOnly === true || name === 'SvcDiskFull', name);
   t.end();
 });
