@@ -9,8 +9,8 @@ import { eventsService } from './platform/network.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { registryVariables, type PackageRegistries, type PackageSources } from './package-registries.ts';
 
-/** The containers of a build's pod, in the order in which they run. */
-export const buildSteps = { clone: 'clone', build: 'build', push: 'push' } as const;
+/** The containers of a build's pod, in the order in which they run; the first is there when the app has an earlier image. */
+export const buildSteps = { restore: 'restore', clone: 'clone', build: 'build', push: 'push' } as const;
 
 /** The user of the image `builder`. */
 const user = 10_001;
@@ -63,16 +63,17 @@ function imageNames(
 }
 
 /**
- * The batch Job that builds an image in three containers, none of which gets a token for the Kubernetes API. The first
- * fetches the source, with the credentials in the Secret `<name>` if there is one. The second runs the source's own build
- * steps, which strangers wrote, and has no credentials. The third pushes the image with the registry's. Pure.
+ * The batch Job that builds an image in up to four containers, none of which gets a token for the Kubernetes API. The first
+ * reads the app's last image from the registry, before anything of the source is there. The second fetches the source, with
+ * the credentials in the Secret `<name>` if there is one. The third runs the source's own build steps, which strangers
+ * wrote, and has no credentials. The last pushes the image with the registry's. Pure.
  */
 export function buildJob(
   build: Build,
   settings: BuildSettings,
   { packageRegistries, caCertificates }: PackageSources = {},
 ): BatchJob {
-  const { app, deploymentId, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
+  const { app, deploymentId, cacheDigest, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
   const { name } = build.metadata;
   const labels = {
     [appLabel]: app,
@@ -98,15 +99,18 @@ export function buildJob(
           enableServiceLinks: false,
           terminationGracePeriodSeconds: 5,
           securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user },
-          initContainers: [cloneContainer(settings.image, env), buildContainer(settings.image, env, packageRegistries)],
-          containers: [pushContainer(settings.image, env)],
+          initContainers: [
+            ...(cacheDigest === undefined ? [] : [registryContainer(settings.image, env, 'restore')]),
+            cloneContainer(settings.image, env),
+            buildContainer(settings.image, env, packageRegistries),
+          ],
+          containers: [registryContainer(settings.image, env, 'push')],
           volumes: [
             { name: 'workspace', emptyDir: { sizeLimit: '10Gi' } },
             // One for each step, so that none finds what another left; the push unpacks the image.
-            ...Object.values(buildSteps).map((step) => ({
-              name: `tmp-${step}`,
-              emptyDir: { sizeLimit: step === 'push' ? '10Gi' : '1Gi' },
-            })),
+            ...Object.values(buildSteps)
+              .filter((step) => step !== 'restore' || cacheDigest !== undefined)
+              .map((step) => ({ name: `tmp-${step}`, emptyDir: { sizeLimit: step === 'push' ? '10Gi' : '1Gi' } })),
             secretVolume('credentials', name),
             secretVolume('registry-push', registrySecrets.push),
             secretVolume('registry-base', registrySecrets.base),
@@ -133,6 +137,7 @@ function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
     BUILD_HOST_KEYS: source.hostKeys?.join('\n'),
     BUILD_IMAGE: image,
     BUILD_TARGET: target,
+    BUILD_CACHE_DIGEST: build.spec.cacheDigest,
     BUILD_PLAIN_HTTP: String(plainHttp),
     BUILD_BASE_NODE: settings.baseImages.node,
     BUILD_BASE_PYTHON: settings.baseImages.python,
@@ -184,12 +189,13 @@ function cloneContainer(image: string, env: V1EnvVar[]): V1Container {
   };
 }
 
-function pushContainer(image: string, env: V1EnvVar[]): V1Container {
+/** A step with the credentials of the registry, which runs no code of the source. */
+function registryContainer(image: string, env: V1EnvVar[], step: 'restore' | 'push'): V1Container {
   return {
-    ...stepContainer(image, env, 'push'),
+    ...stepContainer(image, env, step),
     env: [...env, registryFile],
     securityContext: { ...containerSecurity, seccompProfile: { type: 'RuntimeDefault' } },
-    volumeMounts: [...workspaceMounts('push'), registryMount('push')],
+    volumeMounts: [...workspaceMounts(step), registryMount('push')],
   };
 }
 

@@ -89,6 +89,24 @@ export async function recordImage(
   return rows[0]?.id;
 }
 
+/**
+ * The digest of the newest image that was built for an app in its present environment and that is in this repository;
+ * undefined without one, or while its deletion is requested.
+ */
+export async function findNewestImage(
+  database: Database,
+  { workloadId, repository }: { workloadId: Id; repository: string },
+): Promise<string | undefined> {
+  const { rows } = await database.query<{ digest: string }>(
+    `SELECT i.digest FROM workloads w
+     JOIN images i ON i.environment_id = w.environment_id AND i.app = w.name
+     WHERE w.id = $1 AND i.repository = $2 AND i.state = 'stored' AND i.requested_at IS NULL
+     ORDER BY i.built_at DESC, i.id DESC LIMIT 1`,
+    [workloadId, repository],
+  );
+  return rows[0]?.digest;
+}
+
 /** Images of one environment, newest first: up to `limit`, older than the image `before`. Deleted ones are left out. */
 export async function listImages(
   database: Database,

@@ -21,14 +21,23 @@ const build: Build = {
   spec: { app: 'api', namespace: 'shop-prod', source },
 };
 const settings = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} };
-const job = buildJob(build, settings);
+const cacheDigest = `sha256:${'c'.repeat(64)}`;
+/** The build of an app that was built before, whose pod has one more step. */
+const job = buildJob({ ...build, spec: { ...build.spec, cacheDigest } }, settings);
 const { initContainers = [], containers, volumes = [] } = job.spec.template.spec ?? { containers: [] };
 const step = (stepName: string) =>
   [...initContainers, ...containers].find(({ name }) => name === stepName) as V1Container;
 const mounts = (stepName: string) => (step(stepName).volumeMounts ?? []).map(({ name }) => name);
 
 t.test('the steps run one after the other, and the push is the last', (t) => {
-  t.same([initContainers.map(({ name }) => name), containers.map(({ name }) => name)], [['clone', 'build'], ['push']]);
+  const names = (pod: { initContainers?: { name: string }[]; containers: { name: string }[] } = { containers: [] }) =>
+    [pod.initContainers ?? [], pod.containers].map((list) => list.map(({ name }) => name));
+  t.same(
+    names(job.spec.template.spec),
+    [['restore', 'clone', 'build'], ['push']],
+    'the first sees nothing of the source',
+  );
+  t.same(names(buildJob(build, settings).spec.template.spec), [['clone', 'build'], ['push']]);
   t.end();
 });
 
@@ -58,6 +67,10 @@ t.test('the step that runs strangers’ code mounts no credentials but those tha
     [['registry-push', 'svc-registry']],
   );
   t.same(
+    secrets.filter(([name]) => mounts('restore').includes(name)),
+    [['registry-push', 'svc-registry']],
+  );
+  t.same(
     secrets.filter(([name]) => mounts('clone').includes(name)),
     [['credentials', 'build-1']],
   );
@@ -69,6 +82,8 @@ t.test('the steps share the workspace and nothing else', (t) => {
     ['clone', 'build'],
     ['build', 'push'],
     ['clone', 'push'],
+    ['restore', 'clone'],
+    ['restore', 'build'],
   ] as const) {
     t.same(
       mounts(one).filter((name) => mounts(other).includes(name)),
@@ -79,12 +94,14 @@ t.test('the steps share the workspace and nothing else', (t) => {
   t.end();
 });
 
-t.test('the push step has no right that a build needs', (t) => {
-  t.match(step('push').securityContext, {
-    allowPrivilegeEscalation: false,
-    capabilities: { drop: ['ALL'] },
-    seccompProfile: { type: 'RuntimeDefault' },
-  });
+t.test('the steps with the credentials of the registry have no right that a build needs', (t) => {
+  for (const name of ['restore', 'push']) {
+    t.match(step(name).securityContext, {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+  }
   t.end();
 });
 

@@ -19,7 +19,7 @@ const name = '([a-z0-9-]{1,63})';
 /** The expressions that are made of other texts, as they are for usual ones; none where the text is a literal elsewhere. */
 const composed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   'functions/event-delivery/store-events.ts': [`^${storeEventsPath(name, name)}$`],
-  'infra/images/builder/container-image.ts': [/^[ \t]*ARG\s(?:.*\s)?PIP_INDEX_URL(?:[\s=]|$)/im],
+  'infra/images/builder/buildah.ts': [/^[ \t]*ARG\s(?:.*\s)?PIP_INDEX_URL(?:[\s=]|$)/im],
   'infra/local/apiserver/custom-resource.ts': [],
   'infra/local/apiserver/pattern.ts': [],
   'infra/local/apiserver/schema.ts': customResourceDefinitions.flatMap((definition) => patternsIn(definition)),

@@ -21,8 +21,19 @@ export function buildName(deploymentId: Id): string {
 /** Where a build's files come from: a repository, with the accepted host keys of its server, or an uploaded folder. */
 export type BuildSource = GitSource | { upload: true; dockerfile: string | null };
 
+interface BuildOptions {
+  timeoutSeconds: number;
+  /** The digest of the app's last image; undefined without one. */
+  cacheDigest: string | undefined;
+}
+
 /** The Build of a deployment. Pure. */
-export function buildOf(record: BuildRecord, app: Stored<App>, source: BuildSource, timeoutSeconds: number): Build {
+export function buildOf(
+  record: BuildRecord,
+  app: Stored<App>,
+  source: BuildSource,
+  { timeoutSeconds, cacheDigest }: BuildOptions,
+): Build {
   const labels = app.metadata.labels ?? {};
   return {
     apiVersion: 'platform.svc/v1',
@@ -44,6 +55,7 @@ export function buildOf(record: BuildRecord, app: Stored<App>, source: BuildSour
       deploymentId: record.id,
       revision: record.revision,
       timeoutSeconds,
+      ...(cacheDigest !== undefined && { cacheDigest }),
       source: specOf(record, source),
     },
   };

@@ -4,8 +4,13 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { defaultBuildsAtOnce, defaultBuildTimeoutSeconds } from '../../runtime/contracts/resources/platform-config.ts';
+import {
+  defaultBuildsAtOnce,
+  defaultBuildTimeoutSeconds,
+  type PlatformConfigSpec,
+} from '../../runtime/contracts/resources/platform-config.ts';
 import { transaction } from '../../runtime/db/pool.ts';
+import { imagePrefix } from '../../runtime/domain/built-image.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { addressOfGit, checkGitSource, isCommit, type GitSource } from '../../runtime/domain/git-source.ts';
@@ -20,7 +25,7 @@ import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build
 import { failDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
 import { awaitsDeletion } from '../../runtime/records/image-deletions.ts';
-import { recordImage } from '../../runtime/records/images.ts';
+import { findNewestImage, recordImage } from '../../runtime/records/images.ts';
 import { findDeploymentSource } from '../../runtime/records/sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf, type BuildSource } from './build-object.ts';
@@ -39,6 +44,11 @@ const checkMs = 5_000;
 const waitMs = 30_000;
 /** Interval at which a build waits for the deletion of an image of its app, in ms: it may push the same image. */
 const deletionMs = 1_000;
+
+/** Whether builds push to this machine, which only the embedded cluster's reach: other pods have a loopback of their own. */
+function isEmbedded({ pushAddress }: NonNullable<PlatformConfigSpec['builds']>): boolean {
+  return pushAddress !== undefined && new URL(pushAddress).hostname === '127.0.0.1';
+}
 
 /** Whether a build with this time-out should have ended. */
 function isOverdue({ since, now }: BuildRecord, timeoutSeconds: number): boolean {
@@ -131,6 +141,12 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     }
   };
 
+  /** The image whose dependencies the build may use. Images of the embedded cluster have no layers. */
+  const cacheOf = async ({ workloadId, namespace, name }: BuildRecord, builds: PlatformConfigSpec['builds']) => {
+    if (!builds || isEmbedded(builds)) return undefined;
+    return findNewestImage(pool, { workloadId, repository: `${imagePrefix(builds, namespace)}${name}` });
+  };
+
   const start = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
     const app = await kube.get<App>(kinds.App, record.name, record.namespace);
     if (!app || !isLiving(app, record.workloadId)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
@@ -147,7 +163,8 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     if (slot === 'ended') return { again: record.now };
     if (slot === 'full') return { again: new Date(record.now.getTime() + waitMs) };
     try {
-      await kube.create<Build>(buildOf(record, app, source, timeoutSeconds));
+      const cacheDigest = await cacheOf(record, builds);
+      await kube.create<Build>(buildOf(record, app, source, { timeoutSeconds, cacheDigest }));
     } catch (error) {
       // An interrupted step has created it.
       if (!isKubeError(error, 409)) throw error;

@@ -16,7 +16,8 @@ export type Maker = 'buildah' | 'folder';
  */
 export async function buildImage(settings: BuildSettings, maker: Maker, certificatesFolder?: string): Promise<void> {
   const context = contextOf(settings);
-  await (maker === 'folder' ? makeFolderImage(context) : makeContainerImage(settings, context, certificatesFolder));
+  if (maker === 'folder') return makeFolderImage(context);
+  await makeContainerImage(settings, { context, certificatesFolder, now: Date.now() });
 }
 
 /**

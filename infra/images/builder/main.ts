@@ -2,13 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { writeCertificates } from './certificates.ts';
 import { buildImage, pushImage } from './build.ts';
 import { clone } from './clone.ts';
+import { restoreCache } from './dependency-cache.ts';
 import { BuildFailure } from './failure.ts';
 import { fetchUpload } from './fetch-upload.ts';
 import { readSettings } from './settings.ts';
 
 /**
- * The steps of a build, each a container of its pod: `main.ts clone`, `main.ts build`, `main.ts push`. Only the second
- * runs code from the source, and it has no credentials.
+ * The steps of a build, each a container of its pod: `main.ts restore` when there is an earlier image, `main.ts clone`,
+ * `main.ts build`, `main.ts push`. Only `build` runs code from the source, and it has no credentials.
  */
 const settings = readSettings(process.env);
 const maker = process.env['BUILD_MAKER'] === 'folder' ? 'folder' : 'buildah';
@@ -19,7 +20,10 @@ Object.assign(process.env, certificates?.variables);
 const report = (result: object) => writeFileSync(settings.resultFile, JSON.stringify(result));
 try {
   const [step] = process.argv.slice(2);
-  if (step === 'clone') {
+  if (step === 'restore') {
+    // The embedded cluster's images have no layers.
+    if (maker === 'buildah') await restoreCache(settings);
+  } else if (step === 'clone') {
     const credentialsFolder = process.env['BUILD_CREDENTIALS'] ?? '';
     const { url, sourceUrl } = settings;
     if (sourceUrl !== undefined) report(await fetchUpload({ ...settings, sourceUrl }, credentialsFolder));

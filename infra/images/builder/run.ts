@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
 import { BuildFailure } from './failure.ts';
 import { createErrorLineFinder, shortened } from './error-line.ts';
 
@@ -49,4 +50,22 @@ export async function run(
 function forward(from: Readable, to: Writable, listener: Pick<Listener, 'line'>): void {
   from.pipe(to, { end: false });
   createInterface({ input: from, crlfDelay: Infinity }).on('line', (text) => listener.line(text));
+}
+
+/**
+ * What a program prints, without showing it. Text beyond 1 MiB is refused.
+ * @param options.timeoutMs default: none
+ * @throws Error
+ */
+export async function capture(
+  command: string,
+  args: readonly string[],
+  { env, timeoutMs }: { env?: Record<string, string | undefined>; timeoutMs?: number } = {},
+): Promise<string> {
+  const options = {
+    env: { ...process.env, ...env },
+    maxBuffer: 1024 * 1024,
+    ...(timeoutMs !== undefined && { timeout: timeoutMs }),
+  };
+  return (await promisify(execFile)(command, args, options)).stdout;
 }

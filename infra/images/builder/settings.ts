@@ -18,6 +18,8 @@ export interface BuildSettings {
   image: string;
   /** The name to push the same image to. */
   target: string;
+  /** The digest of the app's last image in that repository, whose dependencies this build may use. */
+  cacheDigest: string | undefined;
   /** Whether that registry is used without TLS. */
   plainHttp: boolean;
   /** The base images of generated Dockerfiles. */
@@ -53,6 +55,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     hostKeys: optional('BUILD_HOST_KEYS')?.split('\n'),
     image: required('BUILD_IMAGE'),
     target: required('BUILD_TARGET'),
+    cacheDigest: optional('BUILD_CACHE_DIGEST'),
     plainHttp: optional('BUILD_PLAIN_HTTP') === 'true',
     baseImages: { node: optional('BUILD_BASE_NODE') ?? '', python: optional('BUILD_BASE_PYTHON') ?? '' },
     resultFile: required('BUILD_RESULT'),

@@ -13,6 +13,11 @@ export const buildSpec = z.object({
   revision: z.int().min(1).optional(),
   /** Time limit from its start, in seconds; default `defaultBuildTimeoutSeconds`. */
   timeoutSeconds: z.int().min(1).optional(),
+  /** The digest of the app's last image, whose dependencies this build may use; `<registry>/<namespace>/<app>` has it. */
+  cacheDigest: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/)
+    .optional(),
   source: z.object({
     /** A git repository over https, http or ssh, without credentials: many can read this object. Absent for an upload. */
     url: z.string().optional(),

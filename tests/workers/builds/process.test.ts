@@ -129,6 +129,40 @@ t.test('an uploaded folder is built without a git source, and keeps the commit t
   t.match(await app.history(), [{ state: 'building', image: 'r/shop-prod/api:1', commit: dirty }]);
 });
 
+t.test('a build may use the dependencies of its own app’s last image, and of no other', async (t) => {
+  const pushedAs = async (image: string, change?: string) => {
+    const { pool, kube, step, accept, builds, report } = await world(t);
+    const first = await accept();
+    await step(first);
+    t.notOk(builds()[0]?.spec.cacheDigest, 'the first build has none');
+    await report({ phase: 'succeeded', image, digest, commit });
+    await step(first);
+    if (change !== undefined) await pool.query(`UPDATE images SET ${change}`);
+    const build = async () => {
+      const id = await accept();
+      await step(id);
+      return builds().find(({ spec }) => spec.deploymentId === id)?.spec.cacheDigest;
+    };
+    return { kube, build };
+  };
+  const image = `r.test/builds/${namespace}/api:1`;
+  const { kube, build } = await pushedAs(image);
+  t.equal(await build(), digest);
+  const platform = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
+  await kube.mergePatch(platform, { spec: { builds: { atOnce: 9, pushAddress: 'http://127.0.0.1:5001' } } });
+  t.equal(await build(), undefined, 'images of the embedded cluster have no layers');
+  for (const change of [
+    `state = 'deleted'`,
+    'requested_at = now()',
+    // The environment was deleted and created again, perhaps by somebody else.
+    'environment_id = gen_random_uuid()',
+    `app = 'other'`,
+    `repository = 'old.test/builds/${namespace}/api'`,
+  ]) {
+    t.equal(await (await pushedAs(image, change)).build(), undefined, change);
+  }
+});
+
 t.test('a build that fails or is deleted fails the deployment with the reason', async (t) => {
   const { app, step, accept, builds, report, kube } = await world(t);
   const first = await accept();

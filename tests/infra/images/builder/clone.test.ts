@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { buildImage, pushImage } from '../../../../infra/images/builder/build.ts';
 import { writeCertificates } from '../../../../infra/images/builder/certificates.ts';
 import { clone } from '../../../../infra/images/builder/clone.ts';
-import { generatedDockerfile } from '../../../../infra/images/builder/container-image.ts';
+import { generateBuild } from '../../../../infra/images/builder/generated-build.ts';
 import { planOf } from '../../../../infra/images/builder/plan.ts';
 import type { BuildSettings } from '../../../../infra/images/builder/settings.ts';
 import { selfSignedCertificate } from '../../../../infra/local/apiserver/certificate.ts';
@@ -39,6 +39,7 @@ function settings(t: Test, url: string, more: Partial<GitBuild> = {}): GitBuild 
     hostKeys: undefined,
     image: 'localhost:5000/builds/shop-prod/api:1',
     target: 'localhost:5000/builds/shop-prod/api:1',
+    cacheDigest: undefined,
     plainHttp: true,
     baseImages: { node: 'r/node:1', python: 'r/python:1' },
     resultFile: join(workspace, 'result'),
@@ -157,9 +158,11 @@ t.test('files determine how a program is built and started', (t) => {
   t.same(plan({ Procfile: 'web: ./server' }), { language: 'other', start: './server' });
   t.same(plan({ 'index.html': '' }), { language: 'static', start: 'node .svc/static-server.mjs' });
   const text = (language: Language, files: string[]) =>
-    generatedDockerfile({ language, start: 'node x.js' }, { node: 'r/n:1', python: '' }, (file) =>
-      files.includes(file),
-    );
+    generateBuild(
+      { language, start: 'node x.js' },
+      { node: 'r/n:1', python: '' },
+      { has: (file) => files.includes(file), read: () => '{}' },
+    ).dockerfile;
   t.match(
     text('node', ['package-lock.json']),
     /FROM r\/n:1\n(.*\n)*RUN npm ci .*\n(.*\n)*USER 10001:10001\nENTRYPOINT/,

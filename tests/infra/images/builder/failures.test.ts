@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { buildArguments } from '../../../../infra/images/builder/buildah.ts';
 import { createBuildahOutput } from '../../../../infra/images/builder/buildah-output.ts';
-import { buildArguments } from '../../../../infra/images/builder/container-image.ts';
 import { run } from '../../../../infra/images/builder/run.ts';
 
 /** The reason found in this output of buildah. */
