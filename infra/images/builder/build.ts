@@ -16,7 +16,7 @@ export type Maker = 'buildah' | 'folder';
  */
 export async function buildImage(settings: BuildSettings, maker: Maker, certificatesFolder?: string): Promise<void> {
   const context = contextOf(settings);
-  if (maker === 'folder') return makeFolderImage(context);
+  if (maker === 'folder') return makeFolderImage(context, settings.dockerfile);
   await makeContainerImage(settings, { context, certificatesFolder, now: Date.now() });
 }
 

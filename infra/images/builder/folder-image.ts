@@ -12,11 +12,19 @@ import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
 import { addStaticServer } from './static-site.ts';
 
-/** A folder image for the embedded cluster: the files with their dependencies, and the start command. It cannot run a Dockerfile. */
-export async function makeFolderImage(context: string): Promise<void> {
-  const has = (file: string) => existsSync(join(context, file));
-  const { language } = planOrExplain(context, has('Dockerfile'));
-  if (has('Dockerfile')) process.stdout.write('ignoring the Dockerfile: the embedded cluster has no containers\n');
+/**
+ * A folder image for the embedded cluster: the files with their dependencies, and the start command. It ignores a
+ * Dockerfile, whose image would be a file system of its own, and so a container: docs/decisions/0009-pods-as-processes.md.
+ * @param dockerfile the name of the Dockerfile that the source names
+ */
+export async function makeFolderImage(context: string, dockerfile = 'Dockerfile'): Promise<void> {
+  const hasDockerfile = existsSync(join(context, dockerfile));
+  const { language } = planOrExplain(context, hasDockerfile ? dockerfile : undefined);
+  if (hasDockerfile) {
+    process.stdout.write(
+      `ignoring ${dockerfile}: the embedded cluster has no containers and builds the folder instead\n`,
+    );
+  }
   if (language === 'node') await installNode(context);
   else if (language === 'python') await installPython(context);
   else if (language === 'go') await buildGo(context);
@@ -24,13 +32,13 @@ export async function makeFolderImage(context: string): Promise<void> {
 }
 
 /** The plan of a folder. @throws BuildFailure that says what a folder needs that has only a Dockerfile */
-function planOrExplain(context: string, hasDockerfile: boolean): Plan {
+function planOrExplain(context: string, dockerfile: string | undefined): Plan {
   try {
     return planOf(context);
   } catch (error) {
-    if (!hasDockerfile || !(error instanceof BuildFailure)) throw error;
+    if (dockerfile === undefined || !(error instanceof BuildFailure)) throw error;
     throw new BuildFailure(
-      'this platform runs apps as processes of the machine and cannot run a Dockerfile: add a Procfile with a line "web: <command>" or a package.json with a script "start", or deploy to a platform on a cluster',
+      `the embedded cluster runs programs of this machine and no containers, so it cannot build ${dockerfile}: add a Procfile with the line "web: <command>", or deploy to a cluster (on this machine: npm start -- --cluster)`,
     );
   }
 }

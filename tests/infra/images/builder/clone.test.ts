@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -237,6 +246,24 @@ t.test('a folder image is stored under the name of a built image, and under no o
   }
   t.equal((await put('localhost:5000/svc/a:1', { 'x-configuration': configuration })).status, 403);
   t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 404);
+});
+
+t.test('a folder image ignores a Dockerfile, and says what to do when there is nothing else', async (t) => {
+  const make = (files: Record<string, string>, more: Partial<GitBuild> = {}) => {
+    const buildSettings = settings(t, 'https://git.test/x.git', more);
+    mkdirSync(join(buildSettings.workspace, 'source/docker'), { recursive: true });
+    for (const [name, content] of Object.entries(files)) {
+      writeFileSync(join(buildSettings.workspace, 'source', name), content);
+    }
+    return buildImage(buildSettings, 'folder');
+  };
+  await make({ Dockerfile: 'FROM x', Procfile: 'web: ./server' });
+  await make({ 'docker/app': 'FROM x', Procfile: 'web: ./server' }, { dockerfile: 'docker/app' });
+  const expected = (name: string) =>
+    `the embedded cluster runs programs of this machine and no containers, so it cannot build ${name}: add a Procfile with the line "web: <command>", or deploy to a cluster (on this machine: npm start -- --cluster)`;
+  await t.rejects(make({ Dockerfile: 'FROM x' }), { name: 'BuildFailure', message: expected('Dockerfile') });
+  await t.rejects(make({ 'docker/app': 'FROM x' }, { dockerfile: 'docker/app' }), { message: expected('docker/app') });
+  await t.rejects(make({}), { message: /^the folder has no Dockerfile, package.json/ });
 });
 
 t.test('a git server with the installation’s own CA is trusted when its certificate is given', async (t) => {
