@@ -74,6 +74,8 @@ import { createSourceServer } from './sources/serve.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
+import { createFeeds } from './watch/feeds.ts';
+import { createWatchRoutes } from './watch/handler.ts';
 import { createAlertStore } from '../runtime/services/alert-store.ts';
 import { createAcceptanceNotifier, type AcceptanceNotifier } from './webhooks/acceptance-notifier.ts';
 import { createBuildsReader } from './webhooks/build-registry.ts';
@@ -132,12 +134,19 @@ await runProcess({
     const tokenUses = createTokenUses({ pool, clock, log });
     lifecycle.add({ name: 'uses of access tokens', stop: () => tokenUses.drain() });
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
+    const authenticate = createAuthenticate({ pool, clock, baseUrl, tokenUses });
+    const feeds = createFeeds({ kube, pool, clock, log });
+    // There is a check for each change, so it reads Projects from a watch.
+    const watchAccess = createProjectAccess({ kube, pool, findProject: (name) => feeds.findProject(name) });
     const bodies = createBodyMemory();
     const sockets = createWebSockets();
     const app = createHttpApp({
-      routes: consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
+      routes: [
+        ...consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
+        ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
+      ],
       rootRoutes: createHealthRoutes({ pool }),
-      authenticate: createAuthenticate({ pool, clock, baseUrl, tokenUses }),
+      authenticate,
       authorize,
       log,
       registry,
@@ -168,6 +177,7 @@ await runProcess({
     });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });
+    lifecycle.add({ name: 'event streams', stop: () => feeds.stop() });
     lifecycle.add({ name: 'waits for deployments', stop: () => Promise.resolve(deployments.stop()) });
     started = true;
   },

@@ -36,14 +36,17 @@ const unusedId = '00000000-0000-7000-8000-000000000000';
 export function createProjectAccess({
   kube,
   pool,
+  findProject = (name) => kube.get<Project>(kinds.Project, name),
 }: {
   kube: Pick<KubeClient, 'get' | 'list'>;
   pool: Pool;
+  /** Default: reads the Project from the API server. */
+  findProject?: (name: string) => Promise<Stored<Project> | undefined>;
 }): ProjectAccessControl {
   return {
     async authorize(session, name, access) {
       const { token } = session;
-      const project = nameShape.test(name) ? await kube.get<Project>(kinds.Project, name) : undefined;
+      const project = nameShape.test(name) ? await findProject(name) : undefined;
       const projectId = project?.metadata.labels?.[idLabel];
       const platformRole = token?.userRole ?? session.role;
       const role = platformRole === 'admin' ? 'admin' : await findRole(pool, projectId ?? unusedId, session.userId);

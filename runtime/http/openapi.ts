@@ -82,7 +82,6 @@ export function openApiDocument({ routes, rootRoutes = [], baseUrl, version, pre
 function operation(route: Route): Json {
   const body = route.body ?? route.lateBody;
   const description = neededRights(route.access);
-  const stream = 'follow' in propertiesOf(route.query) ? logStream : {};
   return {
     operationId: operationId(route),
     summary: route.summary,
@@ -96,10 +95,7 @@ function operation(route: Route): Json {
       ...Object.fromEntries(
         Object.entries(route.replies).map(([status, schema]) => [
           status,
-          {
-            description: route.summary,
-            ...(schema && { content: { ...json(jsonSchema(schema, 'output')), ...stream } }),
-          },
+          { description: route.summary, ...(schema && { content: contentOf(route, jsonSchema(schema, 'output')) }) },
         ]),
       ),
       default: problem('The server failed (`internal`).'),
@@ -107,8 +103,13 @@ function operation(route: Route): Json {
   };
 }
 
-/** With `follow`, the response is a stream with one JSON object on each line. */
-const logStream: Json = { 'application/x-ndjson': { schema: { type: 'string' } } };
+const jsonLines = 'application/x-ndjson';
+
+/** The content of a response. With `follow`, it is a stream with one JSON object on each line. */
+function contentOf({ query, jsonLines: isStream }: Route, schema: Json): Json {
+  if (isStream) return { [jsonLines]: { schema } };
+  return { ...json(schema), ...('follow' in propertiesOf(query) && { [jsonLines]: { schema: { type: 'string' } } }) };
+}
 
 /** An empty body counts as `{}`, which is valid where every field is optional; a PATCH and a webhook need content. */
 function needsBody({ method, body, lateBody }: Route): boolean {

@@ -170,6 +170,8 @@ export interface Route<
    * browser sends cookies with WebSockets of other sites as well, a cookie is accepted only from the console's origin.
    */
   webSocket?: string;
+  /** The response is a stream of JSON lines, each of the schema of its status. */
+  jsonLines?: true;
   /** HTTP status → schema of the response body; null for none. */
   replies: Readonly<Record<number, z.ZodType | null>>;
   handle(request: RouteRequest<z.output<Params>, z.output<Query>, z.output<Body>>): Promise<RouteReply | LateReply>;

@@ -69,12 +69,12 @@ const ownReferences: PolicyRule[] = [
  */
 export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> = {
   'console-api': [
-    rule(kinds.Project, [...read, ...write, 'patch']),
-    rule(kinds.App, [...read, ...write, 'patch']),
-    rule(kinds.Function, [...read, ...write, 'patch']),
-    rule(kinds.Job, [...read, ...write, 'patch']),
-    rule(kinds.Volume, [...read, ...write]),
-    rule(kinds.ServiceResource, [...read, ...write, 'patch']),
+    rule(kinds.Project, [...watch, ...write, 'patch']),
+    rule(kinds.App, [...watch, ...write, 'patch']),
+    rule(kinds.Function, [...watch, ...write, 'patch']),
+    rule(kinds.Job, [...watch, ...write, 'patch']),
+    rule(kinds.Volume, [...watch, ...write]),
+    rule(kinds.ServiceResource, [...watch, ...write, 'patch']),
     ...ownReferences,
     // To show which workload holds a name.
     rule(kinds.WorkloadName, [...read, 'create', 'delete']),

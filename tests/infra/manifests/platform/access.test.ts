@@ -29,12 +29,12 @@ const traefik = 'traefik.io';
 /** Process → the rights that its work needs, as `verbs group/resource`. */
 const needed: Record<ProcessName, string[]> = {
   'console-api': [
-    `get,list,create,patch,delete ${platform}/projects`,
-    `get,list,create,patch,delete ${platform}/apps`,
-    `get,list,create,patch,delete ${platform}/functions`,
-    `get,list,create,update,patch,delete ${platform}/jobs`,
-    `get,list,create,update,delete ${platform}/volumes`,
-    `get,list,create,delete ${platform}/services`,
+    `get,list,watch,create,patch,delete ${platform}/projects`,
+    `get,list,watch,create,patch,delete ${platform}/apps`,
+    `get,list,watch,create,patch,delete ${platform}/functions`,
+    `get,list,watch,create,update,patch,delete ${platform}/jobs`,
+    `get,list,watch,create,update,delete ${platform}/volumes`,
+    `get,list,watch,create,delete ${platform}/services`,
     'get,list storage.k8s.io/storageclasses',
     `get,create,delete ${platform}/workloadnames`,
     `get,create,delete ${platform}/hostnames`,
