@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { logEnd, logLine, logLines, type LogLineView, type LogStoreState } from '../runtime/contracts/api/logs.ts';
+import {
+  logEnd,
+  logLine,
+  logLines,
+  logNotice,
+  type LogLineView,
+  type LogNotice,
+  type LogStoreState,
+} from '../runtime/contracts/api/logs.ts';
 import { createLogPosition, type LogPosition } from '../runtime/domain/log-position.ts';
 import { runMark, type RunMark } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
@@ -54,7 +62,7 @@ export async function printLines(
   if (items.length === 0) context.say(emptyLogMessage(workload, flags, store.store));
   if (truncated)
     context.say(
-      'the log is truncated: only the last MiB of each pod is shown; with a log store, --download prints all',
+      'the log is truncated: it has the last MiB of each pod and 15 seconds of search; with a log store, --download prints all',
     );
   sayWhatIsMissing(context, store);
   const table = items.map((item) => (pods.length > 1 ? prefixed(item) : item.line)).join('\n');
@@ -113,7 +121,13 @@ function prefixed({ pod, line }: LogLineView): string {
   return `${pod} | ${line}`;
 }
 
-const followedLine = z.union([runMark, logLine]);
+const followedLine = z.union([runMark, logLine, logNotice]);
+
+/** What is said when a log is followed without the store, and when its lines are there. */
+const noticeTexts = {
+  unavailable: 'the log store does not answer: logs of pods that are gone are missing until it does',
+  ok: 'the log store answers again; the missing logs were shown',
+} as const;
 
 type Query = Record<string, string | number | undefined>;
 
@@ -141,7 +155,9 @@ export async function followLogs(
         failures = 0;
         const item = reader.read(text);
         if (item && 'run' in item) return item;
-        if (item) stdout.write(textOf(item));
+        if (item && 'store' in item)
+          say(name === undefined ? noticeTexts[item.store] : `${name}: ${noticeTexts[item.store]}`);
+        else if (item) stdout.write(textOf(item));
       }
     } catch (error) {
       if (!isTemporary(error)) throw error;
@@ -157,28 +173,41 @@ function createStreamReader() {
   const positions = new Map<string, LogPosition>();
   let newest = '';
   let run: string | undefined;
+  let since: string | undefined;
+  let isReopened = false;
+  let isWithoutStore = false;
   return {
     /** Call it before the stream is opened. @returns the parameters of a request that continues it */
     reopen(): Query {
       for (const position of positions.values()) position.reopen();
+      isReopened = newest !== '';
+      // Without the store, lines of pods that are gone since then are still missing.
+      if (isReopened && !(isWithoutStore && since !== undefined)) since = before(newest);
       return {
-        ...(newest !== '' && { sinceSeconds: undefined, sinceTime: before(newest), tail: undefined }),
+        ...(since !== undefined && { sinceSeconds: undefined, sinceTime: since, tail: undefined }),
         // Names the run, because a newer one may have started.
         ...(run !== undefined && { run }),
       };
     },
 
-    /** @returns a new line, or how the run ended; undefined for anything else, such as a repeated line */
-    read(text: string): LogLineView | RunMark | undefined {
+    /** @returns a new line, a notice, or how the run ended; undefined for anything else, such as a repeated line */
+    read(text: string): LogLineView | RunMark | LogNotice | undefined {
       const { data } = followedLine.safeParse(text === '' ? undefined : JSON.parse(text));
       if (!data) return undefined;
       if ('run' in data) {
         ({ run } = data);
         return data.ended === undefined ? undefined : data;
       }
-      const { pod, time } = data;
+      if ('store' in data) {
+        const isNews = isWithoutStore !== (data.store === 'unavailable');
+        isWithoutStore = data.store === 'unavailable';
+        return isNews ? data : undefined;
+      }
+      const { pod, time, late = false } = data;
       const position = positions.get(pod) ?? createLogPosition();
       positions.set(pod, position);
+      // A late line of an earlier container: after a reconnect, it may have been printed.
+      if (late && time < (position.time() ?? '')) return isReopened ? undefined : data;
       if (!position.isNew(time)) return undefined;
       if (time > newest) newest = time;
       return data;

@@ -1,15 +1,13 @@
 import { Readable } from 'node:stream';
 import { sinceDefaultSeconds, tailOf, type LogLinesQuery } from '../contracts/api/logs.ts';
-import type { Pod } from '../contracts/pod.ts';
-import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createFairPlaces, PlacesFull, type FairPlaces } from '../domain/fair-places.ts';
 import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { LogReader } from '../logs/log-store.ts';
-import { logTime } from '../logs/record.ts';
-import { byTime, followLogLines, readLogLines, type LogLine } from './pod-log-lines.ts';
+import { followLines } from './follow-reply.ts';
+import { byTime, readLogLines, type LogLine } from './pod-log-lines.ts';
 import { readStoredLines, selects, type LogSelection, type WorkloadLogSource } from './stored-log-lines.ts';
 
 /** Interval of empty lines, in ms: proxies close a silent stream, most of them after 60 s. */
@@ -20,6 +18,8 @@ const followMaxMs = 30 * 60_000;
 const endMs = 5_000;
 /** Maximum characters of the store's lines in a response that is no stream. */
 const storedMaxLength = 4 * 1024 * 1024;
+/** How long the store is searched for a response that is no stream. It begins with the newest lines. */
+const searchMaxMs = 15_000;
 
 /** What all routes for logs share. */
 export interface LogServices {
@@ -79,8 +79,10 @@ export async function logReply(access: LogAccess, source: WorkloadLogSource, req
   signal.addEventListener('abort', leave, { once: true });
   return streamReply(clock, signal, async function* (stop): AsyncGenerator<object> {
     try {
-      if (query.follow) yield* followLines(access, source, selection, { tail: tailOf(query), signal: stop });
-      else yield* allLines(access, source, selection, { project, signal: stop });
+      if (query.follow) {
+        const options = { tail: tailOf(query), range: podRange(selection), reader: user, signal: stop };
+        yield* followLines({ kube: access.kube, clock, store: logs.store }, source, selection, options);
+      } else yield* allLines(access, source, selection, { project, user, signal: stop });
     } finally {
       leave();
     }
@@ -124,19 +126,21 @@ async function readLines(
   { kube, clock, logs }: LogAccess,
   source: WorkloadLogSource,
   selection: LogSelection,
-  { query, signal }: LogRequest,
+  { query, signal, user }: LogRequest,
 ) {
   const tail = tailOf(query) ?? 1_000;
   const read = await readLogLines(kube, source, { tail, previous: query.previous, ...podRange(selection) });
   // The log of a previous container is what a pod has beside its log; the store does not tell containers apart.
   if (query.previous) return read;
   const now = clock.now();
-  const stored = await readStoredLines(logs.store, source, selection, {
-    limit: tail,
-    direction: 'backward',
-    signal,
-    now,
-  });
+  const [late, done] = [new AbortController(), new AbortController()];
+  const stop = AbortSignal.any([signal, late.signal]);
+  void clock.sleep(searchMaxMs, done.signal).then(
+    () => late.abort(new Error('the search took too long')),
+    () => undefined,
+  );
+  const options = { limit: tail, direction: 'backward' as const, reader: user, signal: stop, now };
+  const stored = await readStoredLines(logs.store, source, selection, options);
   const counts = new Map<string, number>();
   const key = ({ pod, time, line }: LogLine) => `${pod} ${time} ${line}`;
   for (const item of read.items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1);
@@ -150,44 +154,14 @@ async function readLines(
     length += line.length;
     if (length > storedMaxLength) break;
   }
+  done.abort(new Error('the search has ended'));
   const merged = missing.toReversed().concat(read.items).sort(byTime);
-  const isCut = read.truncated || length > storedMaxLength;
+  const isLate = late.signal.aborted;
+  const isCut = read.truncated || isLate || length > storedMaxLength;
   const items = missing.length > 0 ? merged.slice(-tail) : merged;
-  const { state, keptSince } = stored;
+  const { keptSince } = stored;
+  const state = isLate ? ('ok' as const) : stored.state;
   return { items, ...(isCut && { truncated: true }), store: state, ...(keptSince !== undefined && { keptSince }) };
-}
-
-/** The stored lines that pods no longer have, and then what the pods have and print. */
-async function* followLines(
-  { kube, clock, logs }: LogAccess,
-  source: WorkloadLogSource,
-  selection: LogSelection,
-  { tail, signal }: { tail: number | undefined; signal: AbortSignal },
-): AsyncGenerator<LogLine> {
-  const { namespace, labelSelector, container } = source;
-  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
-  /** Since when each pod's log is that of its current container. */
-  const started = new Map<string, string>();
-  for (const { metadata, status } of items) {
-    const state = status?.containerStatuses?.find(({ name }) => name === container)?.state;
-    const startedAt = state?.running?.startedAt ?? state?.terminated?.startedAt;
-    started.set(metadata.name, startedAt === undefined ? '' : logTime(new Date(startedAt)));
-  }
-  const isGone = ({ pod, time }: LogLine) => time < (started.get(pod) ?? '~');
-  const [limit, direction] = tail === undefined ? [undefined, 'forward' as const] : [tail, 'backward' as const];
-  const stored = await readStoredLines(logs.store, source, selection, { limit, direction, signal, now: clock.now() });
-  const last: LogLine[] = [];
-  let length = 0;
-  for await (const { pod, time, line } of stored.lines) {
-    const item = { pod, time, line };
-    if (!isGone(item)) continue;
-    if (tail === undefined) yield item;
-    else last.push(item);
-    length += line.length;
-    if (tail !== undefined && length > storedMaxLength) break;
-  }
-  yield* last.toReversed();
-  yield* followLogLines(kube, source, { tail, ...podRange(selection) }, { clock, signal });
 }
 
 /** All stored lines of a range, then the newer lines that pods have, and an end. */
@@ -195,12 +169,13 @@ async function* allLines(
   { kube, clock, logs }: LogAccess,
   source: WorkloadLogSource,
   selection: LogSelection,
-  { project, signal }: { project: string; signal: AbortSignal },
+  { project, user, signal }: { project: string; user: string; signal: AbortSignal },
 ): AsyncGenerator<object> {
   const now = clock.now();
   const stored = await readStoredLines(logs.store, source, selection, {
     limit: undefined,
     direction: 'forward',
+    reader: user,
     signal,
     now,
   });

@@ -33,12 +33,19 @@ export interface StoredLines {
 /** Later lines are those of nodes whose clock is ahead. */
 const farFutureMs = 3_600_000;
 
+interface ReadOptions extends Pick<LogQuery, 'limit' | 'direction' | 'after'> {
+  /** The user for whom the store is read. */
+  reader: string;
+  signal: AbortSignal;
+  now: Date;
+}
+
 /** Reads the lines of a workload from the store. Without an answer there are none, and the state says so. */
 export async function readStoredLines(
   store: LogReader | undefined,
   source: WorkloadLogSource,
   { from, to, pod, search, level }: LogSelection,
-  { limit, direction, signal, now }: Pick<LogQuery, 'limit' | 'direction'> & { signal: AbortSignal; now: Date },
+  { limit, direction, reader, after, signal, now }: ReadOptions,
 ): Promise<StoredLines> {
   const { namespace, container, workload } = source;
   if (!store) return { state: 'disabled', lines: none() };
@@ -57,6 +64,8 @@ export async function readStoredLines(
     pod,
     search,
     level,
+    reader,
+    after,
   };
   const result: StoredLines = { state: 'ok', lines: none() };
   try {

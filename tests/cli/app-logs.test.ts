@@ -42,3 +42,38 @@ t.test('-f reconnects where it stopped, prints each line once, and ends when the
   t.match(seen[0]?.query, { follow: 'true', tail: '100' });
   t.match(seen[1]?.query, { follow: 'true', sinceTime: '2026-11-21T11:59:57.000Z', tail: undefined });
 });
+
+t.test('-f says when the log store is away and when its lines are there, and prints each late line once', async (t) => {
+  const text = (...lines: object[]) => ({ body: lines.map((one) => `${JSON.stringify(one)}\n\n`).join('') });
+  const late = (pod: string, second: number, of: string) => ({ ...line(pod, second, of), late: true });
+  const { run, seen } = await world(t, {
+    [`GET ${path}`]: sequence(
+      text(line('api-2', 8, 'eight')),
+      // The lines of pods that are gone since then are missing, so the next stream begins there, too.
+      text({ store: 'unavailable' }, line('api-2', 9, 'nine')),
+      text(
+        { store: 'unavailable' },
+        line('api-2', 8, 'eight'),
+        line('api-2', 9, 'nine'),
+        late('api-1', 5, 'five'),
+        late('api-1', 6, 'six'),
+        { store: 'ok' },
+      ),
+      text(line('api-1', 6, 'six'), line('api-2', 9, 'nine')),
+      { status: 401, body: { code: 'unauthenticated', message: 'Log in.' } },
+    ),
+  });
+  const ran = await run(['app', 'logs', 'api', '-f']);
+  t.equal(ran.stdout, 'api-2 | eight\napi-2 | nine\napi-1 | five\napi-1 | six\n');
+  t.match(ran.stderr, /^the log store does not answer: [^\n]+\nthe log store answers again[^\n]+\nerror: Log in\./);
+  t.same(
+    seen.map(({ query }) => query.sinceTime),
+    [
+      undefined,
+      '2026-11-21T12:00:03.000Z',
+      '2026-11-21T12:00:03.000Z',
+      '2026-11-21T12:00:04.000Z',
+      '2026-11-21T12:00:04.000Z',
+    ],
+  );
+});

@@ -60,14 +60,31 @@ export type LogStoreState = z.infer<typeof logStoreState>;
 export type LogLinesQuery = z.output<typeof logLinesQuery>;
 
 /** One line of a pod's log; with `follow`, one line of the response. */
-export const logLine = z.object({ pod: z.string(), time: z.string(), line: z.string() });
+export const logLine = z.object({
+  pod: z.string(),
+  time: z.string(),
+  line: z.string(),
+  /** With `follow`: the log store was late, and newer lines were sent before. */
+  late: z.literal(true).optional(),
+});
 
 export type LogLineView = z.infer<typeof logLine>;
+
+/**
+ * A line of a response with `follow`: the log store does not answer, so that lines of pods that are gone are missing; or all
+ * of them were sent.
+ */
+export const logNotice = z.object({ store: z.enum(['ok', 'unavailable']) }).strict();
+
+export type LogNotice = z.infer<typeof logNotice>;
 
 /** The response without `follow`, sorted by time. */
 export const logLines = z.object({
   items: z.array(logLine),
-  /** Whether the beginning is missing: the response contains at most the last MiB of each pod. */
+  /**
+   * Whether the beginning is missing: the response contains at most the last MiB of each pod, and the log store is searched
+   * for 15 seconds.
+   */
   truncated: z.boolean().optional(),
   /** Without the log store, only pods that exist have logs. */
   store: logStoreState.optional(),

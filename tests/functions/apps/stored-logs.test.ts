@@ -8,6 +8,7 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import type { LogReader } from '../../../runtime/logs/log-store.ts';
 import { logTime, type LogRecord } from '../../../runtime/logs/record.ts';
+import { acceleratedClock } from '../../support/clock.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { seedShop } from '../../support/objects.ts';
@@ -27,7 +28,7 @@ const record = (line: string, secondsAgo: number, fields: Partial<LogRecord> = {
   ...fields,
 });
 
-async function rig(t: Test, wrap: (reader: LogReader) => LogReader = (reader) => reader) {
+async function rig(t: Test, wrap: (reader: LogReader) => LogReader = (reader) => reader, clock = systemClock) {
   const store = await startStore(t);
   const { client } = await startServer(t, store);
   const kube = fakeKube();
@@ -59,7 +60,7 @@ async function rig(t: Test, wrap: (reader: LogReader) => LogReader = (reader) =>
   podLog([]);
   const logs = createLogServices(wrap(client));
   const api = await testApi(t, {
-    routes: createAppRoutes({ kube, pool: new pg.Pool(), clock: systemClock, baseUrl: 'http://console.test', logs }),
+    routes: createAppRoutes({ kube, pool: new pg.Pool(), clock, baseUrl: 'http://console.test', logs }),
   });
   const lines = async (query = '') => {
     const { body, status } = await api.call('GET', `${path}?${query}`);
@@ -126,6 +127,28 @@ t.test('without its store, the pods answer, and the reply says so', async (t) =>
   const { podLog, api } = await rig(t, () => ({ read: () => Promise.reject(new Error('down')) }));
   podLog([['alive', 5]]);
   t.match((await api.call('GET', path)).body, { items: [{ line: 'alive' }], store: 'unavailable' });
+});
+
+t.test('a search that takes long ends with what it has found, and says that the beginning is missing', async (t) => {
+  const endless = (reader: LogReader): LogReader => ({
+    async read(query, signal) {
+      const { keptSince, batches } = await reader.read(query, signal);
+      return {
+        keptSince,
+        batches: (async function* () {
+          yield* batches;
+          await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+        })(),
+      };
+    },
+  });
+  const { store, api } = await rig(t, endless, acceleratedClock(50));
+  await store.append({ records: [record('newest', 100)] });
+  t.match((await api.call('GET', `${path}?search=newest`)).body, {
+    items: [{ line: 'newest' }],
+    truncated: true,
+    store: 'ok',
+  });
 });
 
 t.test('a download has every line once, and an end', async (t) => {

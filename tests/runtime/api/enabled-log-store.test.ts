@@ -23,7 +23,7 @@ async function stateWith(monitoring?: MonitoringSettings): Promise<string> {
     enabledLogStore(failing, { kube, log: silentLog }),
     source,
     { from: new Date(0) },
-    { limit: 1, direction: 'forward', signal: new AbortController().signal, now: new Date() },
+    { limit: 1, direction: 'forward', reader: 'user', signal: new AbortController().signal, now: new Date() },
   );
   return state;
 }
