@@ -6,7 +6,7 @@ import t from 'tap';
 import { pushContainerImage } from '../../infra/images/builder/container-image.ts';
 import { readSettings } from '../../infra/images/builder/settings.ts';
 import { buildJob } from '../../infra/manifests/build.ts';
-import type { Build } from '../../runtime/contracts/resources/build.ts';
+import { buildSpec, type Build } from '../../runtime/contracts/resources/build.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 
 /**
@@ -53,6 +53,22 @@ t.test('nobody can guess the name of an image, not even of the same revision of 
   // The first one is partly fixed, the time of the deployment comes before them.
   for (let place = 1; place < 16; place++)
     t.ok(new Set(digits.map((each) => each[place])).size > 3, `the digit ${place} is random`);
+  t.end();
+});
+
+t.test('a build reads the cache of its own app and namespace, whatever its spec says', (t) => {
+  const variables = Object.fromEntries((step('restore').env ?? []).map(({ name, value }) => [name, value]));
+  t.match(variables, { BUILD_CACHE_DIGEST: cacheDigest, BUILD_TARGET: 'r.test/builds/shop-prod/api:build-1' });
+  // The step asks for this digest in the target's repository.
+  for (const forged of [
+    `r.test/builds/other-prod/api@${cacheDigest}`,
+    `../other@${cacheDigest}`,
+    'latest',
+    `${cacheDigest}/x`,
+  ]) {
+    t.equal(buildSpec.safeParse({ ...build.spec, cacheDigest: forged }).success, false, forged);
+  }
+  t.equal(buildSpec.safeParse({ ...build.spec, cacheDigest }).success, true);
   t.end();
 });
 

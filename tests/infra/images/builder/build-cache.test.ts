@@ -176,7 +176,8 @@ t.test('a script that builds runs in a container that begins with the dependenci
   ]);
   const second = await build({ ...withBuild, 'x.js': 'two' }, { previous: first.image });
   // As after `npm ci`: with NODE_ENV=production, some builds would make something else.
-  t.match(second.calls, ['pull 2 layers with A=1', /build source: RUN npm run build && npm prune/, 'push']);
+  t.equal(second.calls[0], 'pull 2 layers with A=1');
+  t.match(second.calls.slice(1), [/build source: RUN npm run build && npm prune/, 'push']);
 });
 
 t.test('Python packages are kept, and a folder with an ignore file is copied by buildah, which reads it', async (t) => {
@@ -272,48 +273,81 @@ t.test('a layer has the files of the folder in /app, which belong to root', asyn
   ]);
 });
 
-t.test('the last image is read from the repository of the app, and only as its digest names it', async (t) => {
-  const { root, build } = world(t);
-  const { image: last } = await build(app);
-  const configuration = JSON.stringify(last.configuration);
-  const config = { ...last.manifest.config, digest: digestOf(configuration), size: configuration.length };
-  const manifest = JSON.stringify({ ...last.manifest, config });
-  // Stands in for skopeo, whose version of Debian is in the builder's image only.
+/** Restores a cache from a registry that sends these texts. skopeo, which only the builder's image has, is a script here. */
+function registry(t: Test, root: string) {
   const programs = join(root, 'programs');
+  const skopeo = join(programs, 'skopeo');
   mkdirSync(programs);
-  const answer = (name: string, content: string) => writeFileSync(join(programs, name), content);
-  answer(
-    'skopeo',
-    `#!/bin/sh\nprintf '%s\\n' "$*" >>"$0.calls"\ncase "$*" in *--config*) cat "$0.configuration" ;; *) cat "$0.manifest" ;; esac\n`,
-  );
-  chmodSync(join(programs, 'skopeo'), 0o755);
   const path = process.env['PATH'];
   process.env['PATH'] = `${programs}${delimiter}${path}`;
   t.teardown(() => (process.env['PATH'] = path));
-  const restore = async (cacheDigest: string, texts = { manifest, configuration }) => {
-    answer('skopeo.manifest', texts.manifest);
-    answer('skopeo.configuration', texts.configuration);
+  return async (cacheDigest: string, texts: { manifest: string; configuration: string }, program?: string) => {
+    for (const [name, text] of Object.entries(texts)) writeFileSync(join(programs, name), text);
+    writeFileSync(join(programs, 'calls'), '');
+    const answer = `case "$*" in *--config*) cat "${programs}/configuration" ;; *) cat "${programs}/manifest" ;; esac`;
+    writeFileSync(skopeo, `#!/bin/sh\nprintf '%s\\n' "$*" >>"${programs}/calls"\n${program ?? answer}\n`, {
+      mode: 0o755,
+    });
     const workspace = mkdtempSync(join(root, 'restore-'));
+    const image = 'r.test:5000/builds/shop-prod/api:2';
     const settings = readSettings({
       BUILD_WORKSPACE: workspace,
-      BUILD_IMAGE: 'r.test:5000/builds/shop-prod/api:2',
-      BUILD_TARGET: 'r.test:5000/builds/shop-prod/api:2',
+      BUILD_IMAGE: image,
+      BUILD_TARGET: image,
       BUILD_CACHE_DIGEST: cacheDigest,
       BUILD_RESULT: join(workspace, 'result'),
     });
     await restoreCache(settings);
-    return existsSync(join(workspace, 'cache/manifest.json'));
+    const calls = readFileSync(join(programs, 'calls'), 'utf8').trim().split('\n');
+    return { restored: existsSync(join(workspace, 'cache/manifest.json')), calls, workspace };
   };
-  t.equal(await restore(digestOf(manifest)), true);
-  t.same(readFileSync(join(programs, 'skopeo.calls'), 'utf8').trim().split('\n'), [
-    `inspect --raw --tls-verify=true docker://r.test:5000/builds/shop-prod/api@${digestOf(manifest)}`,
-    `inspect --raw --tls-verify=true --config docker://r.test:5000/builds/shop-prod/api@${digestOf(manifest)}`,
+}
+
+/** The texts of an image, whose manifest names its configuration. */
+function textsOf({ manifest, configuration }: OciImage, size?: number): { manifest: string; configuration: string } {
+  const text = JSON.stringify(configuration);
+  const layers = manifest.layers.map((layer) => ({ ...layer, size: size ?? layer.size }));
+  const config = { ...manifest.config, digest: digestOf(text), size: text.length };
+  return { manifest: JSON.stringify({ ...manifest, layers, config }), configuration: text };
+}
+
+t.test('the last image is read from the repository of the app, and only as its digest names it', async (t) => {
+  const { root, build } = world(t);
+  const restore = registry(t, root);
+  const { image: last } = await build(app);
+  const texts = textsOf(last);
+  const digest = digestOf(texts.manifest);
+  const { restored, calls } = await restore(digest, texts);
+  t.equal(restored, true);
+  t.same(calls, [
+    `inspect --raw --tls-verify=true docker://r.test:5000/builds/shop-prod/api@${digest}`,
+    `inspect --raw --tls-verify=true --config docker://r.test:5000/builds/shop-prod/api@${digest}`,
   ]);
-  t.equal(await restore(digestOf('another')), false, 'a registry that sends another manifest');
-  const other = JSON.stringify({ ...last.configuration, created: 'x' });
-  t.equal(await restore(digestOf(manifest), { manifest, configuration: other }), false);
-  t.equal(await restore(digestOf('{'), { manifest: '{', configuration }), false);
-  rmSync(join(programs, 'skopeo.manifest'));
-  answer('skopeo', '#!/bin/sh\nexit 1\n');
-  t.equal(await restore(digestOf(manifest)), false, 'a registry that does not answer fails no build');
+  const configuration = JSON.stringify({ ...last.configuration, created: 'x' });
+  const unlabelled = textsOf(image(['base', 'source'], []));
+  for (const [what, named, sent, program] of [
+    ['another manifest', digestOf('another'), texts],
+    ['another configuration', digest, { ...texts, configuration }],
+    ['a manifest that is none', digestOf('{'), { ...texts, manifest: '{' }],
+    ['an image of a Dockerfile', digestOf(unlabelled.manifest), unlabelled],
+    ['an error', digest, texts, 'exit 1'],
+    ['an answer without an end', digest, texts, 'exec yes'],
+  ] as const) {
+    t.equal((await restore(named, sent, program)).restored, false, what);
+  }
+});
+
+t.test('the layers are fetched for a container only, and not those of a large image', async (t) => {
+  const { root, build } = world(t);
+  const restore = registry(t, root);
+  const { image: last } = await build(withBuild);
+  const texts = textsOf(last);
+  const { restored, calls, workspace } = await restore(digestOf(texts.manifest), texts);
+  t.equal(restored, true);
+  t.match(calls.at(-1), /^--policy \S+ --tmpdir \S+ copy --quiet --src-tls-verify=true docker:\/\/\S+ oci:/);
+  t.ok(calls.at(-1)?.endsWith(` oci:${workspace}/cache/image`));
+  const large = textsOf(last, 512 * 1024 * 1024);
+  const refused = await restore(digestOf(large.manifest), large);
+  t.equal(refused.restored, false);
+  t.equal(refused.calls.length, 2, 'nothing is copied');
 });
