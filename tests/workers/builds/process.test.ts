@@ -154,7 +154,7 @@ t.test('a build may use the dependencies of its own app’s last image, and of n
   for (const change of [
     `state = 'deleted'`,
     'requested_at = now()',
-    // The environment was deleted and created again, perhaps by somebody else.
+    // The environment was deleted and created again, perhaps by another user.
     'environment_id = gen_random_uuid()',
     `app = 'other'`,
     `repository = 'old.test/builds/${namespace}/api'`,

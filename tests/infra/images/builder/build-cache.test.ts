@@ -71,26 +71,26 @@ function world(t: Test) {
       writeFileSync(join(workspace, 'cache/configuration.json'), JSON.stringify(previous.configuration));
     }
     const calls: string[] = [];
-    let made = image([], []);
+    let result = image([], []);
     const buildah: Buildah = {
       registries,
       build(file, _name, { isLocal = false, labels = {} } = {}) {
         const text = readFileSync(file, 'utf8');
         calls.push(`build ${isLocal ? 'source' : 'dependencies'}: ${/RUN .*/.exec(text)?.[0] ?? ''}`);
         const layers = isLocal ? ['base', 'dependencies', 'source'] : ['base', 'dependencies'];
-        made = image(layers, isLocal ? ['A=1', 'NODE_ENV=production'] : ['A=1']);
-        Object.assign(made.configuration.config ?? {}, { Labels: labels });
+        result = image(layers, isLocal ? ['A=1', 'NODE_ENV=production'] : ['A=1']);
+        Object.assign(result.configuration.config ?? {}, { Labels: labels });
         return Promise.resolve();
       },
       push(_name, destination) {
         const [, layout = ''] = /^oci(?:-archive)?:(.*)$/.exec(destination) ?? [];
         calls.push('push');
-        if (destination.startsWith('oci:')) writeLayout(layout, made);
+        if (destination.startsWith('oci:')) writeLayout(layout, result);
         return Promise.resolve();
       },
       pull(layout) {
-        made = readLayout(layout);
-        calls.push(`pull ${made.manifest.layers.length} layers with ${made.configuration.config?.Env?.join()}`);
+        result = readLayout(layout);
+        calls.push(`pull ${result.manifest.layers.length} layers with ${result.configuration.config?.Env?.join()}`);
         return Promise.resolve();
       },
       inspect: () => Promise.resolve({ environment: ['A=1'], layers: 2 }),
@@ -109,9 +109,9 @@ function world(t: Test) {
     if (existsSync(archive)) {
       mkdirSync(join(workspace, 'unpacked'));
       execFileSync('tar', ['--extract', '--file', archive, '--directory', join(workspace, 'unpacked')]);
-      made = readLayout(join(workspace, 'unpacked'));
+      result = readLayout(join(workspace, 'unpacked'));
     }
-    return { calls, image: made, workspace };
+    return { calls, image: result, workspace };
   };
   return { root, build };
 }
