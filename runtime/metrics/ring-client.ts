@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { MetricsUnavailable, type MetricsStore } from './metrics-store.ts';
+import type { MetricsStore } from './metrics-store.ts';
 import { namespaceAnswer, ringPaths, workloadAnswer } from './ring-protocol.ts';
 import { requestJson } from './store-request.ts';
 
@@ -10,10 +10,7 @@ import { requestJson } from './store-request.ts';
 export function createRingClient({ url, token }: { url: string; token: () => Promise<string> }): MetricsStore {
   const ask = async <T>(path: string, question: object, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> => {
     const headers = { Authorization: `Bearer ${await token()}`, 'Content-Type': 'application/json' };
-    const answer = await requestJson(url + path, { body: JSON.stringify(question), headers }, signal);
-    const parsed = schema.safeParse(answer);
-    if (parsed.success) return parsed.data;
-    throw new MetricsUnavailable('The metrics store sent an answer in an unknown form.', { cause: parsed.error });
+    return requestJson(url + path, schema, { body: JSON.stringify(question), headers }, signal);
   };
   return {
     async workload({ namespace, kind, name }, window, signal) {
