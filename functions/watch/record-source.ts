@@ -47,8 +47,8 @@ interface RecordSourceOptions {
 type States = Map<Id, Map<string, RecordState>>;
 
 /**
- * Compares the states of rows with those of the read before. Triggers and NOTIFY would cost every writer, also while nothing is
- * watches (docs/decisions/0067-event-stream.md).
+ * Compares the states of rows with those of the read before. Triggers and NOTIFY would cost every writer, even while
+ * nothing is watched (docs/decisions/0067-event-stream.md).
  */
 export function createRecordSource(options: RecordSourceOptions): RecordSource {
   const { pool, clock, log, watched, onChange, onUser } = options;

@@ -21,7 +21,7 @@ const count = 600 * soakFactor();
 const isShared = ({ method, path }: Operation) =>
   method !== 'GET' && (!path.startsWith('/api/v1/projects/{project}/') || path.endsWith('/environments/{environment}'));
 /** An answer that does not end. */
-const isStream = ({ path }: Operation) => path.endsWith('/logs');
+const isStream = ({ path }: Operation) => /\/(logs|watch)$/.test(path);
 
 const hostile: unknown[] = [
   '',
