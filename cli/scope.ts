@@ -22,7 +22,8 @@ type Collection =
   | 'sources'
   | 'top'
   | 'users'
-  | 'volumes';
+  | 'volumes'
+  | 'watch';
 
 /** Where a command acts: in an environment, in a whole project, or on the whole platform. */
 export interface Scope {

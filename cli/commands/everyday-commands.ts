@@ -1,5 +1,6 @@
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
+import { text } from '../flags.ts';
 import { environmentLogFlags } from '../log-flags.ts';
 import { topFlags } from '../top-flags.ts';
 import { loginFlags, logoutFlags, statusFlags, whoamiFlags } from '../session-flags.ts';
@@ -50,6 +51,17 @@ export const topCommand = command({
   watch: true,
   examples: ['svc top', 'svc top --environment prod --sort memory --watch'],
   run: async ({ context, flags }) => (await import('./top.ts')).printTop(context, flags),
+});
+
+export const watchCommand = command({
+  name: 'watch',
+  description: 'Print what changes in a project, as it changes.',
+  flags: {
+    ...scopeFlags,
+    environment: text('<environment>', 'only this environment (SVC_ENVIRONMENT; default: all)', { short: 'e' }),
+  },
+  examples: ['svc watch', 'svc watch --environment prod -o json'],
+  run: async ({ context, flags }) => (await import('./watch.ts')).watchChanges(context, flags),
 });
 
 export const loginCommand = command({

@@ -9,6 +9,7 @@ import {
   portForwardCommand,
   statusCommand,
   topCommand,
+  watchCommand,
   whoamiCommand,
 } from './everyday-commands.ts';
 import { installCommand } from './install-command.ts';
@@ -82,6 +83,7 @@ export const rootCommands: Commands = {
     openCommand,
     environmentLogsCommand,
     topCommand,
+    watchCommand,
     completionCommand,
     deployFolderCommand,
     portForwardCommand,

@@ -80,3 +80,19 @@ t.test('what is not running or not declared is refused', async (t) => {
   });
   t.match(await platform.svc(['port-forward', 'app/api', '0:22', ...flags]), { code: 2, stderr: /\(invalid_value\)/ });
 });
+
+t.test('svc watch prints changes of objects and deployments as they happen', async (t) => {
+  const watch = start(['watch', ...flags]);
+  t.teardown(() => watch.kill());
+  await once(watch.stderr, 'data');
+  await platform.ok(['volume', 'create', 'cache', '--size', '1Mi', ...flags]);
+  const { revision } = await platform.json<{ revision: number }>(['app', 'restart', 'api', '--no-wait', ...flags]);
+  t.ok(revision > 0);
+  const expected = [/ added +Volume prod\/cache\n/, / added +Deployment prod\/api\n/];
+  let printed = '';
+  for await (const chunk of watch.stdout as AsyncIterable<Buffer>) {
+    printed += chunk.toString();
+    if (expected.every((line) => line.test(printed))) break;
+  }
+  for (const line of expected) t.match(printed, line);
+});
