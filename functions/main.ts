@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import packageJson from '../package.json' with { type: 'json' };
@@ -39,6 +40,8 @@ import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAlertRoutes } from './alerts/handler.ts';
 import { createAppliedConfigurationRoutes } from './applied-configurations/handler.ts';
 import { createAppRoutes } from './apps/handler.ts';
+import { readConsoleAssets } from './console/assets.ts';
+import { createConsoleSite } from './console/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
 import { createExecRoutes } from './exec/handler.ts';
 import { createEventDelivery } from './event-delivery/handler.ts';
@@ -146,6 +149,7 @@ await runProcess({
         ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
       ],
       rootRoutes: createHealthRoutes({ pool }),
+      site: createConsoleSite({ assets: readConsoleAssets(join(import.meta.dirname, 'console/dist')), baseUrl }),
       authenticate,
       authorize,
       log,

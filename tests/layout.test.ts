@@ -36,7 +36,7 @@ interface Import {
 
 function sources(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => join(folder, name));
 }
 
@@ -149,6 +149,42 @@ t.test('the command line uses HTTP: of runtime/ only rules and contracts; machin
       !machineCommands.includes(from),
   );
   t.same(show(wrong), []);
+  t.end();
+});
+
+t.test('what the web console imports runs in a browser', (t) => {
+  const ui = 'functions/console/ui';
+  const packages = ['@tanstack/react-query', '@tanstack/react-router', 'react', 'react-dom/client'];
+  /** Without types, which are gone when it runs. */
+  const valuesOf = (file: string) => {
+    const text = readFileSync(join(root, file), 'utf8').replaceAll(/^import type [^;]*;/gm, '');
+    return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+  };
+  const reached = new Set(files.filter((file) => under(file, ui)));
+  const wrong: string[] = [];
+  for (const file of reached) {
+    for (const specifier of valuesOf(file)) {
+      if (!specifier.startsWith('.')) {
+        if (!packages.includes(specifier)) wrong.push(`${file} -> ${specifier}`);
+        continue;
+      }
+      const target = relative(root, resolve(root, dirname(file), specifier));
+      if (under(target, ui) || under(target, 'runtime/domain')) reached.add(target);
+      else wrong.push(`${file} -> ${target}`);
+    }
+    if (/\b(?:process|Buffer|global)\./.test(readFileSync(join(root, file), 'utf8'))) wrong.push(`${file} uses Node`);
+  }
+  t.ok(reached.has('runtime/domain/roles.ts'), 'it uses rules of the API');
+  t.same(wrong, []);
+  t.end();
+});
+
+t.test('what can be shown as HTML, and inline styles, are in no page of the web console', (t) => {
+  const wrong = files.filter((file) => {
+    const text = under(file, 'functions/console/ui') ? readFileSync(join(root, file), 'utf8') : '';
+    return /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\bstyle=/.test(text);
+  });
+  t.same(wrong, []);
   t.end();
 });
 

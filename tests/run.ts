@@ -68,6 +68,7 @@ async function main(): Promise<void> {
       { name: 'format', program: 'prettier', args: ['--check', '--log-level', 'warn', '.'] },
       { name: 'lint', program: 'oxlint', args: ['--type-aware', '--deny-warnings', '--quiet'] },
       { name: 'types', program: 'tsc', args: ['--noEmit'] },
+      { name: 'types of the web console', program: 'tsc', args: ['--noEmit', '-p', 'functions/console/ui'] },
       { name: 'unused files, exports and dependencies', program: 'knip', args: ['--no-progress'] },
     ]);
     // Everything else waits for the test cluster, so that its builds come first.

@@ -10,9 +10,9 @@ import { loginFlags, logoutFlags, statusFlags, whoamiFlags } from '../session-fl
 export const openCommand = command({
   name: 'open',
   args: ['workload', 'name?'],
-  description: 'Open an app or a function in the browser, or print its URL without one.',
+  description: 'Open an app, a function or the web console in the browser, or print its URL.',
   flags: scopeFlags,
-  examples: ['svc open api', 'svc open function hello', 'svc open api -o name'],
+  examples: ['svc open console', 'svc open api', 'svc open function hello', 'svc open api -o name'],
   run: async ({ context, args, flags }) => (await import('./open.ts')).open(context, args, flags),
 });
 

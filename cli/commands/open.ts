@@ -16,17 +16,31 @@ export async function open(
   { workload, name: named }: { workload: string; name: string | undefined },
   flags: FlagValues<typeof scopeFlags>,
 ): Promise<void> {
+  if (workload === 'console' && named === undefined) {
+    // The management API serves it.
+    await show(context, flags, { name: 'console', url: context.address(flags) });
+    return;
+  }
   const name = named ?? workload;
   if (named !== undefined && workload !== 'app' && workload !== 'function') {
-    throw usageFailure(`"${workload}" is not a kind of workload with a URL. Use app or function.`);
+    throw usageFailure(`"${workload}" is not a kind of workload with a URL. Use app or function, or svc open console.`);
   }
   const scope = resolveScope(context, flags);
   const url = named === undefined ? await urlOfAny(scope, name) : await urlOf(scope, workload as 'app', name);
-  if (context.stdout.isTTY && flags.output === undefined && (await openBrowser(context, url))) {
+  await show(context, flags, { name, url });
+}
+
+/** Opens the address in a browser, or prints it where there is none. */
+async function show(
+  context: Context,
+  { output }: FlagValues<typeof scopeFlags>,
+  { name, url }: { name: string; url: string },
+): Promise<void> {
+  if (context.stdout.isTTY && output === undefined && (await openBrowser(context, url))) {
     context.say(`opening ${url}`);
     return;
   }
-  context.print({ data: { name, url }, table: url, names: [url] }, flags.output);
+  context.print({ data: { name, url }, table: url, names: [url] }, output);
 }
 
 /** An app and a function cannot have the same name in an environment. */

@@ -115,7 +115,8 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       summary: 'Shows a project.',
       async handle({ params, grant }) {
         const view = projectToView(await getProject(kube, params.project), await readDefaultLimits(kube));
-        return { status: 200, body: { ...view, environments: visibleEnvironments(view.environments, grant) } };
+        const environments = visibleEnvironments(view.environments, grant);
+        return { status: 200, body: { ...view, environments, ...(grant && { role: grant.role }) } };
       },
     }),
     route({

@@ -75,6 +75,7 @@ async function demo(): Promise<number> {
     process.stdout.write(`
 The platform is running.
 
+  Web console          ${info.api}
   Management API       ${info.api}
   Apps and functions   *.${info.appsDomain}:${new URL(info.api).port}
   Signed in as         ${info.adminEmail} (password in ${info.adminPasswordFile})

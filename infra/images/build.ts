@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { buildConsole } from '../console/build.ts';
 import { createBases } from './base.ts';
 import { createBuildah, run, type Buildah } from './buildah.ts';
 import { ignoreFile, images, type ImageDefinition } from './catalogue.ts';
@@ -29,6 +30,7 @@ export async function buildImages(options: BuildOptions): Promise<Record<string,
   const selected = chooseImages(options.names);
   const folder = join(options.cacheFolder ?? process.env['SVC_CACHE'] ?? join(homedir(), '.cache/svc'), 'images');
   mkdirSync(folder, { recursive: true });
+  if (selected.some(({ name }) => name === 'platform')) await buildConsole(options.log);
   await requireBuildTools(options.log);
   const buildah = createBuildah(folder);
   const bases = createBases({ buildah, folder, log: options.log });

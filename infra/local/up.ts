@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 import packageFile from '../../package.json' with { type: 'json' };
+import { buildConsole } from '../console/build.ts';
 import { installHere } from '../install-here.ts';
 import type { RunInfo } from '../run-info.ts';
 import { homeAt, type Home } from './home.ts';
@@ -53,6 +54,7 @@ export async function upLocal({
   mkdirSync(folder, { recursive: true });
   // Pods of other users need to enter this folder. Secret files in it have their own modes.
   chmodSync(folder, 0o711);
+  await buildConsole(log);
   const references = await addPlatformImages(createImageStore(home.images), packageFile.version, {
     path,
     copies: join(home.node, 'copies'),

@@ -27,6 +27,7 @@ import {
   type RouteRequest,
   type Session,
 } from './route.ts';
+import { answerAsSite, type Site } from './site.ts';
 import { closeWithAccess } from './stream-access.ts';
 import { createWebSockets, type WebSockets } from './web-sockets.ts';
 
@@ -38,6 +39,8 @@ export interface HttpAppOptions {
   routes: readonly Route[];
   /** Mounted at their own paths, such as `/health`, and described there. */
   rootRoutes?: readonly Route[];
+  /** Answers requests for paths that no route has; default: they get 404. */
+  site?: Site;
   authenticate: Authenticate;
   authorize: AuthorizeProject;
   log: Logger;
@@ -123,7 +126,10 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   app.use(router.routes());
   app.use((context) => {
     const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
-    if (allowed.length === 0) throw new Problem('not_found', 'No API operation has this path.');
+    if (allowed.length === 0) {
+      if (options.site && answerAsSite(options.site, context)) return;
+      throw new Problem('not_found', 'No API operation has this path.');
+    }
     context.set('Allow', [...new Set(allowed)].join(', '));
     throw new Problem('method_not_allowed', `This path does not support ${context.method}; see the Allow header.`);
   });

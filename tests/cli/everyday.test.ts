@@ -42,6 +42,7 @@ t.test('open prints the URL without a browser, and finds an app or a function by
   t.same(JSON.parse((await run(['open', 'function', 'hello', '-ojson'])).stdout), { name: 'hello', url: fn.url });
   t.match(await run(['open', 'function', 'nightly']), { code: 2, stderr: /has no URL/ });
   t.match(await run(['open', 'app', 'evil']), { code: 2, stdout: '', stderr: /has no URL/ });
+  t.match((await run(['open', 'console'])).stdout, /^https?:\/\/\S+\n$/, 'the web console has the address of the API');
   t.match(await run(['open', 'job', 'x']), { code: 2, stderr: /Use app or function/ });
   t.match(await run(['open', 'none']), { code: 1, stderr: /not_found/ });
 });

@@ -4,8 +4,8 @@ import { Registry } from 'prom-client';
 import type { Route } from '../../runtime/http/route.ts';
 
 const folder = join(import.meta.dirname, '../../functions');
-/** Routes at a separate port, for pods, which are not part of the management API. */
-const apart = ['event-delivery'];
+/** Not part of the management API: routes at a separate port, for pods, and the web console's files. */
+const apart = ['event-delivery', 'console'];
 
 /**
  * Every route that any folder of functions/ declares; `root` are those outside the prefix. Their handlers have no

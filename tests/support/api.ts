@@ -5,6 +5,7 @@ import type { BodyMemory } from '../../runtime/http/body-memory.ts';
 import type { RequestLimits } from '../../runtime/http/request-places.ts';
 import { responseHeaders } from '../../runtime/http/response-headers.ts';
 import { createHttpServer } from '../../runtime/http/server.ts';
+import type { Site } from '../../runtime/http/site.ts';
 import { createWebSockets, type SocketLimits } from '../../runtime/http/web-sockets.ts';
 import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -52,6 +53,7 @@ export async function testApi(
   options: {
     routes: readonly Route[];
     rootRoutes?: readonly Route[];
+    site?: Site;
     authenticate?: Authenticate;
     authorize?: AuthorizeProject;
     trustedProxies?: AddressMatcher;

@@ -9,6 +9,7 @@ const packages = {
   prometheus: 'prometheus',
   'prometheus-alertmanager': 'prometheus-alertmanager',
   'prometheus-node-exporter': 'prometheus-node-exporter',
+  chromium: 'chromium',
 } as const;
 
 export type TestPackage = keyof typeof packages;

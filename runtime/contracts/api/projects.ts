@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { environmentLimits } from '../resources/project.ts';
+import { projectRoles } from '../../domain/roles.ts';
 import { timestamp } from './common.ts';
 
 /** Maximum number of environments of a project. */
@@ -49,6 +50,8 @@ export const projectView = z.object({
   displayName: z.string().optional(),
   status: z.enum(['creating', 'ready', 'failed', 'deleting']),
   environments: z.array(environmentView),
+  /** The caller's role; absent in lists. */
+  role: z.enum(projectRoles).optional(),
   createdAt: timestamp,
 });
 

@@ -47,7 +47,7 @@ t.test('201: a project is created with its environments, each with an identity',
       ],
     },
   });
-  t.same((await api.call('GET', `${path}/shop`)).body, answer.body);
+  t.same((await api.call('GET', `${path}/shop`)).body, { ...answer.body, role: 'admin' });
   const plain = await create({ name: 'blog' });
   t.match(plain.body.environments, [{ name: 'prod', namespace: 'blog-prod' }]);
 });

@@ -1,0 +1,76 @@
+import { text } from '../text.ts';
+
+/** A refusal of the API, or a request that did not reach it. */
+export class ApiError extends Error {
+  /** 0 when no response arrived. */
+  readonly status: number;
+  /** The stable code of the API, or `unreachable`. */
+  readonly code: string;
+  readonly requestId: string | undefined;
+
+  constructor(message: string, { status, code, requestId }: { status: number; code: string; requestId?: string }) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
+  }
+}
+
+export interface RequestOptions {
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Parameters without a value are left out. */
+  query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+/** The path of an object: every part is one segment. Browsers fold dots, so these are no segment. @throws Error for them */
+export function pathOf(...parts: readonly string[]): string {
+  if (parts.some((part) => /^\.{0,2}$/.test(part))) throw new Error('a part of a path is empty or dots');
+  return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
+}
+
+/**
+ * Calls the management API of the same origin with the cookie of the session. `Result` is the type of the route's
+ * contract; the API checks its replies against it in the tests.
+ * @param path below `/api/v1`, from {@link pathOf}
+ * @throws ApiError
+ */
+export async function request<Result>(path: string, options: RequestOptions = {}): Promise<Result> {
+  const response = await open(path, options);
+  if (response.status === 204) return undefined as Result;
+  return (await bodyOf(response)) as Result;
+}
+
+/** As {@link request}, for a response that is read as a stream. */
+async function open(path: string, { method = 'GET', query = {}, body, signal }: RequestOptions) {
+  const parameters = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  const search = parameters.length > 0 ? `?${new URLSearchParams(parameters).toString()}` : '';
+  let response: Response;
+  try {
+    response = await fetch(`/api/v1${path}${search}`, {
+      method,
+      credentials: 'same-origin',
+      ...(body !== undefined && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(text.errors.unreachable, { status: 0, code: 'unreachable' });
+  }
+  if (response.ok) return response;
+  const requestId = response.headers.get('x-request-id') ?? undefined;
+  const problem = (await bodyOf(response).catch(() => undefined)) as { code?: string; message?: string } | undefined;
+  throw new ApiError(problem?.message ?? text.errors.noReason(response.status), {
+    status: response.status,
+    code: problem?.code ?? 'unexpected_response',
+    ...(requestId !== undefined && { requestId }),
+  });
+}
+
+async function bodyOf(response: Response): Promise<unknown> {
+  return JSON.parse(await response.text()) as unknown;
+}

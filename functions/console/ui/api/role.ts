@@ -1,0 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
+import { includesRole, type ProjectRole } from '../../../../runtime/domain/roles.ts';
+import { projectQuery } from './queries.ts';
+
+/**
+ * Whether the user may do what needs this role. Until it is known, and without it, a page has no button for it; the API
+ * decides in any case.
+ */
+export function useMay(project: string, needed: ProjectRole): boolean {
+  const { data } = useQuery(projectQuery(project));
+  return data?.role !== undefined && includesRole(data.role, needed);
+}

@@ -1,0 +1,74 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import type { AppView } from '../../../../runtime/contracts/api/apps.ts';
+import { commandOf, placeFlags } from '../api/command.ts';
+import { appQuery } from '../api/queries.ts';
+import { Command } from '../parts/command.tsx';
+import { Note } from '../parts/note.tsx';
+import { linkLook } from '../parts/page.tsx';
+import { Time } from '../parts/time.tsx';
+import { text } from '../text.ts';
+import { appRoute } from './app.tsx';
+
+const words = text.app;
+
+/** The state and settings of an app. */
+export function AppOverview() {
+  const { app: name, ...place } = useParams({ from: appRoute });
+  const { data: app } = useQuery(appQuery(place, name));
+  if (!app) return null;
+  return (
+    <div className="flex flex-col gap-4">
+      {app.status === 'failed' && app.message !== undefined && <Note look="bad">{app.message}</Note>}
+      {app.status !== 'failed' && app.message !== undefined && <Note look="warn">{app.message}</Note>}
+      {app.gate === 'applying' && <Note look="warn">{words.notProtected}</Note>}
+      {app.pendingRestart && <Note look="warn">{words.pending}</Note>}
+      {app.outOfMemory && (
+        <Note look="bad">
+          {words.outOfMemory} <Time at={app.outOfMemory.at} />: {app.outOfMemory.message}
+        </Note>
+      )}
+      <dl className="grid grid-cols-1 gap-x-8 gap-y-3 text-sm sm:grid-cols-2">
+        {factsOf(app).map(([title, value]) => (
+          <div key={title}>
+            <dt className="text-zinc-600 dark:text-zinc-400">{title}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Command command={commandOf('app', 'show', name, ...placeFlags(place))} />
+    </div>
+  );
+}
+
+/** The facts that an app has, in the order of interest. */
+function factsOf(app: AppView): readonly (readonly [title: string, value: React.ReactNode])[] {
+  const { url, image, rollout, healthPath, memory, cpu, extraHosts, volumes, bindings } = app;
+  const replicas = `${app.readyReplicas}/${app.replicas}`;
+  const limits = [memory, cpu && `${cpu} CPU`].filter((limit) => limit !== undefined).join(', ');
+  const facts: readonly (readonly [string, React.ReactNode])[] = [
+    [words.url, url !== undefined && <Address url={url} />],
+    [words.image, image === '' ? words.noImage : image],
+    [words.replicas, rollout ? `${replicas}; ${words.rollout(rollout.revision, rollout.readyReplicas)}` : replicas],
+    [words.gate, words.gates[app.gate]],
+    [words.port, app.port],
+    [words.health, healthPath],
+    [words.limits, limits],
+    [words.hosts, extraHosts.join(', ')],
+    [words.volumes, volumes.map((volume) => `${volume.name} at ${volume.path}`).join(', ')],
+    [words.bindings, bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
+    [words.rollback, app.autoRollback ? words.on : words.off],
+    [words.created, <Time key="created" at={app.createdAt} />],
+  ];
+  return facts.filter(([, value]) => value !== undefined && value !== false && value !== '');
+}
+
+/** A link only for the web: no other kind of address runs something in this page. */
+function Address({ url }: { url: string }) {
+  if (!/^https?:\/\//.test(url)) return url;
+  return (
+    <a href={url} target="_blank" rel="noreferrer" className={linkLook}>
+      {url}
+    </a>
+  );
+}

@@ -1,0 +1,84 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, Outlet, useParams } from '@tanstack/react-router';
+import type { AppView, DeploymentAccepted } from '../../../../runtime/contracts/api/apps.ts';
+import { pathOf, request } from '../api/client.ts';
+import { appQuery, type Place } from '../api/queries.ts';
+import { useMay } from '../api/role.ts';
+import { Crumbs } from '../environment/crumbs.tsx';
+import { State } from '../parts/badge.tsx';
+import { Button, buttonLook } from '../parts/button.tsx';
+import { Loaded } from '../parts/loaded.tsx';
+import { ErrorNote, Note } from '../parts/note.tsx';
+import { Heading } from '../parts/page.tsx';
+import { text } from '../text.ts';
+
+const tabs = [
+  { to: '/projects/$project/environments/$environment/apps/$app', title: text.app.tabs.overview },
+  { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: text.app.tabs.deployments },
+  { to: '/projects/$project/environments/$environment/apps/$app/variables', title: text.app.tabs.variables },
+] as const;
+
+export const appRoute = '/frame/projects/$project/environments/$environment/apps/$app';
+
+/** What all pages of an app share: its name, state and actions, and the tabs. */
+export function AppPage() {
+  const { app: name, ...place } = useParams({ from: appRoute });
+  const app = useQuery(appQuery(place, name));
+  return (
+    <>
+      <Crumbs {...place} />
+      <Heading title={name}>
+        {app.data && <State state={app.data.status} />}
+        <span className="flex-1" />
+        {app.data && <Actions place={place} app={app.data} />}
+      </Heading>
+      <nav
+        aria-label={text.kinds.app}
+        className="mb-6 flex flex-wrap gap-x-5 border-b border-zinc-200 text-sm dark:border-zinc-800"
+      >
+        {tabs.map(({ to, title }) => (
+          <Link
+            key={to}
+            to={to}
+            params={{ ...place, app: name }}
+            activeOptions={{ exact: true }}
+            activeProps={{ className: 'border-b-2 border-indigo-600 py-2 font-semibold dark:border-indigo-400' }}
+            inactiveProps={{ className: 'py-2 hover:underline' }}
+          >
+            {title}
+          </Link>
+        ))}
+      </nav>
+      <Loaded query={app}>{() => <Outlet />}</Loaded>
+    </>
+  );
+}
+
+function Actions({ place, app: { name, url } }: { place: Place; app: AppView }) {
+  const client = useQueryClient();
+  const mayDeploy = useMay(place.project, 'deployer');
+  const restart = useMutation({
+    mutationFn: () =>
+      request<DeploymentAccepted>(pathOf('projects', place.project, 'apps', name, 'restart'), {
+        method: 'POST',
+        query: { environment: place.environment },
+      }),
+    onSuccess: () => client.invalidateQueries({ queryKey: appQuery(place, name).queryKey }),
+  });
+  return (
+    <>
+      {mayDeploy && (
+        <Button onClick={() => restart.mutate()} disabled={restart.isPending}>
+          {text.app.restart}
+        </Button>
+      )}
+      {url !== undefined && /^https?:\/\//.test(url) && (
+        <a href={url} target="_blank" rel="noreferrer" className={buttonLook()}>
+          {text.app.open}
+        </a>
+      )}
+      {restart.error && <ErrorNote error={restart.error} />}
+      {restart.data && <Note look="good">{text.app.restarting(restart.data.revision)}</Note>}
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
+import { hasEnded } from '../../../../runtime/domain/deployment.ts';
+import { commandOf, placeFlags } from '../api/command.ts';
+import { historyQuery, type Place } from '../api/queries.ts';
+import { useMay } from '../api/role.ts';
+import { Badge, State } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
+import { Command, Empty } from '../parts/command.tsx';
+import { Loaded } from '../parts/loaded.tsx';
+import { Note } from '../parts/note.tsx';
+import { duration, Time } from '../parts/time.tsx';
+import { text } from '../text.ts';
+import { appRoute } from './app.tsx';
+import { CancelDialog, RollbackDialog } from './deployment-dialogs.tsx';
+
+const words = text.deployments;
+
+type Choice = { action: 'rollback' | 'cancel'; deployment: DeploymentView };
+
+/** The deployments of an app, newest first. */
+export function Deployments() {
+  const { app, ...place } = useParams({ from: appRoute });
+  const [choice, setChoice] = useState<Choice>();
+  const [outcome, setOutcome] = useState<string>();
+  const mayDeploy = useMay(place.project, 'deployer');
+  const flags = placeFlags(place);
+  const close = (message?: string) => {
+    setChoice(undefined);
+    if (message !== undefined) setOutcome(message);
+  };
+  return (
+    <Loaded query={useQuery(historyQuery(place, app))}>
+      {({ items }) => (
+        <div className="flex flex-col gap-4">
+          {outcome !== undefined && <Note look="good">{outcome}</Note>}
+          {items.length === 0 ? (
+            <Empty
+              title={words.empty}
+              hint={words.emptyHint}
+              command={commandOf('app', 'update', app, '--image', 'registry.example.com/shop/api:1.0', ...flags)}
+            />
+          ) : (
+            <>
+              <ol className="flex flex-col gap-3">
+                {items.map((deployment) => (
+                  <Entry key={deployment.id} deployment={deployment}>
+                    {mayDeploy && actionOf(deployment) && (
+                      <Button
+                        onClick={() => setChoice({ action: actionOf(deployment) ?? 'cancel', deployment })}
+                        {...(deployment.revision !== undefined && {
+                          'aria-label': labelOf(deployment, deployment.revision),
+                        })}
+                      >
+                        {actionOf(deployment) === 'cancel' ? words.cancel : words.rollback}
+                      </Button>
+                    )}
+                  </Entry>
+                ))}
+              </ol>
+              <Command command={commandOf('app', 'history', app, ...flags)} />
+            </>
+          )}
+          {choice && <ChoiceDialog place={place} app={app} choice={choice} close={close} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+/** What can be done with a deployment: its image can only be deployed again once it worked. */
+function actionOf({ status, revision, current, imageDeleted }: DeploymentView): Choice['action'] | undefined {
+  if (!hasEnded(status)) return 'cancel';
+  return status === 'succeeded' && revision !== undefined && !current && !imageDeleted ? 'rollback' : undefined;
+}
+
+function labelOf(deployment: DeploymentView, revision: number): string {
+  if (actionOf(deployment) === 'rollback') return words.rollbackName(revision);
+  return `${words.cancel}: ${words.revision(revision)}`;
+}
+
+function ChoiceDialog({
+  choice: { action, deployment },
+  ...rest
+}: {
+  place: Place;
+  app: string;
+  choice: Choice;
+  close: (outcome?: string) => void;
+}) {
+  if (action === 'cancel') return <CancelDialog {...rest} deployment={deployment} />;
+  return <RollbackDialog {...rest} revision={deployment.revision ?? 0} />;
+}
+
+function Entry({ deployment, children }: { deployment: DeploymentView; children: React.ReactNode }) {
+  const { revision, status, current, automatic, trigger, actor, acceptedAt, startedAt, endedAt } = deployment;
+  const title = revision === undefined ? words.skipped : words.revision(revision);
+  return (
+    <li>
+      <article aria-label={title} className="rounded-lg border border-zinc-200 p-4 dark:border-zinc-800">
+        <div className="flex flex-wrap items-center gap-2">
+          <h2 className="font-semibold">{title}</h2>
+          <State state={status} label={words.states[status]} />
+          {current && <Badge tone="good">{words.current}</Badge>}
+          {automatic && <Badge tone="warn">{words.automatic}</Badge>}
+          <span className="flex-1" />
+          {children}
+        </div>
+        <p className="mt-1 text-sm text-zinc-600 dark:text-zinc-400">
+          <Time at={acceptedAt} /> · {words.triggers[trigger]}
+          {actor !== undefined && ` · ${actor}`}
+          {endedAt !== undefined && ` · ${words.took(duration(startedAt ?? acceptedAt, endedAt))}`}
+        </p>
+        <Details {...deployment} />
+      </article>
+    </li>
+  );
+}
+
+function Details({ image, commit, commitMessage, branch, imageDeleted, ...rest }: DeploymentView) {
+  const { reason, rollbackOf, rolledBackTo, promotedFrom } = rest;
+  const lines = [
+    rollbackOf !== undefined && words.rollbackOf(rollbackOf),
+    promotedFrom && words.promotedFrom(promotedFrom.environment, promotedFrom.revision),
+    rolledBackTo !== undefined && words.rolledBackTo(rolledBackTo),
+    imageDeleted && words.imageDeleted,
+  ].filter((line) => typeof line === 'string');
+  return (
+    <div className="mt-2 flex flex-col gap-1 text-sm">
+      {image !== undefined && (
+        <p>
+          {words.image} <code>{image}</code>
+        </p>
+      )}
+      {commit !== undefined && (
+        <p>
+          {words.commit} <code>{commit.slice(0, 12)}</code>
+          {branch !== undefined && ` (${branch})`}
+          {commitMessage !== undefined && ` ${commitMessage.split('\n', 1)[0]}`}
+        </p>
+      )}
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+      {reason !== undefined && <p className="whitespace-pre-wrap">{reason}</p>}
+    </div>
+  );
+}

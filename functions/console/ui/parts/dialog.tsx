@@ -1,0 +1,35 @@
+import { useEffect, useId, useRef } from 'react';
+
+/**
+ * A modal dialog of the browser, which keeps the focus inside, closes with Escape and returns the focus. Mounted only
+ * while it is open.
+ */
+export function Dialog({ title, close, children }: { title: string; close: () => void; children: React.ReactNode }) {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = element.current;
+    const before = document.activeElement;
+    dialog?.showModal();
+    return () => {
+      dialog?.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      className="m-auto w-full max-w-lg rounded-lg bg-white p-5 text-zinc-900 shadow-xl backdrop:bg-black/50 dark:bg-zinc-900 dark:text-zinc-100"
+    >
+      <h2 id={id} className="mb-3 text-lg font-semibold">
+        {title}
+      </h2>
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,49 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ApiError, request } from '../api/client.ts';
+import { sessionQuery } from '../api/queries.ts';
+import { Button } from '../parts/button.tsx';
+import { ErrorNote } from '../parts/note.tsx';
+import { text } from '../text.ts';
+
+/** The header of every page for a signed-in user. */
+export function Frame({ signedOut, children }: { signedOut: () => void; children: React.ReactNode }) {
+  const { data: session } = useQuery(sessionQuery);
+  const signOut = useMutation({
+    mutationFn: async () => {
+      try {
+        await request('/session', { method: 'DELETE' });
+      } catch (error) {
+        // The session had ended already.
+        if (!(error instanceof ApiError && error.status === 401)) throw error;
+      }
+    },
+    onSuccess: signedOut,
+  });
+  return (
+    <>
+      <a
+        href="#content"
+        className="sr-only focus:not-sr-only focus:absolute focus:bg-white focus:p-2 dark:focus:bg-zinc-900"
+      >
+        {text.skip}
+      </a>
+      <header className="border-b border-zinc-200 dark:border-zinc-800">
+        <div className="mx-auto flex max-w-6xl flex-wrap items-center gap-x-4 gap-y-2 px-4 py-2">
+          <Link to="/" className="font-mono font-semibold">
+            {text.product}
+          </Link>
+          <span className="flex-1" />
+          <span className="hidden text-sm text-zinc-600 sm:inline dark:text-zinc-400">{session?.email}</span>
+          <Button onClick={() => signOut.mutate()} disabled={signOut.isPending}>
+            {text.signOut}
+          </Button>
+        </div>
+      </header>
+      <main id="content" className="mx-auto max-w-6xl px-4 py-6">
+        {signOut.error && <ErrorNote error={signOut.error} />}
+        {children}
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { commandOf } from '../api/command.ts';
+import { request } from '../api/client.ts';
+import { sessionQuery, type SessionView } from '../api/queries.ts';
+import { Button } from '../parts/button.tsx';
+import { Command } from '../parts/command.tsx';
+import { Field, valueOf } from '../parts/field.tsx';
+import { ErrorNote, Note } from '../parts/note.tsx';
+import { Heading, Narrow } from '../parts/page.tsx';
+import { text } from '../text.ts';
+
+/** The form to sign in. The API answers with an HttpOnly cookie, so the page never keeps a token. */
+export function SignIn({ expired, done }: { expired: boolean; done: (session: SessionView) => void }) {
+  const client = useQueryClient();
+  const signIn = useMutation({
+    mutationFn: async (form: HTMLFormElement) => {
+      await request('/session', {
+        method: 'POST',
+        body: { email: valueOf(form, 'email'), password: valueOf(form, 'password') },
+      });
+      return request<SessionView>('/session');
+    },
+    onSuccess: (session) => {
+      client.setQueryData(sessionQuery.queryKey, session);
+      done(session);
+    },
+  });
+  return (
+    <Narrow>
+      <Heading title={text.signIn.title} />
+      {expired ? <Note look="warn">{text.signIn.expired}</Note> : <p className="text-sm">{text.signIn.hint}</p>}
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          signIn.mutate(event.currentTarget);
+        }}
+      >
+        <Field label={text.signIn.email} name="email" type="email" autoComplete="username" required />
+        <Field label={text.signIn.password} name="password" type="password" autoComplete="current-password" required />
+        {signIn.error && <ErrorNote error={signIn.error} />}
+        <Button type="submit" look="primary" disabled={signIn.isPending}>
+          {signIn.isPending ? text.signIn.submitting : text.signIn.submit}
+        </Button>
+      </form>
+      <Command command={commandOf('login', '--api', location.origin)} />
+    </Narrow>
+  );
+}

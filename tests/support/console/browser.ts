@@ -1,0 +1,69 @@
+import axe from 'axe-core';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Test } from 'tap';
+
+/** Debian's Chromium. */
+const executablePath = '/usr/bin/chromium';
+
+/** A browser whose pages report what goes wrong in them. */
+export interface TestBrowser {
+  /** Errors and violations of the page's policy that the browser's console has shown, exceptions, and dialogs. */
+  faults: readonly string[];
+  /** A page with cookies of its own. */
+  page(t: Test, options?: { width?: number; scheme?: 'light' | 'dark' }): Promise<Page>;
+}
+
+/** Starts Chromium for a file's tests; names below `localhost` are this machine. */
+export async function startBrowser(t: Test): Promise<TestBrowser> {
+  const faults: string[] = [];
+  const browser: Browser = await chromium.launch({
+    executablePath,
+    // Chromium's sandbox does not start for root; the pages are our own.
+    args: ['--no-sandbox', '--host-resolver-rules=MAP *.localhost 127.0.0.1'],
+  });
+  t.teardown(() => browser.close());
+  return {
+    faults,
+    async page(test, { width = 1440, scheme = 'light' } = {}) {
+      const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+      const page = await context.newPage();
+      page.on('console', (message) => {
+        // The tests check refusals of the API by what the page says about them.
+        const isRefusal = message.text().startsWith('Failed to load resource: the server responded with a status of 4');
+        if (['error', 'warning'].includes(message.type()) && !isRefusal) faults.push(message.text());
+      });
+      page.on('pageerror', (error) => faults.push(String(error.stack)));
+      page.on('dialog', (dialog) => {
+        faults.push(`a dialog: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      test.teardown(() => context.close());
+      return page;
+    },
+  };
+}
+
+interface AxeResult {
+  violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
+}
+
+/** Checks what the page shows for accessibility, in light and dark. */
+export async function checkAccessibility(t: Test, page: Page, name: string): Promise<void> {
+  await page.evaluate(axe.source);
+  for (const scheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    const { violations } = await page.evaluate(async () =>
+      (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run(),
+    );
+    const faulty = violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
+    );
+    t.same(faulty, [], `${name}, ${scheme}: no violations`);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/** Whether the page is wider than its window. */
+export async function overflows(page: Page): Promise<boolean> {
+  return page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+}
