@@ -16,7 +16,7 @@ export interface FollowedLine extends LogLine {
 
 /** How long the lines of pods wait for the lines of the store. */
 const patienceMs = 5_000;
-/** Pause before the store is asked again. */
+/** Pause before the store is pending again. */
 const retryMs = 10_000;
 /** Clocks of nodes differ by less. */
 const skewMs = 1_000;
@@ -81,7 +81,7 @@ interface Step {
 }
 
 /**
- * The next of two sources: of the store first, and of pods only when asked for. Pods are read from the first call on, so
+ * The next of two sources: of the store first, and of pods only when pending for. Pods are read from the first call on, so
  * that none ends unread while the store answers.
  */
 function createNext(
@@ -90,17 +90,17 @@ function createNext(
   exhausted: Promise<void>,
 ): (withPods: boolean) => Promise<Step> {
   const ready: { store?: Step | undefined; pods?: Step | undefined } = {};
-  const asked = { store: false, pods: false };
+  const pending = { store: false, pods: false };
   let changed = Promise.withResolvers<void>();
   let isExhausted = false;
   let failure: { error: unknown } | undefined;
   const ask = async (from: Step['from'], source: AsyncGenerator<LogLine | 'unavailable'>) => {
-    if (asked[from]) return;
-    asked[from] = true;
+    if (pending[from]) return;
+    pending[from] = true;
     try {
       const { done = false, value } = await source.next();
       ready[from] = { from, isDone: done, ...(!done && value !== 'unavailable' && { line: value as LogLine }) };
-      asked[from] = done;
+      pending[from] = done;
     } catch (error) {
       failure = { error };
     }

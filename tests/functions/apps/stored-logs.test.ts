@@ -9,7 +9,7 @@ import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import type { LogReader } from '../../../runtime/logs/log-store.ts';
 import { logTime, type LogRecord } from '../../../runtime/logs/record.ts';
 import { acceleratedClock } from '../../support/clock.ts';
-import { testApi } from '../../support/api.ts';
+import { testApi, testSession } from '../../support/api.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { seedShop } from '../../support/objects.ts';
 import { startServer, startStore } from '../../runtime/logs/rig.ts';
@@ -121,6 +121,27 @@ t.test('a range begins an hour ago, and never before the workload was created', 
   });
   t.same(await lines(), ['api-1 now']);
   t.same(await lines('sinceSeconds=86400'), ['api-1 two hours ago', 'api-1 now']);
+});
+
+t.test('the store knows for which user it is read, since users get its places in turn', async (t) => {
+  for (const query of ['', '?all=true', '?follow=true']) {
+    const read = Promise.withResolvers<string | undefined>();
+    const { api } = await rig(t, (reader) => ({
+      read(query, signal) {
+        read.resolve(query.reader);
+        return reader.read(query, signal);
+      },
+    }));
+    const stop = new AbortController();
+    const answer = await fetch(`${api.url}${path}${query}`, {
+      headers: { authorization: 'Bearer good' },
+      signal: stop.signal,
+    });
+    t.equal(answer.status, 200);
+    t.equal(await read.promise, testSession.userId, query);
+    stop.abort();
+    await answer.text().catch(() => undefined);
+  }
 });
 
 t.test('without its store, the pods answer, and the reply says so', async (t) => {
