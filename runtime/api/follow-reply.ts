@@ -16,7 +16,7 @@ export interface FollowedLine extends LogLine {
 
 /** How long the lines of pods wait for the lines of the store. */
 const patienceMs = 5_000;
-/** Pause before the store is pending again. */
+/** Pause before the store is read again. */
 const retryMs = 10_000;
 /** Clocks of nodes differ by less. */
 const skewMs = 1_000;
@@ -81,7 +81,7 @@ interface Step {
 }
 
 /**
- * The next of two sources: of the store first, and of pods only when pending for. Pods are read from the first call on, so
+ * The next of two sources: of the store first, and of pods only `withPods`. Pods are read from the first call on, so
  * that none ends unread while the store answers.
  */
 function createNext(

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { createLogClient } from '../../../runtime/logs/client.ts';
+import { StoreBusy, type LogStore } from '../../../runtime/logs/log-store.ts';
 import type { LogQuery } from '../../../runtime/logs/query.ts';
 import { logTime, type LogRecord } from '../../../runtime/logs/record.ts';
 import { createLogServer } from '../../../runtime/logs/server.ts';
@@ -31,7 +32,7 @@ export async function searchFigures(lines: number): Promise<void> {
     for (let first = 0; first < lines; first += batchLines) {
       const count = Math.min(batchLines, lines - first);
       const records = Array.from({ length: count }, (_, index) => record(first + index, lines, start));
-      await filled.append({ records });
+      while (!(await isAppended(filled, records))) await systemClock.sleep(20);
     }
     await filled.stop();
 
@@ -69,6 +70,17 @@ export async function searchFigures(lines: number): Promise<void> {
     await store.stop();
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Whether the store took the lines; it takes none while it writes too many to the disk. */
+async function isAppended(store: LogStore, records: readonly LogRecord[]): Promise<boolean> {
+  try {
+    await store.append({ records });
+    return true;
+  } catch (error) {
+    if (error instanceof StoreBusy) return false;
+    throw error;
   }
 }
 
