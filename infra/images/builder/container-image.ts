@@ -2,6 +2,7 @@ import { existsSync, lstatSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBuildah } from './buildah.ts';
+import { dropCache } from './dependency-cache.ts';
 import { BuildFailure } from './failure.ts';
 import { makeGeneratedImage } from './generated-image.ts';
 import { manifestBytes } from './oci-image.ts';
@@ -26,6 +27,7 @@ export async function makeContainerImage(
   const [file, archive] = [dockerfileIn(context, dockerfile), archiveIn(workspace)];
   const buildah = createBuildah(settings, { context, certificatesFolder });
   if (file === undefined) return makeGeneratedImage(settings, { context, buildah, archive, now });
+  dropCache(workspace);
   await buildah.build(file, target);
   await buildah.push(target, `oci-archive:${archive}`);
 }

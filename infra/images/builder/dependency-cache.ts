@@ -108,3 +108,8 @@ export function readCache(workspace: string): OciImage | undefined {
     return undefined;
   }
 }
+
+/** Deletes what the first step left, once nothing of it is used: the workspace is limited. */
+export function dropCache(workspace: string): void {
+  rmSync(folderIn(workspace), { recursive: true, force: true });
+}

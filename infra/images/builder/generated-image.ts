@@ -1,7 +1,14 @@
-import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Buildah } from './buildah.ts';
-import { cachedLayout, dependenciesOf, dependencyLabel, readCache, type Dependencies } from './dependency-cache.ts';
+import {
+  cachedLayout,
+  dependenciesOf,
+  dependencyLabel,
+  dropCache,
+  readCache,
+  type Dependencies,
+} from './dependency-cache.ts';
 import { BuildFailure } from './failure.ts';
 import { dependencyKey, generateBuild, type GeneratedBuild } from './generated-build.ts';
 import { addFolderLayer, firstLayers, readLayout, withLayer, writeLayout, type OciImage } from './oci-image.ts';
@@ -41,6 +48,7 @@ export async function makeGeneratedImage(settings: BuildSettings, work: Work): P
   const origin = key === undefined || base === undefined ? undefined : { key, base };
   const cached = origin && findCached(workspace, origin);
   if (cached) process.stdout.write('the dependencies are those of the last build\n');
+  else dropCache(workspace);
   const makeImage = build.source === undefined ? addFiles : runSource;
   await makeImage(settings, work, { build, source: build.source ?? [], origin, cached });
 }
@@ -86,7 +94,7 @@ async function runSource(
     const layout = cachedLayout(workspace);
     writeLayout(layout, cached);
     await buildah.pull(layout, dependencyImage);
-    rmSync(layout, { recursive: true });
+    dropCache(workspace);
   } else await buildDependencies(workspace, work, build);
   const { layers, environment } = await buildah.inspect(dependencyImage);
   const file = join(workspace, 'Dockerfile');

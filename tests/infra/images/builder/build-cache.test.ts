@@ -111,7 +111,7 @@ function world(t: Test) {
       execFileSync('tar', ['--extract', '--file', archive, '--directory', join(workspace, 'unpacked')]);
       result = readLayout(join(workspace, 'unpacked'));
     }
-    return { calls, image: result, workspace };
+    return { calls, image: result, workspace, cacheIsLeft: existsSync(join(workspace, 'cache')) };
   };
   return { root, build };
 }
@@ -160,7 +160,9 @@ t.test('anything that the dependencies follow from makes them new', async (t) =>
     ['a build script', withBuild, {}],
   ];
   for (const [what, files, options] of changes) {
-    t.match((await build(files, { previous, ...options })).calls[0], /^build dependencies/, what);
+    const { calls, cacheIsLeft } = await build(files, { previous, ...options });
+    t.match(calls[0], /^build dependencies/, what);
+    t.equal(cacheIsLeft, false, 'the workspace is limited');
   }
   const unlocked = await build({ 'package.json': app['package.json'] });
   t.notOk(unlocked.image.configuration.config?.Labels?.[dependencyLabel], 'nothing that a later build could use');
@@ -177,6 +179,7 @@ t.test('a script that builds runs in a container that begins with the dependenci
   const second = await build({ ...withBuild, 'x.js': 'two' }, { previous: first.image });
   // As after `npm ci`: with NODE_ENV=production, some builds would make something else.
   t.equal(second.calls[0], 'pull 2 layers with A=1');
+  t.equal(second.cacheIsLeft, false);
   t.match(second.calls.slice(1), [/build source: RUN npm run build && npm prune/, 'push']);
 });
 
