@@ -65,3 +65,69 @@ t.test('a key that fills the waiting room gives way to one that has fewer waitin
   t.equal(places.active(), 0);
   (await places.enter('noisy'))();
 });
+
+t.test('when one of several waiters of a key stops waiting, the others keep their turns', async (t) => {
+  const places = createFairPlaces({ ...limits, total: 1 });
+  const leave = await places.enter('a');
+  const stop = new AbortController();
+  const first = places.enter('b', stop.signal);
+  const second = places.enter('b');
+  stop.abort(new Error('gone'));
+  await t.rejects(first, /gone/);
+  leave();
+  (await second)();
+  t.equal(places.active(), 0);
+});
+
+t.test('the limit of a key holds after one of its places was left', async (t) => {
+  const places = createFairPlaces({ total: 3, perKey: 2, waitingPerKey: 1, waitingTotal: 1 });
+  const leaves = [await places.enter('a'), await places.enter('a')];
+  leaves[0]?.();
+  const leave = await places.enter('a');
+  let isIn = false;
+  const third = places.enter('a').then((leaveThird) => {
+    isIn = true;
+    leaveThird();
+  });
+  await settle();
+  t.equal(isIn, false);
+  leave();
+  await third;
+  leaves[1]?.();
+  t.equal(places.active(), 0);
+});
+
+t.test('the limit of those that wait holds after some got their places', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 2 });
+  let leave = await places.enter('a');
+  for (let round = 0; round < 3; round++) {
+    const waiting = [places.enter('b'), places.enter('c')];
+    await t.rejects(places.enter('d'), PlacesFull, `round ${round}`);
+    for (const place of waiting) {
+      leave();
+      leave = await place;
+    }
+  }
+  leave();
+  t.equal(places.active(), 0);
+});
+
+t.test('the limit of those that wait holds after one stopped waiting', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 2 });
+  const leave = await places.enter('a');
+  const stop = new AbortController();
+  const waiting = [places.enter('b', stop.signal), places.enter('c')];
+  stop.abort(new Error('gone'));
+  await t.rejects(waiting[0] ?? Promise.resolve(), /gone/);
+  const next = places.enter('d');
+  await t.rejects(places.enter('e'), PlacesFull);
+  leave();
+  (await waiting[1])?.();
+  (await next)();
+  const last = await places.enter('a');
+  const again = [places.enter('b'), places.enter('c')];
+  await t.rejects(places.enter('d'), PlacesFull);
+  last();
+  for (const place of again) (await place)();
+  t.equal(places.active(), 0);
+});
