@@ -78,8 +78,8 @@ const silence = command({
   description: 'Silence an alert for a time. It is still listed, but not sent to notifications.',
   flags: {
     label: texts('<name=value>', 'only alerts with this label, such as controller=App'),
-    for: duration('<duration>', 'how long (default 1h)', { min: 60, max: silenceSecondsMax }),
-    comment: text('<text>', 'why, for other admins'),
+    for: duration('<duration>', 'duration of the silence (default 1h)', { min: 60, max: silenceSecondsMax }),
+    comment: text('<text>', 'reason, shown to other admins'),
     ...apiFlags,
   },
   data: silenceView,

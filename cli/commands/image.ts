@@ -85,7 +85,7 @@ const build = command({
   },
 });
 
-const localFlag = toggle('images on this machine that svc image build made (svc up)');
+const localFlag = toggle('images on this machine, from svc image build (svc up)');
 
 const imageKind = {
   name: 'image',
@@ -188,7 +188,7 @@ const prune = command({
   name: 'prune',
   description: 'Delete images that nothing uses, except the newest of each app.',
   flags: {
-    keep: amount('<n>', 'images of each app to keep (default: as the automatic clean-up)', keptImagesRange),
+    keep: amount('<n>', 'images to keep of each app (default: the setting --keep-images)', keptImagesRange),
     app: text('<app>', 'only images of this app'),
     dryRun: toggle('only list the images'),
     ...yesFlag,

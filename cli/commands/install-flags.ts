@@ -30,7 +30,7 @@ export const installFlags = {
   imageBuildPython: text('<image>', 'base image for Python builds (default <registry>/svc/build-python)'),
   imageMetricsStore: text('<image>', 'image of Prometheus (default: upstream, by digest)'),
   imageNodeExporter: text('<image>', 'image of the node exporter (default: upstream, by digest)'),
-  imageAlertmanager: text('<image>', 'image of the Alertmanager (default: upstream, by digest)'),
+  imageAlertmanager: text('<image>', 'image of Alertmanager (default: upstream, by digest)'),
   imageDashboards: text('<image>', 'image of Grafana (default: upstream, by digest)'),
   without: choices(componentNames, 'component of monitoring that stays disabled'),
   ingressMetrics: text('<host:port>', "address of the ingress's metrics in the cluster"),

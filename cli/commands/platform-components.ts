@@ -120,7 +120,7 @@ const disable = command({
   name: 'disable',
   args: ['component'],
   description: 'Stop a component of monitoring and free its memory. Its data is kept.',
-  flags: { deleteData: toggle('delete its data too'), ...yesFlag, ...waitFlags, ...apiFlags },
+  flags: { deleteData: toggle('also delete its data'), ...yesFlag, ...waitFlags, ...apiFlags },
   data: componentReply,
   examples: ['svc platform disable metrics-store', 'svc platform disable log-store --delete-data'],
   async run({ context, args, flags }) {
@@ -134,7 +134,7 @@ const disable = command({
 const resize = command({
   name: 'resize',
   args: ['component'],
-  description: 'Set the memory limit of a component. The platform then no longer raises it.',
+  description: 'Set the memory limit of a component. The platform then stops raising it.',
   flags: {
     memory: requiredText('<size>', 'memory limit, such as 1Gi; "default" follows the profile'),
     ...waitFlags,

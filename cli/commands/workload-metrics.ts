@@ -24,7 +24,7 @@ export function metricsCommand(kind: Kind) {
     args: [kind],
     description: `Show ${figuresText[kind]}.`,
     flags: {
-      range: choice(metricsRanges, 'how far back (default 1h)'),
+      range: choice(metricsRanges, 'time range, up to now (default 1h)'),
       step: duration('<duration>', 'time between values (default: about 60 values)', { min: 15, max: 86_400 }),
       ...scopeFlags,
     },
