@@ -65,10 +65,10 @@ export function createLocalAlerts(
   return {
     ...samples,
     evaluate(at) {
-      const found = rules.flatMap((rule) =>
+      const current = rules.flatMap((rule) =>
         evaluate(rule.expr, samples, at).map((sample) => alertOf(rule, sample, at)),
       );
-      active = new Map(found.map((alert) => [labelsKey(alert.labels), alert]));
+      active = new Map(current.map((alert) => [labelsKey(alert.labels), alert]));
     },
     firing: () =>
       [...active.values()]

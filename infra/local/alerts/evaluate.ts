@@ -55,7 +55,8 @@ export function evaluate(expression: Expression, samples: Readable, at: number):
 function matches({ where }: Extract<Expression, { form: 'series' }>, { labels }: Sample): boolean {
   return where.every(([label, is, expected]) => {
     const value = labels[label] ?? '';
-    if (is === '!~') return !new RegExp(`^(?:${expected})$`).test(value);
+    if (is === 'none of') return !expected.includes(value);
+    if (is === 'without') return !value.includes(expected);
     return (value === expected) === (is === '=');
   });
 }

@@ -1,5 +1,7 @@
-/** How a value of a label must be; `!~` compares with a regular expression. */
-type Matcher = readonly [label: string, is: '=' | '!=' | '!~', value: string];
+/** How the value of a label must be: `without` a part, which is no regular expression. */
+type Matcher =
+  | readonly [label: string, is: '=' | '!=' | 'without', value: string]
+  | readonly [label: string, is: 'none of', values: readonly string[]];
 
 /** The samples of a metric. */
 export interface Series {
@@ -49,11 +51,16 @@ export const both = (of: Expression, and: Expression): Expression => ({ form: 'b
 export const absent = (metric: string): Expression => ({ form: 'absent', metric });
 export const until = (of: Expression): Expression => ({ form: 'until', of });
 
+function matcherText([label, is, value]: Matcher): string {
+  if (is === 'none of') return `${label}!~${JSON.stringify(value.join('|'))}`;
+  return is === 'without' ? `${label}!~${JSON.stringify(`.*${value}.*`)}` : `${label}${is}${JSON.stringify(value)}`;
+}
+
 /** The expression as PromQL. Pure. */
 export function promql(expression: Expression): string {
   switch (expression.form) {
     case 'series': {
-      const matchers = expression.where.map(([label, is, value]) => `${label}${is}${JSON.stringify(value)}`).join(',');
+      const matchers = expression.where.map(matcherText).join(',');
       return matchers === '' ? expression.metric : `${expression.metric}{${matchers}}`;
     }
     case 'change':

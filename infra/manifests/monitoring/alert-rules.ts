@@ -51,8 +51,8 @@ export interface AlertRule {
 const minutes = (number: number) => number * 60;
 const hours = (number: number) => number * 3_600;
 const hostDisks = [
-  ['fstype', '!~', 'tmpfs|ramfs|overlay|squashfs|nsfs'],
-  ['mountpoint', '!~', '.*/pods/.*'],
+  ['fstype', 'none of', ['tmpfs', 'ramfs', 'overlay', 'squashfs', 'nsfs']],
+  ['mountpoint', 'without', '/pods/'],
 ] as const;
 const recentApps = (outcome: string) => max([], series('svc_recent_deployment_apps', ['outcome', '=', outcome]));
 /** A process of which fewer replicas than wanted are ready. */
