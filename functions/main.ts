@@ -54,6 +54,7 @@ import { createHistoryRoutes } from './history/handler.ts';
 import { createImageRoutes } from './images/handler.ts';
 import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
+import { createLogDrainRoutes } from './log-drain/handler.ts';
 import { createMetricsRoutes } from './metrics/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
 import { createNotificationRoutes } from './notifications/handler.ts';
@@ -251,6 +252,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createImageRoutes({ kube, pool }),
     ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
     ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
+    ...createLogDrainRoutes({ pool, keyRing }),
     ...createPlanRoutes(gateRecords),
     ...createKeyRoutes({
       ...gateRecords,

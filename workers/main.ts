@@ -25,6 +25,7 @@ import { connectKube } from '../runtime/kube/connect.ts';
 import { createCompletionWatch } from '../runtime/kube/completion-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
+import { createFeedClient } from '../runtime/logs/feed-client.ts';
 import { ensureRegularWork, expediteWork, nudgeRollouts } from '../runtime/records/work.ts';
 import { createAlertStore } from '../runtime/services/alert-store.ts';
 import { createAlertsProcessor } from './alerts/process.ts';
@@ -40,6 +41,8 @@ import { createRemoteListing, createRemoteSource } from './events/remote-source.
 import { watchPlatform } from './housekeeping/metrics.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { createImageProcessor } from './images/process.ts';
+import { createLogDrainMetrics } from './log-drain/metrics.ts';
+import { createLogDrainProcessor } from './log-drain/process.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
 import { createPollingProcessor } from './polling/process.ts';
 import { isReleaseCompletion } from './rollouts/completion.ts';
@@ -82,6 +85,8 @@ await runProcess({
     const binders = createClientPool({ program, max: bindersMax, env: config.outgoing, log });
     lifecycle.add({ name: 'clients of bindings', stop: () => binders.stop() });
     const remoteSource = createRemoteSource(readers);
+    const { url, tokenFile } = config.logStore;
+    const token = () => readFile(tokenFile, 'utf8');
     const processors: Processors = {
       builds: createBuildProcessor({ pool, kube, saveLog: createLogSaver({ pool, kube }) }),
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
@@ -102,6 +107,14 @@ await runProcess({
       }),
       images: createImageProcessor({ pool, kube, clock }),
       alerts: createAlertsProcessor({ pool, clock, alerts: createAlertStore(config.alertServers) }),
+      'log-drains': createLogDrainProcessor({
+        pool,
+        keyRing,
+        clock,
+        feed: url === undefined ? undefined : createFeedClient({ url, token }),
+        metrics: createLogDrainMetrics(registry, pool),
+        failpoint,
+      }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

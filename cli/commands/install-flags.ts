@@ -12,7 +12,7 @@ export const installFlags = {
   entryPoint: texts('<name>', 'Traefik entry point (default websecure; web for http)'),
   ingressAddress: text('<address>', "address of the ingress in the cluster (default: Traefik's Service)"),
   profile: choice(platformProfiles, `size of the installation (default ${defaultProfile})`),
-  logStoreUrl: text('<url>', 'log store that the API reads (default: only logs of pods that exist)'),
+  logStoreUrl: text('<url>', 'log store elsewhere (default: that of the platform, if it is enabled)'),
   trustedProxy: texts('<network>', 'proxy whose X-Forwarded-For is trusted; list it in Traefik too'),
   scrape: toggle('create PodMonitors for the metrics of the platform'),
   metricsStoreUrl: text('<url>', 'Prometheus-compatible server (default: the component metrics-store)'),

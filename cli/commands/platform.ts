@@ -11,6 +11,7 @@ import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { alertCommands } from './alerts.ts';
 import { componentCommands } from './platform-components.ts';
+import { logDrainCommands } from './platform-log-drain.ts';
 import { platformNotificationCommands } from './platform-notification.ts';
 
 const path = '/platform/config';
@@ -235,6 +236,7 @@ export const platformCommands: Commands = {
   commands: componentCommands,
   groups: [
     { name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] },
+    { name: 'log-drain', description: 'Also send every log line to a log system of your own.', ...logDrainCommands },
     { name: 'alerts', description: 'List and silence the alerts of the platform.', ...alertCommands },
     {
       name: 'notification',

@@ -3,6 +3,7 @@ import { countWork } from '../../runtime/bus/work-table.ts';
 import { platformState, type PlatformState } from '../../runtime/contracts/platform-state.ts';
 import { readControllerReport } from '../../runtime/records/controller-reports.ts';
 import { listGateReplicas } from '../../runtime/records/gate.ts';
+import { findLogDrain } from '../../runtime/records/log-drain.ts';
 
 /** The state of one part of the platform; the message is for people. */
 export interface ComponentState {
@@ -10,8 +11,8 @@ export interface ComponentState {
   message?: string;
 }
 
-/** Checks one part; an error counts as unhealthy. */
-export type Check = () => Promise<ComponentState>;
+/** Checks one part; undefined for one that is not set up. An error counts as unhealthy. */
+export type Check = () => Promise<ComponentState | undefined>;
 
 /** The leader reports every 5 s; an older report proves nothing. */
 const reportSeconds = 15;
@@ -19,6 +20,10 @@ const reportSeconds = 15;
 const freshMs = 15_000;
 /** Work that is due for longer waits for something that does not work. */
 const oldWorkSeconds = 300;
+/** A receiver of logs may be away for a moment. */
+const failingMs = 60_000;
+/** How long lines that the drain lost are reported. */
+const droppedMs = 15 * 60_000;
 
 /** The parts that are processes of their own, by the name that people see. */
 const processes = {
@@ -70,6 +75,22 @@ export function createChecks({
     return { status: seconds > oldWorkSeconds ? 'unhealthy' : 'on', message: `${pending} pending${waits}` };
   };
 
+  const logDrain: Check = async () => {
+    const drain = await findLogDrain(pool);
+    if (!drain) return undefined;
+    const { failingSince, error, pendingLines, refusedLines, deletedLines, droppedAt } = drain;
+    const isOlder = (time: Date | null, ms: number) => time !== null && Date.now() - time.getTime() > ms;
+    const hasDropped = droppedAt !== null && !isOlder(droppedAt, droppedMs);
+    const message = [
+      `${pendingLines} lines pending`,
+      ...(refusedLines + deletedLines > 0
+        ? [`${refusedLines} refused, ${deletedLines} deleted before they were sent`]
+        : []),
+      ...(failingSince || hasDropped ? [error ?? []].flat() : []),
+    ].join('; ');
+    return { status: hasDropped || isOlder(failingSince, failingMs) ? 'unhealthy' : 'on', message };
+  };
+
   return {
     components: {
       api: () => Promise.resolve({ status: 'on' }),
@@ -83,6 +104,7 @@ export function createChecks({
       interceptors: () => replicas(processes.interceptors),
       redis: () => replicas(processes.redis),
       queues,
+      'log-drain': logDrain,
     },
     nodes: async () => (await readState())?.nodes ?? [],
   };

@@ -46,12 +46,12 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
               log.error({ err: error, component: name }, 'cannot check a component');
               return { status: 'unhealthy' };
             });
-            return { name, ...state };
+            return state ? [{ name, ...state }] : [];
           }),
         );
         // The names and addresses of machines are for admins.
         const machines = session?.role === 'admin' && { nodes: await nodes().catch(() => []) };
-        const all = [...states, ...componentsOf(stored)];
+        const all = [...states.flat(), ...componentsOf(stored)];
         return { status: 200, body: { version, cluster, appsDomain, components: all, ...machines } };
       },
     }),

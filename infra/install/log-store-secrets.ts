@@ -11,7 +11,7 @@ import { systemSecrets } from '../manifests/platform/secrets.ts';
 import { InstallError } from './install-error.ts';
 
 /**
- * Applies the Secrets of the log store and its shipper. The token that reads is console-api's; the other one is generated
+ * Applies the Secrets of the log store and its shipper. The token that reads is that of console-api and svc-workers; the other one is generated
  * once. Nothing depends on former values, so a Secret that lost one gets a new one.
  * @throws InstallError when one belongs to someone else
  */

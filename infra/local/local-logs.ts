@@ -58,7 +58,8 @@ export function createLocalLogs(options: {
   const server = createLogServer({
     store: {
       append: async (batch) => current().append(batch),
-      read: async (query, signal) => current().read(query, signal),
+      read: async (query, signal, budget) => current().read(query, signal, budget),
+      feed: async (position, signal) => current().feed(position, signal),
       status: () => current().status(),
       isReady: () => store?.isReady() ?? false,
     },

@@ -1,3 +1,4 @@
+import type { LogFeed } from './feed.ts';
 import type { LogQuery } from './query.ts';
 import type { StoredLine } from './record.ts';
 
@@ -65,7 +66,7 @@ export interface LogReader {
 }
 
 /** Keeps the lines that containers printed (docs/decisions/0060). */
-export interface LogStore extends LogReader {
+export interface LogStore extends LogReader, LogFeed {
   /** Reads what is stored. */
   start(): Promise<void>;
   stop(): Promise<void>;

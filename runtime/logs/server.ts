@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../domain/clock.ts';
 import { equalInConstantTime } from '../domain/constant-time.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import { close, listen } from '../process/listening.ts';
+import { isPosition } from './feed.ts';
 import {
   BatchTooLarge,
   StoreBusy,
@@ -30,6 +31,8 @@ const readPlaces = { total: 8, perKey: 2, waitingPerKey: 8, waitingTotal: 64 };
  * continues after others had their turn: neither a long search nor a slow client keeps a place.
  */
 const answerLimits = { bytes: 64 * 1024 * 1024, ms: 2_000 };
+/** Pages of all lines that are read at once. */
+const feedsMax = 2;
 /** Characters that are written at once. */
 const writeLength = 64 * 1024;
 /** A client that takes nothing for this long is disconnected. */
@@ -37,7 +40,7 @@ const stallMs = 30_000;
 const decompress = promisify(gunzip);
 
 export interface LogServerOptions {
-  store: Pick<LogStore, 'append' | 'read' | 'status' | 'isReady'>;
+  store: Pick<LogStore, 'append' | 'read' | 'feed' | 'status' | 'isReady'>;
   /** The tokens; undefined for one that is not known yet, which refuses every request. */
   tokens: { append: () => Promise<string | undefined>; read: () => Promise<string | undefined> };
   log: Logger;
@@ -68,11 +71,15 @@ class Refusal extends Error {
   }
 }
 
-/** The HTTP server of a log store: `POST /append`, `GET /read`, `GET /status` (docs/decisions/0060-log-store.md). */
+/**
+ * The HTTP server of a log store: `POST /append`, `GET /read`, `GET /feed`, `GET /status`
+ * (docs/decisions/0060-log-store.md).
+ */
 export function createLogServer(options: LogServerOptions): LogServer {
   const { store, tokens, log, port, host, clock = systemClock, limits = answerLimits } = options;
   const places = createFairPlaces(readPlaces);
   let appends = 0;
+  let feeds = 0;
 
   const append = async (request: IncomingMessage, response: ServerResponse) => {
     const shipper = shipperOf(request);
@@ -109,6 +116,25 @@ export function createLogServer(options: LogServerOptions): LogServer {
     }
   };
 
+  const feed = async (url: URL, response: ServerResponse) => {
+    const position = url.searchParams.get('position') ?? undefined;
+    if (position !== undefined && !isPosition(position)) throw new Refusal(400, 'position must be that of a page');
+    if (feeds >= feedsMax) throw new Refusal(429, 'Too many readings at once.', 1);
+    feeds += 1;
+    const disconnected = new AbortController();
+    response.once('close', () => disconnected.abort(new Error('the client disconnected')));
+    try {
+      const { lines, ...end } = await store.feed(position, disconnected.signal);
+      response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
+      response.setTimeout(stallMs, () => response.destroy());
+      // A page is small, and the place is kept until the client has it.
+      response.end([...lines, { end }].map((line) => `${JSON.stringify(line)}\n`).join(''));
+      if (!response.closed) await once(response, 'close');
+    } finally {
+      feeds -= 1;
+    }
+  };
+
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', 'http://log-store');
     const operation = `${request.method ?? ''} ${url.pathname}`;
@@ -118,10 +144,13 @@ export function createLogServer(options: LogServerOptions): LogServer {
       return;
     }
     request.resume();
-    if (operation !== 'GET /read' && operation !== 'GET /status') throw new Refusal(404, 'There is no such operation.');
+    if (!['GET /read', 'GET /feed', 'GET /status'].includes(operation)) {
+      throw new Refusal(404, 'There is no such operation.');
+    }
     await authorize(request, tokens.read);
     if (!store.isReady()) throw new StoreBusy('stopped');
     if (operation === 'GET /read') await read(url, response);
+    else if (operation === 'GET /feed') await feed(url, response);
     else response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(store.status()));
   };
 

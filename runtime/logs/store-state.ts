@@ -1,5 +1,7 @@
 /** What the store remembers besides lines. */
 export interface StoreState {
+  /** When the store began with no lines, in ms since 1970. */
+  began: number;
   /** The generation of the first journal that is not in the segments. */
   generation: number;
   /** The id of the next line. */
@@ -8,6 +10,8 @@ export interface StoreState {
   shippers: Map<string, { sequence: number; seen: string }>;
   /** What was deleted before the end of the retention; lines of a namespace before `keptSince` are missing. */
   namespaces: Map<string, { evictedBytes: number; keptSince: string }>;
+  /** When all lines were last read in their order; undefined when nothing reads them, so that flushes are not recorded. */
+  fedAt?: string | undefined;
 }
 
 /** Shippers that are remembered after they have not sent for some days. */
@@ -15,7 +19,13 @@ const shippersMax = 1_000;
 
 /** The state of a new store. Its numbers are higher than those of a store whose state was lost. */
 export function emptyState(now: Date): StoreState {
-  return { generation: now.getTime(), next: now.getTime() * 1000, shippers: new Map(), namespaces: new Map() };
+  return {
+    began: now.getTime(),
+    generation: now.getTime(),
+    next: now.getTime() * 1000,
+    shippers: new Map(),
+    namespaces: new Map(),
+  };
 }
 
 export function formatState({ shippers, namespaces, ...numbers }: StoreState): string {
@@ -25,15 +35,19 @@ export function formatState({ shippers, namespaces, ...numbers }: StoreState): s
 /** Reads a stored state; an empty one for a text that is none. */
 export function parseState(text: string): StoreState | undefined {
   try {
-    const { generation, next, shippers, namespaces } = JSON.parse(text) as StoreState;
-    return { generation, next, shippers: new Map(shippers), namespaces: new Map(namespaces) };
+    // Stores of earlier versions did not write when they began.
+    const stored = { began: 0, ...(JSON.parse(text) as Omit<StoreState, 'began'> & { began?: number }) };
+    const { began, generation, next, shippers, namespaces, fedAt } = stored;
+    return { began, generation, next, shippers: new Map(shippers), namespaces: new Map(namespaces), fedAt };
   } catch {
     return undefined;
   }
 }
 
 /** Forgets what no longer matters. @param keptFrom the beginning of the retention */
-export function cleanState({ shippers, namespaces }: StoreState, keptFrom: string): void {
+export function cleanState(state: StoreState, keptFrom: string): void {
+  const { shippers, namespaces } = state;
+  if (state.fedAt !== undefined && state.fedAt < keptFrom) state.fedAt = undefined;
   for (const [namespace, { keptSince }] of namespaces) if (keptSince < keptFrom) namespaces.delete(namespace);
   if (shippers.size <= shippersMax) return;
   for (const [name, { seen }] of shippers) if (seen < keptFrom) shippers.delete(name);

@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.ts';
 import { encodeBlocks } from './block.ts';
 import { isDiskFull, syncFolder, systemDisk, withFile, type Disk } from './disk.ts';
+import { partsOf, readFeed, type Group } from './feed.ts';
+import { createFlushLog, type FlushPart } from './flush-log.ts';
 import { openJournal, readJournal, type Journal, type JournalEntry } from './journal.ts';
 import {
   BatchTooLarge,
@@ -12,15 +14,16 @@ import {
   type LogBatch,
   type LogCursor,
   type LogStore,
-  type LogStoreStatus,
   type ReadBudget,
 } from './log-store.ts';
 import type { LogQuery } from './query.ts';
 import { logTime, parseRecord, type LogRecord, type StoredLine } from './record.ts';
 import { appendBlocks } from './segment.ts';
-import { createSegmentIndex, hourOf, type SegmentKey } from './segment-index.ts';
+import { createSegmentIndex, hourOf } from './segment-index.ts';
 import { byTime, memorySources, mergeSources, segmentSources, type ReadProgress } from './segment-reader.ts';
+import { namespacesOf } from './store-status.ts';
 import { cleanState, emptyState, formatState, parseState, type StoreState } from './store-state.ts';
+import { createTurns } from './turns.ts';
 
 export interface LogStoreOptions {
   folder: string;
@@ -49,13 +52,10 @@ const replayAttempts = 20;
 const futureMs = 600_000;
 const hourMs = 3_600_000;
 
-/** Lines of one workload and hour that are in memory. */
-interface Group extends SegmentKey {
-  lines: StoredLine[];
-}
-
 interface Buffer {
   generation: number;
+  /** The id of its first line. */
+  first: number;
   journal: Journal;
   groups: Map<string, Group>;
   length: number;
@@ -66,6 +66,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   const { folder, clock, log, maxBytes, retentionHours = 72, sync = true, disk = systemDisk } = options;
   const { flushLength = 8 * 1024 * 1024, bufferLength = 24 * 1024 * 1024 } = options;
   const index = createSegmentIndex(join(folder, 'segments'), maxBytes);
+  const flushes = createFlushLog(join(folder, 'flushes'));
   const stateFile = join(folder, 'state.json');
   const journalFile = (generation: number) => join(folder, `journal-${generation}`);
   const dropped: Record<DropReason, number> = { invalid: 0, expired: 0, disk_full: 0 };
@@ -74,7 +75,8 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   const checked = new Set<string>();
   let state: StoreState = emptyState(clock.now());
   let active: Buffer | undefined;
-  let flushing: Omit<Buffer, 'journal'> | undefined;
+  /** `last` is the id of its last line. */
+  let flushing: (Omit<Buffer, 'journal'> & { last: number; parts: FlushPart[] }) | undefined;
   let diskFull = false;
   /** When segments were last deleted because the disk is full. */
   let relievedAt: number | undefined;
@@ -84,6 +86,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
 
   const openBuffer = async (generation: number): Promise<Buffer> => ({
     generation,
+    first: state.next,
     journal: await openJournal(journalFile(generation), { sync, disk }),
     groups: new Map(),
     length: 0,
@@ -128,7 +131,9 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     }
   };
 
-  const finishGeneration = async (generation: number) => {
+  const finishGeneration = async (flush: { generation: number; first: number; last: number; parts: FlushPart[] }) => {
+    const { generation, first, last, parts } = flush;
+    if (state.fedAt !== undefined) await flushes.add({ generation, first, last, at: clock.now().getTime() }, parts);
     state.generation = generation + 1;
     await writeState();
     await rm(journalFile(generation), { force: true });
@@ -139,7 +144,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     if (!active || active.groups.size === 0) return;
     const following = await openBuffer(active.generation + 1);
     const { journal, ...rest } = active;
-    flushing = rest;
+    flushing = { ...rest, last: following.first - 1, parts: partsOf(rest.groups.values()) };
     active = following;
     await journal.close();
   };
@@ -149,9 +154,8 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     const isRepeated = flushing !== undefined;
     if (!flushing) await inAppendTurn(exchangeBuffer);
     if (!flushing) return;
-    const { generation, groups } = flushing;
-    await writeGroups(generation, groups, isRepeated);
-    await finishGeneration(generation);
+    await writeGroups(flushing.generation, flushing.groups, isRepeated);
+    await finishGeneration(flushing);
     flushing = undefined;
     diskFull = false;
     await clean();
@@ -200,6 +204,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     await evict(maxBytes);
     for (const path of checked) if (path.slice(-23, -10) < before) checked.delete(path);
     cleanState(state, before);
+    await flushes.clean(state.fedAt === undefined ? Infinity : keptFrom().getTime());
   };
 
   const recover = async () => {
@@ -222,17 +227,20 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   /** Writes the lines of a journal, of which an earlier process may have written some, to the segments. */
   const replay = async (generation: number) => {
     const groups = new Map<string, Group>();
+    let first: number | undefined;
     const onUnreadable = (error: unknown) =>
       log.error({ err: error, generation }, 'a batch in a journal is unreadable');
     for (const entry of await readJournal(journalFile(generation), onUnreadable)) {
       collect(groups, entry);
+      first ??= entry.first;
       state.next = Math.max(state.next, entry.first + entry.records.length);
       if (entry.shipper) remember(entry.shipper);
     }
+    const flush = { generation, first: first ?? state.next, last: state.next - 1, parts: partsOf(groups.values()) };
     for (let attempt = 1; ; attempt++) {
       try {
         await writeGroups(generation, groups, true);
-        await finishGeneration(generation);
+        await finishGeneration(flush);
         return;
       } catch (error) {
         if (!isDiskFull(error) || attempt === replayAttempts) throw error;
@@ -338,6 +346,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     async start() {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await index.load();
+      await flushes.load();
       await recover();
       active = await openBuffer(state.generation);
       await clean();
@@ -364,31 +373,28 @@ export function createLogStore(options: LogStoreOptions): LogStore {
           [logTime(keptFrom()), state.namespaces.get(query.namespace)?.keptSince ?? ''].toSorted().at(-1) ?? '',
         batches: readBatches(query, signal, budget),
       }),
+    async feed(position) {
+      if (!active) throw new StoreBusy('stopped');
+      const isNew = state.fedAt === undefined;
+      state.fedAt = clock.now().toISOString();
+      // From now on, flushes are recorded, also after a kill.
+      if (isNew) await inFlushTurn(writeState);
+      const { first, groups } = active;
+      return readFeed(position, {
+        began: state.began,
+        next: state.next,
+        memory: { first, groups: groups.values() },
+        flushing: flushing?.first,
+        flushes,
+        segment: (key) => index.at(key),
+      });
+    },
     clean,
     countDropped: (reason, lines) => void (dropped[reason] += lines),
     isReady: () => active !== undefined,
-    status() {
-      const namespaces = new Map<string, LogStoreStatus['namespaces'][string]>();
-      for (const { namespace, hour, size } of index.all()) {
-        const evictedBytes = state.namespaces.get(namespace)?.evictedBytes ?? 0;
-        const entry = namespaces.get(namespace) ?? { bytes: 0, oldest: hour, newest: hour, evictedBytes };
-        namespaces.set(namespace, entry);
-        entry.bytes += size;
-        if (hour < entry.oldest) entry.oldest = hour;
-        if (hour > entry.newest) entry.newest = hour;
-      }
-      const current = { bytes: index.bytes(), maxBytes, retentionHours, diskFull, dropped: { ...dropped } };
-      return { ...current, namespaces: Object.fromEntries(namespaces) };
-    },
-  };
-}
-
-/** Runs actions one after the other. */
-function createTurns() {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(action: () => Promise<T>): Promise<T> => {
-    const turn = last.then(action);
-    last = turn.catch(() => undefined);
-    return turn;
+    status: () => ({
+      ...{ bytes: index.bytes(), maxBytes, retentionHours, diskFull, dropped: { ...dropped } },
+      namespaces: namespacesOf(index.all(), state),
+    }),
   };
 }

@@ -59,6 +59,12 @@ const alertServers = {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+const logStore = {
+  /** The log store; without it, only pods that exist have logs, and there is no log drain. */
+  LOG_STORE_URL: address('http:', 'https:').optional(),
+  LOG_STORE_TOKEN_FILE: file.default('/var/run/svc/log-store/read-token'),
+};
+
 /** @throws Error that names each invalid variable, but not its value, which may be a secret */
 function read<Shape extends z.ZodRawShape>(env: Environment, shape: Shape): z.output<z.ZodObject<Shape>> {
   const present = Object.fromEntries(
@@ -116,6 +122,10 @@ function alertServersPart(
   });
 }
 
+function logStorePart({ LOG_STORE_URL: url, LOG_STORE_TOKEN_FILE: tokenFile }: z.output<z.ZodObject<typeof logStore>>) {
+  return Object.freeze({ ...(url !== undefined && { url: url.replace(/(?<!\/)\/+$/, '') }), tokenFile });
+}
+
 function failpointsPart(env: z.output<z.ZodObject<typeof failpoints>>): Readonly<{ dir?: string }> {
   return Object.freeze({ ...(env.SVC_FAILPOINTS_DIR !== undefined && { dir: env.SVC_FAILPOINTS_DIR }) });
 }
@@ -142,9 +152,7 @@ export function loadConsoleConfig(env: Environment) {
     WEBHOOK_BURST: z.coerce.number().int().min(1).default(100),
     /** Minutes of silence after which exec and port-forward sessions are closed. */
     SESSION_IDLE_MINUTES: z.coerce.number().positive().max(1440).default(30),
-    /** The log store; without it, only pods that exist have logs. */
-    LOG_STORE_URL: address('http:', 'https:').optional(),
-    LOG_STORE_TOKEN_FILE: file.default('/var/run/svc/log-store/read-token'),
+    ...logStore,
     ...alertServers,
   });
   const passwordFile = parsed.ADMIN_PASSWORD_FILE;
@@ -164,10 +172,7 @@ export function loadConsoleConfig(env: Environment) {
       tokenFile: join(parsed.SERVICE_ACCOUNT_FOLDER, 'token'),
     }),
     sessionIdleMs: parsed.SESSION_IDLE_MINUTES * 60_000,
-    logStore: Object.freeze({
-      ...(parsed.LOG_STORE_URL !== undefined && { url: parsed.LOG_STORE_URL.replace(/(?<!\/)\/+$/, '') }),
-      tokenFile: parsed.LOG_STORE_TOKEN_FILE,
-    }),
+    logStore: logStorePart(parsed),
     alertServers: alertServersPart(parsed),
   });
 }
@@ -184,6 +189,7 @@ export function loadWorkersConfig(env: Environment) {
     ...kubernetes,
     ...encryptionKeys,
     ...failpoints,
+    ...logStore,
     ...alertServers,
   });
   return Object.freeze({
@@ -193,6 +199,7 @@ export function loadWorkersConfig(env: Environment) {
     kubernetes: kubernetesPart(parsed),
     encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,
     alertServers: alertServersPart(parsed),
+    logStore: logStorePart(parsed),
     failpoints: failpointsPart(parsed),
     /** The environment for programs that connect to the Internet, with its proxies and certificates. */
     outgoing: Object.freeze({ ...env }),

@@ -120,6 +120,18 @@ export const catalogue = {
     timeoutMs: 30_000,
     concurrency: 1,
   },
+  /**
+   * Sends lines of the log store to the log drain; the only record is {@link logDrainId}. A step sends for a few seconds
+   * and is due again at once, or later when the receiver failed. Without a drain it is due every hour.
+   */
+  'log-drains': {
+    payload: workPayload,
+    attempts: 5,
+    backoffMs: 1_000,
+    backoffMaxMs: 60_000,
+    timeoutMs: 90_000,
+    concurrency: 1,
+  },
   /** Folds usage and deletes old rows. The only row, {@link housekeepingId}, is due again every hour. */
   housekeeping: {
     payload: workPayload,
@@ -148,6 +160,9 @@ export const imageCleanupId = '00000000-0000-7000-8000-000000000002';
 
 /** The only record of the queue `alerts`. */
 export const alertWatchId = '00000000-0000-7000-8000-000000000003';
+
+/** The only record of the queue `log-drains`. */
+export const logDrainId = '00000000-0000-7000-8000-000000000004';
 
 /** The name of a queue, and the `kind` of its rows in the work table. */
 export type QueueName = keyof typeof catalogue;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { createAddressMatcher } from '../../runtime/domain/address.ts';
-import { send } from '../../workers/notifications/send.ts';
+import { send } from '../../runtime/process/outgoing-request.ts';
 
 /** A user who adds a notification chooses where the platform connects to. It must not reach a private address. */
 const root = join(import.meta.dirname, '../..');
@@ -27,8 +27,8 @@ t.test('on the embedded default, the name of a Service of another tenant is refu
   const folder = t.testdir({
     hosts: `127.0.0.1 web.victim-prod\n127.0.0.1:${port} web.victim-prod:80\n`,
     'send.ts': `import { createAddressMatcher } from '${root}/runtime/domain/address.ts';
-import { send } from '${root}/workers/notifications/send.ts';
-const message = { headers: {}, body: '{}', allowed: createAddressMatcher([]), timeoutMs: 20_000 };
+import { send } from '${root}/runtime/process/outgoing-request.ts';
+const message = { headers: {}, body: '{}', allowed: createAddressMatcher([]), blocked: 'is private', timeoutMs: 20_000 };
 for (const url of ['http://web.victim-prod.svc/', 'http://web.victim-prod/', 'http://WEB.victim-prod.svc.cluster.local./']) {
   console.log(JSON.stringify(await send({ url, ...message, signal: new AbortController().signal })));
 }`,
@@ -40,7 +40,7 @@ for (const url of ['http://web.victim-prod.svc/', 'http://web.victim-prod/', 'ht
   });
   const results = stdout.trim().split('\n');
   t.equal(results.length, 3);
-  for (const result of results) t.match(result, /private network to which notifications may not be sent/);
+  for (const result of results) t.match(result, / is private/);
   t.equal(requests(), 0);
 });
 
@@ -58,10 +58,11 @@ t.test('a connection that ends up elsewhere than the name said sends nothing', a
     headers: {},
     body: '{}',
     allowed: createAddressMatcher([]),
+    blocked: 'is private',
     timeoutMs: 20_000,
     signal: new AbortController().signal,
     lookup: (_host, _options, callback) => callback(null, [{ address: '93.184.215.14', family: 4 }]),
   });
-  t.match(result, { fault: /private network/ });
+  t.match(result, { fault: /is private/ });
   t.equal(requests(), 0);
 });

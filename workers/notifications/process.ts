@@ -6,13 +6,13 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { notificationSecretContext } from '../../runtime/domain/notification.ts';
 import { unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
 import { webhookHeaders } from '../../runtime/domain/standard-webhooks.ts';
+import { send, type SendResult } from '../../runtime/process/outgoing-request.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { catalogue } from '../../runtime/queues/catalogue.ts';
 import { findEpisode } from '../../runtime/records/alert-episodes.ts';
 import { getDeployment } from '../../runtime/records/deployments.ts';
 import { payloadOf } from './payload.ts';
-import { send, type SendResult } from './send.ts';
 import { endDelivery, findDelivery, recordAttempt, type Delivery } from './store.ts';
 
 export interface NotificationDependencies {
@@ -29,6 +29,8 @@ export interface NotificationDependencies {
   lookup?: LookupFunction;
 }
 
+const blocked =
+  'is in a private network to which notifications may not be sent. A platform admin can allow it: svc platform config set --notification-network';
 /** Maximum of a receiver's Retry-After. */
 const retryAfterMaxSeconds = 3_600;
 const { attempts: attemptsMax } = catalogue.notifications;
@@ -63,6 +65,7 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
             timeoutMs,
             signal,
             allowed: createAddressMatcher(settings.notificationNetworks ?? []),
+            blocked,
             ...(lookup && { lookup }),
           });
     failpoint('notification.sent');

@@ -31,7 +31,7 @@ export const clientsOf: Readonly<Record<ComponentName, readonly { port: number; 
   'node-exporter': [{ port: 9100, from: [metricsStore] }],
   alertmanager: [{ port: 9093, from: [metricsStore, api, workers] }],
   'log-store': [
-    { port: 3100, from: [api, shipper] },
+    { port: 3100, from: [api, workers, shipper] },
     { port: 8081, from: [metricsStore] },
   ],
   'log-shipper': [{ port: 8081, from: [metricsStore] }],

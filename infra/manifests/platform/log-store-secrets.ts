@@ -6,7 +6,7 @@ import { systemObject, type Manifest } from './object.ts';
 /** The Secret with the log store's tokens, in the namespace of the store and, with one token, in that of the shipper. */
 export const logStoreSecret = { name: 'log-store', appendKey: 'append-token', readKey: 'read-token' } as const;
 
-/** The address of the log store for the shipper and console-api. */
+/** The address of the log store for the shipper, console-api and svc-workers. */
 export const logStoreUrl = `http://log-store.${monitoringNamespace}.svc:3100`;
 
 /** The tokens of a log store. */

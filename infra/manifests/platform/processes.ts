@@ -63,6 +63,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
   const { metricsStoreUrl: metricsUrl = metricsStoreUrl } = settings;
   const alertsUrl = metricsUrl.startsWith('ring+') ? metricsUrl : alertmanagerUrl;
   const readUrl = settings.logStoreUrl ?? (hasComponents(settings) ? logStoreUrl : undefined);
+  const logStore = readUrl !== undefined && { LOG_STORE_URL: readUrl, LOG_STORE_TOKEN_FILE: secretFile('logStore') };
   const proxyArguments = trustedProxyArguments(settings.optional.trustedProxies ?? []);
   return {
     'console-api': {
@@ -81,7 +82,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ADMIN_PASSWORD_FILE: secretFile('admin'),
         ALERTMANAGER_URL: alertsUrl,
         METRICS_STORE_URL: metricsUrl,
-        ...(readUrl !== undefined && { LOG_STORE_URL: readUrl, LOG_STORE_TOKEN_FILE: secretFile('logStore') }),
+        ...logStore,
         BASE_URL: publicUrl(settings, consoleHost(settings)),
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },
@@ -94,8 +95,14 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       replicas: 1,
       kubernetes: true,
       serves: false,
-      secrets: ['database', 'redis', 'encryptionKeys'],
-      env: { ...database, ...redis, ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'), ALERTMANAGER_URL: alertsUrl },
+      secrets: ['database', 'redis', 'encryptionKeys', 'logStore'],
+      env: {
+        ...database,
+        ...redis,
+        ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
+        ALERTMANAGER_URL: alertsUrl,
+        ...logStore,
+      },
       // Also for its client processes (decision 0037) and the git that polls sources, which have limits of their own.
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '1536Mi' },
       probes,

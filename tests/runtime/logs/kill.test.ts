@@ -6,7 +6,7 @@ import t from 'tap';
 import { ownFolder } from '../../support/own-folder.ts';
 import { seededRandom } from '../../support/random.ts';
 import { soakFactor, testSeed } from '../../support/soak.ts';
-import { startStore, texts } from './rig.ts';
+import { feedAll, startStore, texts } from './rig.ts';
 
 const seed = testSeed();
 
@@ -14,6 +14,9 @@ t.test(`a store that is killed loses no acknowledged line and doubles none (SVC_
   const random = seededRandom(seed);
   const folder = ownFolder(t);
   let acknowledged = 0;
+  const first = await startStore(t, { folder });
+  const { position } = await feedAll(first, undefined);
+  await first.stop();
   for (let round = 0; round < 6 * soakFactor(); round++) {
     // The batch after the last acknowledged one may be stored, too; it is sent again, as a shipper does.
     const child = spawn(
@@ -38,5 +41,15 @@ t.test(`a store that is killed loses no acknowledged line and doubles none (SVC_
     t.same(lines.slice(0, expected.length), expected);
     t.ok(lines.length <= expected.length + 5, 'at most one batch more');
     t.equal(new Set(lines).size, lines.length);
+  }
+  // The same lines, in the order in which they were accepted.
+  const { lines, missed } = await feedAll(store, position);
+  t.equal(missed, 0);
+  for (const name of ['api-0', 'api-1', 'api-2']) {
+    const own = lines.filter(({ workload }) => workload.name === name).toSorted((a, b) => a.id - b.id);
+    t.same(
+      own.map(({ line }) => line),
+      await texts(store, { name }),
+    );
   }
 });

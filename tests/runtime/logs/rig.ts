@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { createLogClient } from '../../../runtime/logs/client.ts';
+import type { FedLine, LogFeed } from '../../../runtime/logs/feed.ts';
 import type { LogReader, LogStore } from '../../../runtime/logs/log-store.ts';
 import type { LogQuery } from '../../../runtime/logs/query.ts';
 import { logTime, type LogRecord, type StoredLine } from '../../../runtime/logs/record.ts';
@@ -69,3 +70,21 @@ export async function readAll(reader: LogReader, query: Partial<LogQuery> = {}):
 
 export const texts = async (reader: LogReader, query: Partial<LogQuery> = {}) =>
   (await readAll(reader, query)).map(({ line }) => line);
+
+/** All pages after a position until the end of what is stored. */
+export async function feedAll(
+  feed: LogFeed,
+  position: string | undefined,
+): Promise<{ lines: FedLine[]; position: string | undefined; missed: number; pages: number }> {
+  const all = { lines: [] as FedLine[], position, missed: 0, pages: 0 };
+  for (;;) {
+    const page = await feed.feed(all.position, new AbortController().signal);
+    all.lines.push(...page.lines);
+    all.missed += page.missed;
+    all.position = page.position;
+    all.pages += 1;
+    if (page.pending === 0) return all;
+    // A flush is being written.
+    if (page.lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+}

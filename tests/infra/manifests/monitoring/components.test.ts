@@ -262,7 +262,11 @@ t.test('only the clients of a component reach it', (t) => {
     'svc-system/svc-workers',
     'monitoring/metrics-store',
   ]);
-  t.same(reaching('log-store', 3100), ['svc-system/console-api', 'svc-log-shipper/log-shipper']);
+  t.same(reaching('log-store', 3100), [
+    'svc-system/console-api',
+    'svc-system/svc-workers',
+    'svc-log-shipper/log-shipper',
+  ]);
   t.same(reaching('log-store', 8081), ['monitoring/metrics-store']);
   t.same(reaching('dashboards', 3000), []);
   t.same(reaching('metrics-store', 22), []);

@@ -348,7 +348,7 @@ t.test('secrets are files in the pods that need them, and never in variables', (
     'svc-postgres': ['svc-database'],
     'svc-redis': ['svc-redis'],
     'console-api': ['svc-database', 'svc-encryption-keys', 'svc-admin', 'svc-log-store'],
-    'svc-workers': ['svc-database', 'svc-redis', 'svc-encryption-keys'],
+    'svc-workers': ['svc-database', 'svc-redis', 'svc-encryption-keys', 'svc-log-store'],
     'svc-controllers': ['svc-database', 'svc-gate-probe'],
     'svc-authz': ['svc-database', 'svc-gate-probe'],
     'svc-interceptor': [],
@@ -404,8 +404,8 @@ t.test('failpoints exist only with the setting', (t) => {
   t.notMatch(JSON.stringify(objects()), /failpoints/i);
   const { template } = find('Deployment', 'svc-workers', { failpoints: true }).spec as Workload;
   t.match(template.spec, {
-    containers: [{ volumeMounts: [{}, {}, {}, {}, { name: 'failpoints', mountPath: '/failpoints' }] }],
-    volumes: [{}, {}, {}, {}, { name: 'failpoints', emptyDir: {} }],
+    containers: [{ volumeMounts: [{}, {}, {}, {}, {}, { name: 'failpoints', mountPath: '/failpoints' }] }],
+    volumes: [{}, {}, {}, {}, {}, { name: 'failpoints', emptyDir: {} }],
   });
   t.match(template.spec.containers[0]?.env?.at(-1), { name: 'SVC_FAILPOINTS_DIR', value: '/failpoints' });
   t.end();
@@ -436,17 +436,18 @@ t.test(
   },
 );
 
-t.test('console-api reads the log store of the cluster, or another one', (t) => {
-  const urlOf = (changes: Partial<PlatformSettings>) => {
+t.test('console-api and svc-workers read the log store of the cluster, or another one', (t) => {
+  const urlOf = (changes: Partial<PlatformSettings>, process = 'console-api') => {
     const { spec } = installation({ ...settings, ...changes }).platform.find(
-      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'console-api',
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === process,
     ) as unknown as { spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } } };
     return spec.template.spec.containers[0]?.env.find(({ name }) => name === 'LOG_STORE_URL')?.value;
   };
   t.equal(urlOf({}), undefined);
   t.equal(urlOf({ optional: { monitoring: { mode: 'embedded' } } }), undefined);
   t.equal(urlOf({ optional: { monitoring: { mode: 'cluster' } } }), 'http://log-store.monitoring.svc:3100');
-  t.equal(urlOf({ optional: { monitoring: { mode: 'cluster' } }, logStoreUrl: 'http://logs' }), 'http://logs');
+  const own = { optional: { monitoring: { mode: 'cluster' } }, logStoreUrl: 'http://logs' } as const;
+  for (const process of ['console-api', 'svc-workers']) t.equal(urlOf(own, process), 'http://logs');
   t.end();
 });
 

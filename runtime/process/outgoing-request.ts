@@ -2,18 +2,22 @@ import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
-import type { AddressMatcher } from '../../runtime/domain/address.ts';
-import { mayBeSentTo } from '../../runtime/domain/public-address.ts';
+import type { AddressMatcher } from '../domain/address.ts';
+import { mayBeSentTo } from '../domain/public-address.ts';
 
-/** The response of a receiver, or why there is none. */
-export type SendResult = { status: number; retryAfterSeconds?: number } | { fault: string };
+/** The response of a receiver, with the beginning of its body if it was asked for, or why there is none. */
+export type SendResult = { status: number; retryAfterSeconds?: number; body?: string } | { fault: string };
 
 export interface SendOptions {
   url: string;
   headers: Readonly<Record<string, string>>;
-  body: string;
+  body: string | Buffer;
   /** Private networks that the platform's admin allowed. */
   allowed: AddressMatcher;
+  /** What a receiver in another private network is, for people, after its host name. */
+  blocked: string;
+  /** Maximum bytes of the response's body; default 0. */
+  bodyMaxBytes?: number;
   /** Of the whole request. */
   timeoutMs: number;
   signal: AbortSignal;
@@ -29,11 +33,11 @@ class BlockedAddressError extends Error {}
  * reached is checked again before anything is sent. Never rejects.
  */
 export async function send(options: SendOptions): Promise<SendResult> {
-  const { url, headers, body, allowed, timeoutMs, lookup = systemLookup } = options;
+  const { url, headers, body, allowed, timeoutMs, blocked, bodyMaxBytes = 0, lookup = systemLookup } = options;
   const { hostname } = new URL(url);
   const literal = hostname.replace(/^\[(.*)\]$/, '$1');
   // The lookup is not called for an IP address.
-  if (isIP(literal) !== 0 && !mayBeSentTo(literal, allowed)) return { fault: blockedFault(hostname) };
+  if (isIP(literal) !== 0 && !mayBeSentTo(literal, allowed)) return { fault: `${hostname} ${blocked}` };
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
   const outgoing = {
@@ -50,12 +54,13 @@ export async function send(options: SendOptions): Promise<SendResult> {
         .on('error', reject)
         .end(body);
     });
+    const text = bodyMaxBytes > 0 ? { body: await beginningOf(response, bodyMaxBytes) } : {};
     response.destroy();
     const retryAfter = /^\d{1,6}$/.exec(response.headers['retry-after'] ?? '')?.[0];
     const retryAfterSeconds = retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) };
-    return { status: response.statusCode ?? 0, ...retryAfterSeconds };
+    return { status: response.statusCode ?? 0, ...retryAfterSeconds, ...text };
   } catch (error) {
-    return { fault: faultOf(error, hostname, timeoutMs) };
+    return { fault: faultOf(error, `${hostname} ${blocked}`, timeoutMs) };
   }
 }
 
@@ -80,20 +85,32 @@ function checkedLookup(lookup: LookupFunction, allowed: AddressMatcher): LookupF
   };
 }
 
-/** Names no address, because users must not learn the addresses of a private network. */
-function blockedFault(host: string): string {
-  return `${host} is in a private network to which notifications may not be sent. A platform admin can allow it: svc platform config set --notification-network`;
+/** What a body has until its end, the limit or the time-out; the status counts whatever the body does. */
+async function beginningOf(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= maxBytes) break;
+    }
+  } catch {
+    // The receiver was too slow, or closed the connection.
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8');
 }
 
-function faultOf(error: unknown, host: string, timeoutMs: number): string {
+/** @param blocked the fault of a blocked address; it names no address, since users must not learn those of a private network */
+function faultOf(error: unknown, blocked: string, timeoutMs: number): string {
   for (let current = error; current instanceof Error; current = current.cause) {
-    if (current instanceof BlockedAddressError) return blockedFault(host);
+    if (current instanceof BlockedAddressError) return blocked;
     if (current.name === 'TimeoutError') return `no response within ${timeoutMs / 1000} seconds`;
     const { code } = current as NodeJS.ErrnoException;
     if (code !== undefined && code in faults) return faults[code] ?? '';
     if (code?.includes('CERT') || code?.startsWith('ERR_TLS')) return `its certificate is not trusted (${code})`;
     if (current instanceof AggregateError && current.errors.length > 0) {
-      return faultOf(current.errors[0], host, timeoutMs);
+      return faultOf(current.errors[0], blocked, timeoutMs);
     }
   }
   return 'it did not send an HTTP response';
