@@ -1,6 +1,8 @@
 import t from 'tap';
 import type { PlatformStatus } from '../../../runtime/contracts/api/platform.ts';
+import { node } from '../../../infra/testcluster/settings.ts';
 import { codeFile } from '../../support/code-file.ts';
+import { drainPlatform } from '../../support/drained-platform.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -61,7 +63,8 @@ t.test('the shipper of each node keeps what a function printed, also after its p
       (state) => state?.status === 'on',
     );
   }
-  const { flags } = await testProject(t, platform);
+  const { flags, namespace } = await testProject(t, platform);
+  const drain = await drainPlatform(t, platform, node.address);
   const hello = await create(flags);
   for (const n of [1, 2, 3]) t.equal(await hello.call({ n }), 200);
   // The container runtime writes it in parts.
@@ -90,6 +93,9 @@ t.test('the shipper of each node keeps what a function printed, also after its p
     ({ length }) => length > expected.length,
   );
   t.same(all, [...expected, 'line 5 .']);
+  // The log drain had the lines from before the new store, and continues with it.
+  for (const line of all) await drain.arrived(line, namespace);
+  t.match(await drain.state(), { status: 'on', refusedLines: 0, deletedLines: 0, isAuthorized: true, isSecret: true });
 });
 
 t.test('no pod of an environment reaches the log store, and the shipper may only list pods', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { codeFile } from '../../support/code-file.ts';
+import { drainPlatform } from '../../support/drained-platform.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -9,8 +10,9 @@ export async function handler(event) {
   return { ok: true };
 }`;
 
-t.test('the logs of a function stay after it has scaled to zero', async (t) => {
+t.test('the logs of a function stay after it has scaled to zero, and are sent to the log drain', async (t) => {
   const { flags, namespace } = await testProject(t, platform);
+  const drain = await drainPlatform(t, platform, '127.0.0.1');
   const name = uniqueName('hello');
   const file = codeFile(t, 'hello.js', code);
   const create = ['function', 'create', name, '--runtime', 'node', '--code-file', file, '--idle-timeout', '5s'];
@@ -38,5 +40,6 @@ t.test('the logs of a function stay after it has scaled to zero', async (t) => {
   );
   t.same(read, ['line 1', 'line 2', 'line 3']);
   t.same(await lines('--search', 'line 2'), ['line 2']);
-  for (let time = 0; time < 2; time++) t.same(await lines('--download'), ['line 1', 'line 2', 'line 3']);
+  for (const n of [1, 2, 3]) await drain.arrived(`line ${n}`, namespace);
+  t.match(await drain.state(), { status: 'on', refusedLines: 0, isAuthorized: true, isSecret: true });
 });
