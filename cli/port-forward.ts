@@ -74,9 +74,10 @@ async function listen(server: Server, port: number): Promise<void> {
 }
 
 function join(local: Socket, remote: WebSocket, report: (reason: string) => void): void {
+  const write = writeTogether(local, remote);
   remote.on('message', (data: Buffer, isBinary) => {
     if (!isBinary) local.end();
-    else if (local.writable && !local.write(data)) remote.pause();
+    else if (local.writable) write(data);
   });
   local.on('drain', () => remote.resume());
   remote.once('close', (code, reason) => {
@@ -103,4 +104,23 @@ function join(local: Socket, remote: WebSocket, report: (reason: string) => void
   if (local.destroyed) leave();
   local.resume();
   remote.resume();
+}
+
+/** A function that writes the messages of one read at once, and stops reading from the platform until a slow client has them. */
+function writeTogether(local: Socket, remote: WebSocket): (data: Buffer) => void {
+  let isWaiting = false;
+  const flush = () => {
+    isWaiting = false;
+    local.uncork();
+    // What the kernel has taken already is not waited for.
+    if (local.writableNeedDrain && local.writableLength > 0) remote.pause();
+  };
+  return (data) => {
+    if (!isWaiting) {
+      isWaiting = true;
+      local.cork();
+      process.nextTick(flush);
+    }
+    local.write(data);
+  };
 }

@@ -22,6 +22,11 @@ export interface PodConnection {
 
 /** Bytes that may wait for a slow client: a few reads, so that the pod is read while some of them are being sent. */
 const toClientMax = 512 * 1024;
+/**
+ * Bytes of a message to the client. WebSocket clients copy a message that arrives in several reads, and reads have 64 KiB:
+ * of messages of this size they copy a quarter, and of larger ones all.
+ */
+const messageMax = 16 * 1024;
 
 /** Connects a client's WebSocket with a TCP connection to a pod, until both directions or one side have ended. */
 export async function relayTcp(
@@ -61,7 +66,10 @@ export async function relayTcp(
     if (hasEnded) return false;
     idle.touch();
     bytes.receivedBytes += data.length;
-    client.send(data, { binary: true }, toClient(data.length));
+    for (let from = 0; from < data.length; from += messageMax) {
+      const message = data.subarray(from, from + messageMax);
+      client.send(message, { binary: true }, toClient(message.length));
+    }
     // Otherwise the kernel has all of it.
     return client.bufferedAmount > 0;
   });

@@ -186,3 +186,22 @@ t.test('a message that is no data closes the connection', async (t) => {
   const [code] = (await once(socket, 'close')) as [number];
   t.equal(code, 1008);
 });
+
+t.test('a client gets messages that it can pass on mostly without a copy', async (t) => {
+  const content = randomBytes(1024 * 1024 + 1);
+  const port = await serve(t, (socket) => socket.end(content));
+  const world = await podSessions(t);
+  const id = await world.workload('App', 'api');
+  await world.pod({ kind: 'App', name: 'api', id }, { name: 'api-1', container: 'app', port });
+  const url = `${world.api.url.replace('http', 'ws')}/api/v1/projects/shop/apps/api/port-forward`;
+  const socket = new WebSocket(url, ['tcp.platform.svc'], { headers: { authorization: 'Bearer good' } });
+  const messages: Buffer[] = [];
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) messages.push(data);
+    else socket.send('end');
+  });
+  const [code] = (await once(socket, 'close')) as [number];
+  t.equal(code, 1000);
+  t.ok(Math.max(...messages.map(({ length }) => length)) <= 16 * 1024, 'a quarter of a read of Node.js');
+  t.equal(sha(Buffer.concat(messages)), sha(content));
+});
