@@ -9,13 +9,24 @@ const parts: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> =
   sessions: () => import('./first-day/sessions.ts'),
 };
 
-/** What a user meets on the first day. `--part <name>` runs one part alone; each file says what its part needs. */
+/**
+ * What a user meets on the first day. `--part <name>` runs one part alone; each file says what its part needs. A part that
+ * fails does not keep the others from printing their figures.
+ * @throws AggregateError of the parts that failed
+ */
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { part: { type: 'string' } } });
   const names = values.part === undefined ? Object.keys(parts) : [values.part];
+  const failures: unknown[] = [];
   for (const name of names) {
     const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
     if (!part) throw new Error(`the parts are ${Object.keys(parts).join(', ')}`);
-    await (await part()).run();
+    try {
+      await (await part()).run();
+    } catch (error) {
+      process.stderr.write(`first-day.${name} failed: ${String(error)}\n`);
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${names.length} parts failed`);
 }
