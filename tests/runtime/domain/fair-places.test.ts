@@ -85,10 +85,12 @@ t.test('the limit of a key holds after one of its places was left', async (t) =>
   leaves[0]?.();
   const leave = await places.enter('a');
   let isIn = false;
-  const third = places.enter('a').then((leaveThird) => {
+  const enterThird = async () => {
+    const leaveThird = await places.enter('a');
     isIn = true;
     leaveThird();
-  });
+  };
+  const third = enterThird();
   await settle();
   t.equal(isIn, false);
   leave();
@@ -116,10 +118,10 @@ t.test('the limit of those that wait holds after one stopped waiting', async (t)
   const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 2 });
   const leave = await places.enter('a');
   const stop = new AbortController();
-  const stopped = places.enter('b', stop.signal);
+  const gone = places.enter('b', stop.signal);
   const waiting = places.enter('c');
   stop.abort(new Error('gone'));
-  await t.rejects(stopped, /gone/);
+  await t.rejects(gone, /gone/);
   const next = places.enter('d');
   await t.rejects(places.enter('e'), PlacesFull);
   leave();
