@@ -1,11 +1,8 @@
-import type { V1DaemonSet } from '@kubernetes/client-node';
-import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { appLabel } from '../../../runtime/domain/labels.ts';
 import { shipperNamespace } from '../../../runtime/domain/monitoring.ts';
 import { logStoreSecret, logStoreUrl } from '../platform/log-store-secrets.ts';
 import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { componentPolicy } from './network.ts';
-import { componentObject, componentPod } from './objects.ts';
+import { componentDaemonSet, componentPod } from './objects.ts';
 
 const self = { name: 'log-shipper', namespace: shipperNamespace } as const;
 
@@ -36,14 +33,8 @@ export const logShipper: MonitoringComponent = {
   ...self,
   objects: (settings) => [
     componentPolicy(self),
-    componentObject<V1DaemonSet>(self, kinds.DaemonSet, self.name, {
-      spec: {
-        selector: { matchLabels: { [appLabel]: self.name } },
-        // Its positions are on the node, so a pause loses nothing.
-        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '100%' } },
-        template: podTemplate(settings),
-      },
-    }),
+    // Its positions are on the node, so a pause loses nothing.
+    componentDaemonSet(self, podTemplate(settings)),
   ],
 };
 

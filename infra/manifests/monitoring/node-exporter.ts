@@ -1,10 +1,7 @@
-import type { V1DaemonSet } from '@kubernetes/client-node';
-import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { appLabel } from '../../../runtime/domain/labels.ts';
 import { monitoringNamespace } from '../../../runtime/domain/monitoring.ts';
-import type { MonitoringComponent } from './component.ts';
+import type { ComponentSettings, MonitoringComponent } from './component.ts';
 import { componentPolicy } from './network.ts';
-import { componentObject, componentPod } from './objects.ts';
+import { componentDaemonSet, componentPod } from './objects.ts';
 
 const self = { name: 'node-exporter', namespace: monitoringNamespace } as const;
 
@@ -18,44 +15,30 @@ const diskPath = '/node-disk';
  */
 export const nodeExporter: MonitoringComponent = {
   ...self,
-  objects: (settings) => [
-    componentPolicy(self),
-    componentObject<V1DaemonSet>(self, kinds.DaemonSet, self.name, {
-      spec: {
-        selector: { matchLabels: { [appLabel]: self.name } },
-        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '100%' } },
-        template: componentPod(self.name, settings, {
-          container: {
-            args: [
-              '--web.listen-address=:9100',
-              '--collector.disable-defaults',
-              ...[
-                'cpu',
-                'diskstats',
-                'filesystem',
-                'loadavg',
-                'meminfo',
-                'pressure',
-                'stat',
-                'time',
-                'uname',
-                'vmstat',
-              ].map((collector) => `--collector.${collector}`),
-              // The other mounts of the container are files of the kubelet.
-              `--collector.filesystem.mount-points-exclude=^/($|[^n]|n($|[^o]))`,
-              '--web.max-requests=4',
-            ],
-            ports: [{ name: 'metrics', containerPort: 9100, protocol: 'TCP' }],
-            readinessProbe: { httpGet: { path: '/', port: 'metrics' }, periodSeconds: 10 },
-            volumeMounts: [{ name: 'disk', mountPath: diskPath, readOnly: true }],
-          },
-          pod: {
-            // Nodes with taints, such as those of the control plane, are nodes to watch as well.
-            tolerations: [{ operator: 'Exists' }],
-            volumes: [{ name: 'disk', emptyDir: {} }],
-          },
-        }),
-      },
-    }),
-  ],
+  objects: (settings) => [componentPolicy(self), componentDaemonSet(self, podTemplate(settings))],
 };
+
+function podTemplate(settings: ComponentSettings) {
+  return componentPod(self.name, settings, {
+    container: {
+      args: [
+        '--web.listen-address=:9100',
+        '--collector.disable-defaults',
+        ...['cpu', 'diskstats', 'filesystem', 'loadavg', 'meminfo', 'pressure', 'stat', 'time', 'uname', 'vmstat'].map(
+          (collector) => `--collector.${collector}`,
+        ),
+        // The other mounts of the container are files of the kubelet.
+        `--collector.filesystem.mount-points-exclude=^/($|[^n]|n($|[^o]))`,
+        '--web.max-requests=4',
+      ],
+      ports: [{ name: 'metrics', containerPort: 9100, protocol: 'TCP' }],
+      readinessProbe: { httpGet: { path: '/', port: 'metrics' }, periodSeconds: 10 },
+      volumeMounts: [{ name: 'disk', mountPath: diskPath, readOnly: true }],
+    },
+    pod: {
+      // Nodes with taints, such as those of the control plane, are nodes to watch as well.
+      tolerations: [{ operator: 'Exists' }],
+      volumes: [{ name: 'disk', emptyDir: {} }],
+    },
+  });
+}

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { V1PodTemplateSpec, V1Service, V1ServiceAccount, V1StatefulSet } from '@kubernetes/client-node';
+import type {
+  V1DaemonSet,
+  V1PodTemplateSpec,
+  V1Service,
+  V1ServiceAccount,
+  V1StatefulSet,
+} from '@kubernetes/client-node';
 import type { Json } from '../../../runtime/contracts/kubernetes.ts';
 import { halfOf } from '../../../runtime/contracts/resources/monitoring.ts';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
@@ -120,6 +126,20 @@ export function componentStatefulSet(
           spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } },
         },
       ],
+    },
+  });
+}
+
+/** A DaemonSet whose pods are all replaced at once, since none serves another one. Pure. */
+export function componentDaemonSet(
+  component: { name: ComponentName; namespace: MonitoringNamespace },
+  template: Json<V1PodTemplateSpec>,
+): Manifest {
+  return componentObject<V1DaemonSet>(component, kinds.DaemonSet, component.name, {
+    spec: {
+      selector: { matchLabels: { [appLabel]: component.name } },
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '100%' } },
+      template,
     },
   });
 }
