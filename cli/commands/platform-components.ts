@@ -166,7 +166,7 @@ const dashboards = command({
     if (!component) {
       throw new Failure('This installation has no dashboards.', {
         code: 'component_not_installed',
-        hint: 'svc install adds the components of monitoring to a cluster',
+        hint: 'svc install adds them to a cluster; elsewhere, use svc top, svc app metrics and svc platform alerts list',
       });
     }
     if (component.status === 'disabled') {

@@ -78,5 +78,5 @@ t.test('dashboards prints how to reach Grafana, and says when it does not run', 
     stderr: /are disabled.*\n.*svc platform enable dashboards/,
   });
   routes[statusPath] = statusOf();
-  t.match(await run(['platform', 'dashboards']), { code: 1, stderr: /has no dashboards/ });
+  t.match(await run(['platform', 'dashboards']), { code: 1, stderr: /has no dashboards.*\n.*svc top/ });
 });
