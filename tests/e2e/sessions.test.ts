@@ -86,8 +86,7 @@ t.test('svc watch prints changes of objects and deployments as they happen', asy
   t.teardown(() => watch.kill());
   await once(watch.stderr, 'data');
   await platform.ok(['volume', 'create', 'cache', '--size', '1Mi', ...flags]);
-  const { revision } = await platform.json<{ revision: number }>(['app', 'restart', 'api', '--no-wait', ...flags]);
-  t.ok(revision > 0);
+  await platform.ok(['app', 'restart', 'api', '--no-wait', ...flags]);
   const expected = [/ added +Volume prod\/cache\n/, / added +Deployment prod\/api\n/];
   let printed = '';
   for await (const chunk of watch.stdout as AsyncIterable<Buffer>) {
