@@ -3,12 +3,11 @@ import t, { type Test } from 'tap';
 import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import { createLogServices } from '../../../runtime/api/log-reply.ts';
 import type { LogLineView } from '../../../runtime/contracts/api/logs.ts';
-import { systemClock } from '../../../runtime/domain/clock.ts';
+import { systemClock, type Clock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import type { LogReader } from '../../../runtime/logs/log-store.ts';
 import { logTime, type LogRecord } from '../../../runtime/logs/record.ts';
-import { acceleratedClock } from '../../support/clock.ts';
 import { testApi, testSession } from '../../support/api.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { seedShop } from '../../support/objects.ts';
@@ -28,7 +27,7 @@ const record = (line: string, secondsAgo: number, fields: Partial<LogRecord> = {
   ...fields,
 });
 
-async function rig(t: Test, wrap: (reader: LogReader) => LogReader = (reader) => reader, clock = systemClock) {
+async function rig(t: Test, wrap: (reader: LogReader) => LogReader = (reader) => reader, clock: Clock = systemClock) {
   const store = await startStore(t);
   const { client } = await startServer(t, store);
   const kube = fakeKube();
@@ -151,6 +150,7 @@ t.test('without its store, the pods answer, and the reply says so', async (t) =>
 });
 
 t.test('a search that takes long ends with what it has found, and says that the beginning is missing', async (t) => {
+  const found = Promise.withResolvers<void>();
   const endless = (reader: LogReader): LogReader => ({
     async read(query, signal) {
       const { keptSince, batches } = await reader.read(query, signal);
@@ -158,12 +158,18 @@ t.test('a search that takes long ends with what it has found, and says that the 
         keptSince,
         batches: (async function* () {
           yield* batches;
+          // Its time is over.
+          found.resolve();
           await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
         })(),
       };
     },
   });
-  const { store, api } = await rig(t, endless, acceleratedClock(50));
+  const clock: Clock = {
+    ...systemClock,
+    sleep: (ms, signal) => (ms === 15_000 ? found.promise : systemClock.sleep(ms, signal)),
+  };
+  const { store, api } = await rig(t, endless, clock);
   await store.append({ records: [record('newest', 100)] });
   t.match((await api.call('GET', `${path}?search=newest`)).body, {
     items: [{ line: 'newest' }],
