@@ -379,11 +379,10 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       state.fedAt = clock.now().toISOString();
       // From now on, flushes are recorded, also after a kill.
       if (isNew) await inFlushTurn(writeState);
-      const { first, groups } = active;
       return readFeed(position, {
         began: state.began,
         next: state.next,
-        memory: { first, groups: groups.values() },
+        memory: { first: active.first, groups: active.groups.values() },
         flushing: flushing?.first,
         flushes,
         segment: (key) => index.at(key),
