@@ -1,5 +1,5 @@
 import { streamReply } from '../../runtime/api/log-reply.ts';
-import { mayList, watchMessage, watchQuery, type WatchMessage } from '../../runtime/contracts/api/watch.ts';
+import { watchMessage, watchQuery, type WatchMessage } from '../../runtime/contracts/api/watch.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import {
@@ -17,6 +17,7 @@ import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Feed, FeedEvent } from './feed.ts';
 import type { Feeds } from './feeds.ts';
+import { mayList } from './list-access.ts';
 
 /** How long a check of the caller's rights holds, in ms. */
 const checkedMs = 250;
