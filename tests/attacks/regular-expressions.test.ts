@@ -133,7 +133,8 @@ t.test('the generated attacks find expressions of every harmful kind', (t) => {
 t.test('the time of every expression for input from outside is linear', (t) => {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.(?:ts|mjs|cjs|js)$/.test(file))
+      // The built web console runs in browsers, and most of it is from packages.
+      .filter((file) => /\.(?:tsx?|mjs|cjs|js)$/.test(file) && !file.startsWith('console/dist/'))
       .map((file) => `${folder}/${file}`),
   );
   const checkedExpressions = new Set<string>();

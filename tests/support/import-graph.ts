@@ -12,13 +12,13 @@ export interface ImportGraph {
 }
 
 const folders = ['cli', 'functions', 'gate', 'infra', 'runtime', 'tests', 'workers'];
-const isCode = (file: string) => /\.(ts|mjs|js)$/.test(file);
+const isCode = (file: string) => /\.(tsx?|mjs|js)$/.test(file);
 
 /** @param root the repository's root */
 export function readImportGraph(root: string): ImportGraph {
   const files = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+      .filter((entry) => entry.isFile() && !/node_modules|functions\/console\/dist/.test(entry.parentPath))
       .map((entry) => relative(root, join(entry.parentPath, entry.name))),
   );
   /** From a file, or a folder that ends in `/`, to the files that name it. */
