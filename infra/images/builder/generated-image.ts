@@ -111,7 +111,9 @@ async function buildDependencies(workspace: string, { buildah }: Work, { depende
 }
 
 function labelsOf(dependencies: Dependencies | undefined): Record<string, string> {
-  return dependencies ? { [dependencyLabel]: JSON.stringify(dependencies) } : {};
+  // buildah replaces variables in labels.
+  const text = JSON.stringify(dependencies)?.replaceAll('$', String.raw`\u0024`);
+  return text === undefined ? {} : { [dependencyLabel]: text };
 }
 
 /** The first layers of the app's last image, if they are what this build would make. */

@@ -93,7 +93,7 @@ function world(t: Test) {
         calls.push(`pull ${result.manifest.layers.length} layers with ${result.configuration.config?.Env?.join()}`);
         return Promise.resolve();
       },
-      inspect: () => Promise.resolve({ environment: ['A=1'], layers: 2 }),
+      inspect: () => Promise.resolve({ environment: ['A=$1'], layers: 2 }),
       digestOf: () => Promise.resolve(baseDigest),
     };
     const settings = readSettings({
@@ -178,7 +178,8 @@ t.test('a script that builds runs in a container that begins with the dependenci
   ]);
   const second = await build({ ...withBuild, 'x.js': 'two' }, { previous: first.image });
   // As after `npm ci`: with NODE_ENV=production, some builds would make something else.
-  t.equal(second.calls[0], 'pull 2 layers with A=1');
+  t.equal(second.calls[0], 'pull 2 layers with A=$1');
+  t.notMatch(first.image.configuration.config?.Labels?.[dependencyLabel], '$', 'buildah replaces variables in labels');
   t.equal(second.cacheIsLeft, false);
   t.match(second.calls.slice(1), [/build source: RUN npm run build && npm prune/, 'push']);
 });
