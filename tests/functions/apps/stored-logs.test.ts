@@ -150,7 +150,7 @@ t.test('without its store, the pods answer, and the reply says so', async (t) =>
 });
 
 t.test('a search that takes long ends with what it has found, and says that the beginning is missing', async (t) => {
-  const found = Promise.withResolvers<void>();
+  const firstLine = Promise.withResolvers<void>();
   const endless = (reader: LogReader): LogReader => ({
     async read(query, signal) {
       const { keptSince, batches } = await reader.read(query, signal);
@@ -159,7 +159,7 @@ t.test('a search that takes long ends with what it has found, and says that the 
         batches: (async function* () {
           yield* batches;
           // Its time is over.
-          found.resolve();
+          firstLine.resolve();
           await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
         })(),
       };
@@ -167,7 +167,7 @@ t.test('a search that takes long ends with what it has found, and says that the 
   });
   const clock: Clock = {
     ...systemClock,
-    sleep: (ms, signal) => (ms === 15_000 ? found.promise : systemClock.sleep(ms, signal)),
+    sleep: (ms, signal) => (ms === 15_000 ? firstLine.promise : systemClock.sleep(ms, signal)),
   };
   const { store, api } = await rig(t, endless, clock);
   await store.append({ records: [record('newest', 100)] });
