@@ -48,15 +48,20 @@ export async function withoutComponents<T>(
   );
 }
 
-/** Starts components until the API server is ready, also those that exit before their dependencies run. */
+/**
+ * Starts components until the API server is ready, also those that exit before their dependencies run, or before the
+ * kernel has closed the port of the process that was killed.
+ */
 async function waitUntilReady(layout: Layout, names: readonly ComponentName[]): Promise<void> {
   const deadline = performance.now() + readyMilliseconds;
   for (;;) {
     const running = new Set(runningComponents(layout).map(({ name }) => name));
-    await startComponents(
-      layout,
-      names.filter((name) => !running.has(name)),
-    );
+    const missing = names.filter((name) => !running.has(name));
+    try {
+      await startComponents(layout, missing);
+    } catch (error) {
+      if (!(error instanceof ClusterProblem) || performance.now() > deadline) throw error;
+    }
     if ((await queryApiServer(layout.pki, '/readyz')).body === 'ok') return;
     if (performance.now() > deadline) throw new ClusterProblem('the API server is not ready after 2 min');
     await delay(pollMilliseconds);

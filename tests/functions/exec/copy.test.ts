@@ -93,7 +93,7 @@ t.test('exactly one side is in a pod', async (t) => {
     ['a', 'b'],
     ['api:/a', 'api:/b'],
   ] as const) {
-    t.match(await svc(['app', 'cp', from, to]), { code: 2, stderr: /One of the two names/ });
+    t.match(await svc(['app', 'cp', from, to]), { code: 2, stderr: /Exactly one of the two paths/ });
   }
   t.match(await svc(['app', 'cp', 'api:', 'x']), { code: 2, stderr: /names no file/ });
   t.match(await svc(['app', 'cp', here, 'api:/tmp']), { code: 2, stderr: /is a folder/ });
