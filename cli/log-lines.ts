@@ -181,8 +181,9 @@ function createStreamReader() {
     reopen(): Query {
       for (const position of positions.values()) position.reopen();
       isReopened = newest !== '';
-      // Without the store, lines of pods that are gone since then are still missing.
-      if (isReopened && !(isWithoutStore && since !== undefined)) since = before(newest);
+      // Without the store, lines of pods that are gone are still missing. The next stream says whether it answers.
+      if (isReopened && !isWithoutStore) since = before(newest);
+      isWithoutStore = false;
       return {
         ...(since !== undefined && { sinceSeconds: undefined, sinceTime: since, tail: undefined }),
         // Names the run, because a newer one may have started.

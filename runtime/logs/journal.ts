@@ -88,3 +88,13 @@ function encodeEntry(entry: JournalEntry): Buffer {
   header.writeUInt32LE(data.length, 8);
   return Buffer.concat([header, data]);
 }
+
+/**
+ * The ids of the first and the last line of a journal. They come from the entries: a state that was written while a journal
+ * was flushed counts lines of the following one, too.
+ * @param next the id of the first line when there are no entries
+ */
+export function idsOf(entries: readonly JournalEntry[], next: number): { first: number; last: number } {
+  const [oldest, newest] = [entries[0], entries.at(-1)];
+  return { first: oldest?.first ?? next, last: (newest ? newest.first + newest.records.length : next) - 1 };
+}

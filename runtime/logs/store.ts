@@ -6,7 +6,7 @@ import { encodeBlocks } from './block.ts';
 import { isDiskFull, syncFolder, systemDisk, withFile, type Disk } from './disk.ts';
 import { partsOf, readFeed, type Group } from './feed.ts';
 import { createFlushLog, type FlushPart } from './flush-log.ts';
-import { openJournal, readJournal, type Journal, type JournalEntry } from './journal.ts';
+import { idsOf, openJournal, readJournal, type Journal, type JournalEntry } from './journal.ts';
 import {
   BatchTooLarge,
   StoreBusy,
@@ -227,16 +227,14 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   /** Writes the lines of a journal, of which an earlier process may have written some, to the segments. */
   const replay = async (generation: number) => {
     const groups = new Map<string, Group>();
-    let first: number | undefined;
-    const onUnreadable = (error: unknown) =>
-      log.error({ err: error, generation }, 'a batch in a journal is unreadable');
-    for (const entry of await readJournal(journalFile(generation), onUnreadable)) {
+    const warn = (err: unknown) => log.error({ err, generation }, 'a batch in a journal is unreadable');
+    const entries = await readJournal(journalFile(generation), warn);
+    for (const entry of entries) {
       collect(groups, entry);
-      first ??= entry.first;
       state.next = Math.max(state.next, entry.first + entry.records.length);
       if (entry.shipper) remember(entry.shipper);
     }
-    const flush = { generation, first: first ?? state.next, last: state.next - 1, parts: partsOf(groups.values()) };
+    const flush = { generation, ...idsOf(entries, state.next), parts: partsOf(groups.values()) };
     for (let attempt = 1; ; attempt++) {
       try {
         await writeGroups(generation, groups, true);

@@ -22,7 +22,7 @@ const receiver = (url: string, options: Partial<Receiver> = {}): Receiver => ({
   format: 'otlp',
   headers: { authorization: 'Bearer very-secret' },
   networks: loopback,
-  timeoutMs: 500,
+  timeoutMs: 30_000,
   ...options,
 });
 
@@ -51,8 +51,12 @@ t.test('an answer without an end, and one that never begins, take bounded time a
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   t.same(await deliver(receiver(`${url}/endless`), [line], signal), { sent: 1, refused: 0, error: undefined });
-  t.match(await deliver(receiver(`${url}/drip`), [line], signal), { failure: 'the receiver responded with 503' });
-  t.match(await deliver(receiver(`${url}/silent`), [line], signal), { failure: 'no response within 0.5 seconds' });
+  t.match(await deliver(receiver(`${url}/drip`, { timeoutMs: 5_000 }), [line], signal), {
+    failure: 'the receiver responded with 503',
+  });
+  t.match(await deliver(receiver(`${url}/silent`, { timeoutMs: 500 }), [line], signal), {
+    failure: 'no response within 0.5 seconds',
+  });
   await eventually(
     () => Promise.resolve(closed),
     (count) => count === 3,

@@ -123,6 +123,8 @@ export function createLogDrainProcessor(dependencies: LogDrainDependencies): Pro
       return { waitMs: position === drain.position || pending === 0 ? idleMs : 0, failed: false };
     }
     const delivery = await deliver(receiver, lines, signal);
+    // The end of the attempt is no failure of the receiver.
+    signal.throwIfAborted();
     failpoint('log-drain.sent');
     if ('failure' in delivery) {
       metrics.attempt('failed');

@@ -1,4 +1,4 @@
-import { cp, readdir } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { createFeedClient } from '../../../runtime/logs/feed-client.ts';
@@ -11,6 +11,8 @@ import { appendToken, feedAll, readToken, record, startServer, startStore } from
 const seed = testSeed();
 const { signal } = new AbortController();
 const workload = (name: string) => ({ workload: { kind: 'app' as const, name } });
+
+const journalsOf = async (folder: string) => (await readdir(folder)).filter((name) => name.startsWith('journal-'));
 
 t.test('the lines of all workloads come in the order in which they were accepted', async (t) => {
   const store = await startStore(t);
@@ -95,6 +97,26 @@ t.test('after a kill, the feed continues with what the journal had', async (t) =
   await next.append({ records: [record('three', 3)] });
   const { lines, missed } = await feedAll(next, first.position);
   t.same([lines.map(({ line }) => line), missed], [['two', 'three'], 0]);
+});
+
+t.test('after a kill with two journals, the feed has the lines of both', async (t) => {
+  const [folder, image] = [ownFolder(t), ownFolder(t)];
+  const one = await startStore(t, { folder });
+  const { position } = await feedAll(one, undefined);
+  await one.append({ records: [record('one', 1), record('two', 2)] });
+  const [journal = ''] = await journalsOf(folder);
+  await cp(join(folder, journal), join(image, journal));
+  await one.stop();
+  const two = await startStore(t, { folder });
+  await two.append({ records: [record('three', 3)] });
+  // As if the process had died while it flushed the first journal, after it had written the state.
+  await cp(folder, image, { recursive: true, filter: (path) => !path.endsWith(journal) });
+  const stateFile = join(image, 'state.json');
+  const state = JSON.parse(await readFile(stateFile, 'utf8')) as { next: number };
+  const generation = Number(journal.split('-')[1]);
+  await writeFile(stateFile, JSON.stringify({ ...state, generation, next: state.next + 1 }));
+  const { lines, missed } = await feedAll(await startStore(t, { folder: image }), position);
+  t.same([lines.map(({ line }) => line), missed], [['one', 'two', 'three'], 0]);
 });
 
 t.test('lines that the store has deleted are counted', async (t) => {
