@@ -88,13 +88,16 @@ export async function runningPlatform(): Promise<Platform> {
 
 /**
  * Repeats a request until the answer meets the condition; the time-out is tap's. For state that spreads (routes, views)
- * without an event for clients.
+ * without an event for clients. A look that starts a process, such as one by kubectl, is repeated after as long as it took:
+ * several tests that wait would otherwise use the processors that what they wait for needs.
  */
 export async function eventually<T>(look: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
   for (;;) {
+    const startedAt = performance.now();
     const value = await look();
     if (holds(value)) return value;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const tookMs = performance.now() - startedAt;
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(tookMs, 100), 500)));
   }
 }
 
