@@ -87,13 +87,11 @@ function currentMonitoring(requested: MonitoringSettings, stored: MonitoringSett
   for (const [name, settings] of Object.entries(requested.components ?? {})) {
     components[name as ComponentName] = { ...components[name as ComponentName], ...settings };
   }
+  const own = Object.keys(components).length > 0 && { components };
+  // The stores of the embedded cluster are parts of its process, also when it is installed without its own flags.
+  if (stored?.mode === 'embedded') return { ...stored, ...own };
   const images = { ...stored?.images, ...requested.images };
-  return {
-    ...stored,
-    ...requested,
-    ...(Object.keys(components).length > 0 && { components }),
-    ...(Object.keys(images).length > 0 && { images }),
-  };
+  return { ...stored, ...requested, ...own, ...(Object.keys(images).length > 0 && { images }) };
 }
 
 /** The push address is kept only together with its registry. */

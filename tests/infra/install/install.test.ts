@@ -428,6 +428,18 @@ t.test(
   },
 );
 
+t.test(
+  'the stores of an embedded cluster stay parts of its process when it is installed without its flags',
+  async (t) => {
+    const kube = cluster();
+    await install(kube, { optional: { monitoring: { mode: 'embedded' } } }).done;
+    const images = { 'log-store': 'r.example.com/platform:1' };
+    const report = await install(kube, { optional: { monitoring: { mode: 'cluster', images } } }).done;
+    t.same(storedSettings(kube)?.spec.monitoring, { mode: 'embedded' });
+    t.notMatch(report.created.join(), /monitoring|log-shipper|grafana/);
+  },
+);
+
 t.test('a monitoring stack that the cluster has is left alone, with a warning', async (t) => {
   const kube = cluster();
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'monitoring' } });
