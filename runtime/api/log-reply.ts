@@ -230,16 +230,30 @@ export function streamReply(
 
 async function* withHeartbeat(lines: AsyncGenerator<object>, clock: Clock): AsyncGenerator<Buffer> {
   const ended = new AbortController();
+  let isSilent = false;
+  let changed = Promise.withResolvers<undefined>();
+  const pause = async () => {
+    try {
+      await clock.sleep(heartbeatMs, ended.signal);
+    } catch {
+      return;
+    }
+    isSilent = true;
+    changed.resolve(undefined);
+  };
   try {
     // So that the response begins before the first line.
     yield Buffer.from('\n');
+    void pause();
     let next = lines.next();
-    let silence = clock.sleep(heartbeatMs, ended.signal).catch(() => undefined);
     for (;;) {
-      const result = await Promise.race([next, silence]);
+      const result = await Promise.race([next, isSilent ? undefined : changed.promise]);
+      // A promise keeps the results of all races that it takes part in, so one for the whole pause would keep every line.
+      changed = Promise.withResolvers();
       if (result === undefined) {
+        isSilent = false;
         yield Buffer.from('\n');
-        silence = clock.sleep(heartbeatMs, ended.signal).catch(() => undefined);
+        void pause();
       } else if (result.done) return;
       else {
         yield Buffer.from(`${JSON.stringify(result.value)}\n`);
