@@ -21,7 +21,7 @@ const retryMs = 10_000;
 /** Clocks of nodes differ by less. */
 const skewMs = 1_000;
 /** Maximum characters of the stored lines that are in memory. */
-const storedMaxLength = 4 * 1024 * 1024;
+const storedMaxLength = 1024 * 1024;
 
 interface FollowOptions {
   tail: number | undefined;

@@ -4,6 +4,7 @@ import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { lineMaxLength } from '../logs/record.ts';
 import { logMaxBytes, logPath, readLog, type LogSource } from '../workloads/pod-logs.ts';
 
 /** One line that a container printed. */
@@ -33,6 +34,8 @@ const endedPodsMax = 30;
 const checkMs = 1_000;
 /** Maximum buffered lines while the reader is slow; beyond it, reading from pods pauses. */
 const waitingMax = 1_000;
+/** And their maximum characters. */
+const waitingMaxLength = lineMaxLength;
 
 /**
  * The logs of all pods, sorted by time, with at most the last {@link logMaxBytes} of each. `truncated` is set when
@@ -116,19 +119,22 @@ export async function* followLogLines(
 /** Passes lines from several readers, which wait while it is full, to one consumer, which waits while it is empty. */
 function createLineBuffer(stop: AbortSignal) {
   const lines: LogLine[] = [];
+  let length = 0;
   let closed = false;
   let changed = Promise.withResolvers<void>();
   const signalChange = () => {
     changed.resolve();
     changed = Promise.withResolvers();
   };
+  const isFull = () => lines.length >= waitingMax || length >= waitingMaxLength;
   stop.addEventListener('abort', signalChange, { once: true });
   return {
     /** Resolves once there is room for another line. */
     async add(line: LogLine): Promise<void> {
       lines.push(line);
+      length += line.line.length;
       signalChange();
-      while (lines.length >= waitingMax && !stop.aborted) await changed.promise;
+      while (isFull() && !stop.aborted) await changed.promise;
     },
     /** Call it when all lines were added. */
     close() {
@@ -139,6 +145,7 @@ function createLineBuffer(stop: AbortSignal) {
     async next(): Promise<LogLine | undefined> {
       for (;;) {
         const line = stop.aborted ? undefined : lines.shift();
+        length -= line?.line.length ?? 0;
         if (line) signalChange();
         if (line || closed || stop.aborted) return line;
         await changed.promise;
@@ -237,13 +244,24 @@ function parseLine(pod: string, text: string): LogLine {
   return { pod, time: `${second}.${fraction.padEnd(9, '0')}Z`, line };
 }
 
+/** Lines of at most {@link lineMaxLength} characters. A container can print for hours without a newline. */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = '';
+  let line = '';
+  const append = (text: string) => {
+    const room = lineMaxLength - line.length;
+    if (text.length <= room) line += text;
+    // The rest of the line is dropped.
+    else if (room > 0) line = (line + text.slice(0, room)).toWellFormed();
+  };
   for await (const chunk of chunks) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = parts.pop() ?? '';
-    yield* parts;
+    const [first = '', ...others] = decoder.decode(chunk, { stream: true }).split('\n');
+    append(first);
+    for (const next of others) {
+      yield line;
+      line = '';
+      append(next);
+    }
   }
-  if (rest !== '') yield rest;
+  if (line !== '') yield line;
 }

@@ -22,7 +22,7 @@ export interface StoredLine extends Pick<LogRecord, 'pod' | 'container' | 'time'
 }
 
 /** Maximum characters of a line; longer ones are cut, so that one line cannot fill the memory of a reader. */
-const lineMaxLength = 256 * 1024;
+export const lineMaxLength = 256 * 1024;
 
 const timeShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/;
 const nameShape = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;

@@ -1,11 +1,19 @@
 import t from 'tap';
+import { followLines } from '../../runtime/api/follow-reply.ts';
 import { streamReply } from '../../runtime/api/log-reply.ts';
+import { followLogLines } from '../../runtime/api/pod-log-lines.ts';
 import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
+import type { LogReader } from '../../runtime/logs/log-store.ts';
+import { settle } from '../support/clock.ts';
+import { fakeKube } from '../support/fake-kube.ts';
+import { record } from '../runtime/logs/rig.ts';
 
 /*
  * console-api streams the logs of every tenant. Pods that print much or without a newline, and clients that open streams and
  * read none, must not cost its memory or the places of others.
  */
+
+const long = 'x'.repeat(64 * 1024);
 
 t.test('a stream keeps no line that its client has taken', async (t) => {
   let reactions = 0;
@@ -32,4 +40,78 @@ t.test('a stream keeps no line that its client has taken', async (t) => {
   for await (const chunk of body) text += String(chunk);
   t.equal(text.trim().split('\n').length, count);
   t.ok(reactions < 10, `${reactions} reactions to the pause`);
+});
+
+const source = { namespace: 'shop-prod', labelSelector: 'app=api', container: 'app' };
+
+/** A cluster with a pod that prints these chunks. */
+function printing(chunks: () => AsyncGenerator<Buffer>) {
+  const kube = fakeKube();
+  kube.seed({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'api-1', namespace: 'shop-prod', labels: { app: 'api' } } },
+    spec: { containers: [{ name: 'app' }] },
+    status: { containerStatuses: [{ name: 'app', ready: true, restartCount: 0, state: { running: {} } }] },
+  });
+  kube.stream = chunks;
+  return kube;
+}
+
+t.test('a pod that prints without a newline has a line that is cut', async (t) => {
+  // 16 MiB of text outside the Basic Multilingual Plane, which the cut must not split.
+  const kube = printing(async function* () {
+    yield Buffer.from('2026-11-22T03:00:00Z ab');
+    for (let count = 0; count < 1_024; count++) yield Buffer.from('😀'.repeat(4_096));
+    yield Buffer.from('\n2026-11-22T03:00:01Z ');
+    yield Buffer.from('next\n2026-11-22T03:00:02Z end');
+  });
+  const stop = new AbortController();
+  const options = { clock: systemClock, signal: stop.signal };
+  const lines: string[] = [];
+  for await (const { line } of followLogLines(kube, source, { tail: undefined }, options)) {
+    lines.push(line);
+    if (lines.length === 3) break;
+  }
+  const [cut = '', ...others] = lines;
+  t.same(others, ['next', 'end']);
+  t.ok(cut.length > 250_000 && cut.length <= 256 * 1024, `${cut.length} characters`);
+  t.ok(cut.isWellFormed());
+  t.match(cut, /^ab\u{1f600}{1000}/u);
+});
+
+t.test('a pod that prints long lines waits for a client that takes none', async (t) => {
+  let printed = 0;
+  const kube = printing(async function* () {
+    for (; printed < 900; printed++)
+      yield Buffer.from(`2026-11-22T03:00:00.${String(printed).padStart(3, '0')}Z ${long}\n`);
+  });
+  const stop = new AbortController();
+  const options = { clock: systemClock, signal: stop.signal };
+  const lines = followLogLines(kube, source, { tail: undefined }, options);
+  for (let index = 0; index < 20; index++) {
+    t.match((await lines.next()).value, { time: new RegExp(`\\.${String(index).padStart(3, '0')}`) });
+    await settle();
+    t.ok(printed <= index + 6, `${printed} lines were read, and ${index + 1} of them taken`);
+  }
+  await lines.return(undefined);
+});
+
+t.test('a followed log begins with few of the long lines of the store', async (t) => {
+  let sent = 0;
+  const store: LogReader = {
+    read: async () => ({
+      keptSince: '',
+      batches: (async function* () {
+        for (; sent < 1_000; sent++) yield [{ ...record(long, sent), id: sent }];
+        return undefined;
+      })(),
+    }),
+  };
+  const stop = new AbortController();
+  const workload = { kind: 'app' as const, name: 'api', createdAt: new Date(0) };
+  const options = { tail: 1_000, range: {}, reader: 'user', signal: stop.signal };
+  const access = { kube: fakeKube(), clock: systemClock, store };
+  const lines = followLines(access, { ...source, workload }, { from: new Date(0) }, options);
+  t.match(await lines.next(), { value: { line: long } });
+  t.ok(sent < 20, `${sent} lines`);
+  await lines.return(undefined);
 });
