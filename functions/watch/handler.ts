@@ -59,7 +59,6 @@ export function createWatchRoutes(dependencies: WatchDependencies): Route[] {
         if (query.environment !== undefined) await resolveEnvironment(kube, project, query.environment);
         const place = feeds.places.enter(sessionOf(request).userId);
         const ended = new AbortController();
-        // The stream may never be read.
         const ends = AbortSignal.any([signal, place.signal, ended.signal]);
         ends.addEventListener('abort', () => place.leave(), { once: true });
         const { feed, leave } = await feeds.enter(projectId, project).catch((error: unknown) => {
@@ -83,6 +82,8 @@ export function createWatchRoutes(dependencies: WatchDependencies): Route[] {
             ended.abort(new Error('the stream has ended'));
           }
         });
+        // The stream of a HEAD is never read.
+        reply.body.once('close', () => ended.abort(new Error('the stream has ended')));
         void stall.lasts(stalledMs, ends).then(
           () => reply.body.destroy(),
           () => undefined,

@@ -75,9 +75,8 @@ export async function logReply(access: LogAccess, source: WorkloadLogSource, req
     }
   }
   const leave = await enter(logs.streams, user, signal);
-  // The stream may never be read.
   signal.addEventListener('abort', leave, { once: true });
-  return streamReply(clock, signal, async function* (stop): AsyncGenerator<object> {
+  const reply = streamReply(clock, signal, async function* (stop): AsyncGenerator<object> {
     try {
       if (query.follow) {
         const options = { tail: tailOf(query), range: podRange(selection), reader: user, signal: stop };
@@ -87,6 +86,9 @@ export async function logReply(access: LogAccess, source: WorkloadLogSource, req
       leave();
     }
   });
+  // The stream of a HEAD is never read.
+  reply.body.once('close', leave);
+  return reply;
 }
 
 async function enter(places: FairPlaces, key: string, signal: AbortSignal): Promise<() => void> {
@@ -217,7 +219,6 @@ export function streamReply(
   const signal = AbortSignal.any([clientSignal, AbortSignal.timeout(followMaxMs)]);
   const body = Readable.from(withHeartbeat(lines(signal), clock), { objectMode: false });
   const closed = new AbortController();
-  body.once('close', () => closed.abort(new Error('the stream has ended')));
   // A stream ends by itself, unless its client takes nothing.
   const endLater = () =>
     void clock.sleep(endMs, closed.signal).then(
@@ -225,6 +226,10 @@ export function streamReply(
       () => undefined,
     );
   signal.addEventListener('abort', endLater, { once: true });
+  body.once('close', () => {
+    closed.abort(new Error('the stream has ended'));
+    signal.removeEventListener('abort', endLater);
+  });
   return { status: 200 as const, headers: { 'Content-Type': 'application/x-ndjson', 'X-Accel-Buffering': 'no' }, body };
 }
 

@@ -153,6 +153,21 @@ t.test('streams are bounded for each user and in all, and a user with many makes
   for (let status = 429; status === 429;) status = (await api.open(third.headers)).status;
 });
 
+t.test('requests with HEAD, whose streams are never read, keep no place', async (t) => {
+  const { replica, admin } = await tenants(t);
+  const api = await replica({ limits: { total: 4, perUser: 2 } });
+  const head = () => fetch(`${api.url}/api/v1/projects/shop/watch`, { method: 'HEAD', headers: admin.headers });
+  for (let count = 0; count < 6; count++) {
+    // A place is left just after the answer.
+    let { status } = await head();
+    while (status === 429) ({ status } = await head());
+    t.equal(status, 200);
+  }
+  let stream = await api.open(admin.headers);
+  while (stream.status === 429) stream = await api.open(admin.headers);
+  await stream.until(({ type }) => type === 'ready');
+});
+
 t.test('places are left once, and by every way', (t) => {
   const places = createStreamPlaces({ total: 2, perUser: 2 });
   const [one, two] = [places.enter('a'), places.enter('a')];

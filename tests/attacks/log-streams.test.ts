@@ -1,12 +1,19 @@
+import pg from 'pg';
 import t from 'tap';
+import { createAppRoutes } from '../../functions/apps/handler.ts';
 import { followLines } from '../../runtime/api/follow-reply.ts';
-import { streamReply } from '../../runtime/api/log-reply.ts';
+import { createLogServices, streamReply } from '../../runtime/api/log-reply.ts';
 import { followLogLines } from '../../runtime/api/pod-log-lines.ts';
 import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
+import { createFairPlaces } from '../../runtime/domain/fair-places.ts';
+import { newId } from '../../runtime/domain/ids.ts';
+import { workloadLabels } from '../../runtime/domain/labels.ts';
 import type { LogReader } from '../../runtime/logs/log-store.ts';
+import { record } from '../runtime/logs/rig.ts';
+import { testApi } from '../support/api.ts';
 import { settle } from '../support/clock.ts';
 import { fakeKube } from '../support/fake-kube.ts';
-import { record } from '../runtime/logs/rig.ts';
+import { seedShop } from '../support/objects.ts';
 
 /*
  * console-api streams the logs of every tenant. Pods that print much or without a newline, and clients that open streams and
@@ -114,4 +121,35 @@ t.test('a followed log begins with few of the long lines of the store', async (t
   t.match(await lines.next(), { value: { line: long } });
   t.ok(sent < 20, `${sent} lines`);
   await lines.return(undefined);
+});
+
+t.test('requests with HEAD, whose streams are never read, keep no place', async (t) => {
+  const kube = fakeKube();
+  seedShop(kube);
+  const labels = workloadLabels({ kind: 'App', name: 'api', id: newId() });
+  kube.seed({
+    ...{ apiVersion: 'platform.svc/v1', kind: 'App', metadata: { name: 'api', namespace: 'shop-prod', labels } },
+    spec: { image: 'r.test/api:1', port: 8080, replicas: 1 },
+  });
+  const streams = createFairPlaces({ total: 2, perKey: 2, waitingPerKey: 0, waitingTotal: 0 });
+  const api = await testApi(t, {
+    routes: createAppRoutes({
+      ...{ kube, pool: new pg.Pool(), clock: systemClock, baseUrl: 'http://console.test' },
+      logs: { ...createLogServices(), streams },
+    }),
+  });
+  const open = async (method: string) => {
+    const closing = new AbortController();
+    const headers = { authorization: 'Bearer good' };
+    const url = `${api.url}/api/v1/projects/shop/apps/api/logs?follow=true`;
+    const { status } = await fetch(url, { method, headers, signal: closing.signal });
+    closing.abort();
+    return status;
+  };
+  for (const method of [...Array.from({ length: 6 }, () => 'HEAD'), 'GET']) {
+    // A place is left just after the answer.
+    let status = await open(method);
+    while (status === 429) status = await open(method);
+    t.equal(status, 200);
+  }
 });
