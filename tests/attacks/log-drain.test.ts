@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { encodeLines } from '../../workers/log-drain/encode.ts';
-import { deliver, type Receiver } from '../../workers/log-drain/receiver.ts';
+import { deliver, pageRequests, type Receiver } from '../../workers/log-drain/receiver.ts';
 import type { FedLine } from '../../runtime/logs/feed.ts';
 import { record, startStore } from '../runtime/logs/rig.ts';
 import { eventually } from '../support/platform.ts';
@@ -25,6 +25,8 @@ const receiver = (url: string, options: Partial<Receiver> = {}): Receiver => ({
   timeoutMs: 30_000,
   ...options,
 });
+
+const parseLine = (text: string) => JSON.parse(text) as { line: string; namespace: string };
 
 t.test('an answer without an end, and one that never begins, take bounded time and memory', async (t) => {
   let written = 0;
@@ -128,6 +130,67 @@ t.test('lines of tenants cannot leave their place in a request', (t) => {
     t.doesNotThrow(() => JSON.parse(encodeLines(format, lines).body) as unknown);
   t.end();
 });
+
+t.test('lines that a receiver refuses cost no line of another tenant', async (t) => {
+  const world = await drainWorld(t);
+  await world.set('json');
+  await world.step();
+  const others = new Set<string>();
+  world.receiver.answer = (response, { body }) => {
+    const isBad = body.includes('bad');
+    if (!isBad) {
+      for (const { namespace, line: text } of body.trim().split('\n').map(parseLine)) {
+        if (namespace !== 'shop-prod') others.add(`${namespace} ${text}`);
+      }
+    }
+    response.writeHead(isBad ? 400 : 204).end();
+  };
+  // Every other line is bad, between those of quiet tenants, before and after it in the order of names.
+  const names = ['blog-prod', 'mail-prod', 'zoo-prod'];
+  const records = Array.from({ length: 600 }, (_, index) => [
+    record(index % 2 === 0 ? 'bad' : 'good', index),
+    ...(index % 20 === 0 ? names.map((namespace) => record(`line ${index}`, index, { namespace })) : []),
+  ]).flat();
+  await world.store.append({ records });
+  await world.step();
+  t.equal(others.size, 90);
+  t.ok(world.receiver.received.length <= pageRequests);
+  const { sentLines, refusedLines, pendingLines } = await world.current();
+  t.equal(Number(sentLines) + Number(refusedLines), records.length);
+  t.equal(Number(pendingLines), 0);
+});
+
+t.test(
+  'a receiver that refuses everything, slowly or within its limit, does not keep the drain at a page',
+  async (t) => {
+    const refuser = await startLogReceiver(t);
+    const lines = Array.from({ length: 4_096 }, (_, id) => ({ ...line, id }));
+    refuser.answer = (response) => response.writeHead(413).end();
+    const refused = { sent: 0, refused: 4_096, error: 'the receiver responded with 413' };
+    t.same(await deliver(receiver(refuser.url, { timeoutMs: 15_000 }), lines, signal), refused);
+    t.ok(refuser.received.length <= pageRequests);
+
+    refuser.received.length = 0;
+    refuser.answer = (response) => void setTimeout(() => response.writeHead(413).end(), 150);
+    t.same(await deliver(receiver(refuser.url, { timeoutMs: 1_500 }), lines, signal), refused);
+    t.ok(refuser.received.length < 30, 'it ends after twice the time of a request');
+
+    const world = await drainWorld(t);
+    await world.set('json');
+    await world.step();
+    let count = 0;
+    world.receiver.answer = (response) => response.writeHead(++count > 3 ? 429 : 400).end();
+    await world.store.append({ records: Array.from({ length: 500 }, (_, index) => record('bad', index)) });
+    const attempts = async () => {
+      count = 0;
+      await world.step();
+      return world.current();
+    };
+    t.match(await attempts(), { failures: 1, error: 'the receiver responded with 429' });
+    const last = await eventually(attempts, ({ pendingLines }) => Number(pendingLines) === 0);
+    t.match(last, { failures: 0, sentLines: 0, refusedLines: 500 });
+  },
+);
 
 t.test('pages are bounded, however long the lines of a tenant are, and another tenant’s are sent, too', async (t) => {
   const store = await startStore(t, { bufferLength: 100_000_000 });

@@ -18,7 +18,7 @@ import {
 import type { FedLine, FeedPage, LogFeed } from '../../runtime/logs/feed.ts';
 import { logTime } from '../../runtime/logs/record.ts';
 import type { LogDrainMetrics } from './metrics.ts';
-import { deliver, type Receiver } from './receiver.ts';
+import { deliver, pageRequests, type Receiver } from './receiver.ts';
 
 export interface LogDrainDependencies {
   pool: Pool;
@@ -55,6 +55,8 @@ interface Progress {
 export function createLogDrainProcessor(dependencies: LogDrainDependencies): Processor {
   const { pool, keyRing, clock, feed, metrics, failpoint, timeoutMs = 15_000, lookup } = dependencies;
   let warnedAt: number | undefined;
+  /** How often the page at a position failed after its lines were divided. */
+  let divided: { position: string | null; count: number } | undefined;
 
   const receiverOf = ({ url, format, networks, headers: sealed }: LogDrain): Receiver | undefined => {
     const headers = sealed === null ? {} : openHeaders(keyRing, sealed);
@@ -122,11 +124,14 @@ export function createLogDrainProcessor(dependencies: LogDrainDependencies): Pro
       if (isChanged || (drain.failures > 0 && pending === 0)) await record(drain, page, { sent: 0, refused: 0 }, log);
       return { waitMs: position === drain.position || pending === 0 ? idleMs : 0, failed: false };
     }
-    const delivery = await deliver(receiver, lines, signal);
+    const count = divided?.position === drain.position ? divided.count : 0;
+    // Half as many requests each time: a receiver that allows few must not keep the drain at this page for ever.
+    const delivery = await deliver(receiver, lines, signal, pageRequests >> count);
     // The end of the attempt is no failure of the receiver.
     signal.throwIfAborted();
     failpoint('log-drain.sent');
     if ('failure' in delivery) {
+      if (delivery.divided) divided = { position: drain.position, count: count + 1 };
       metrics.attempt('failed');
       return fail(drain, delivery.failure, log, delivery.retryAfterMs, pending + lines.length);
     }

@@ -121,6 +121,33 @@ t.test('a request that is too large is sent in halves, until one line is refused
   t.match(await current(), { sentLines: 5, refusedLines: 1 });
 });
 
+t.test('one line that is refused, whatever the answer of 4xx, costs no other line', async (t) => {
+  const { store, set, step, receiver, current } = await drainWorld(t);
+  await set('json');
+  await step();
+  for (const [index, status] of [400, 413, 422].entries()) {
+    receiver.received.length = 0;
+    const accepted: string[] = [];
+    receiver.answer = (response, { body }) => {
+      const isBad = body.includes('bad');
+      if (!isBad) accepted.push(...body.trim().split('\n'));
+      response.writeHead(isBad ? status : 204).end();
+    };
+    const all = [...records(700), record('bad', 700), ...records(300)];
+    await store.append({ records: all });
+    await step();
+    t.equal(accepted.length, 1_000, String(status));
+    t.ok(receiver.received.length <= 25);
+    t.match(await current(), {
+      sentLines: 1_000 * (index + 1),
+      refusedLines: index + 1,
+      pendingLines: 0,
+      failures: 0,
+      error: `the receiver responded with ${status}`,
+    });
+  }
+});
+
 t.test('lines that an OTLP receiver rejects are counted', async (t) => {
   const { store, set, step, receiver, current } = await drainWorld(t);
   await set('otlp');
