@@ -192,6 +192,20 @@ t.test(
   },
 );
 
+t.test('no text of a tenant makes JSON that a strict parser refuses', async (t) => {
+  const store = await startStore(t);
+  const world = await drainWorld(t, { store });
+  await world.set('json');
+  await world.step();
+  const cut = `${'x'.repeat(256 * 1024 - 1)}\u{1f600}`;
+  const records = ['\ud83d alone', 'alone \ude00', 'whole \u{1f600}', cut].map((text, index) => record(text, index));
+  await store.append({ records });
+  await world.step();
+  t.equal(world.receiver.lines().length, 4);
+  t.ok(world.receiver.lines().every(({ line: text }) => text.isWellFormed()));
+  t.equal(world.receiver.lines()[2]?.line, 'whole \u{1f600}');
+});
+
 t.test('pages are bounded, however long the lines of a tenant are, and another tenant’s are sent, too', async (t) => {
   const store = await startStore(t, { bufferLength: 100_000_000 });
   const world = await drainWorld(t, { store });

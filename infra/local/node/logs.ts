@@ -37,6 +37,8 @@ export interface LogOptions {
 
 const fileOf = (folder: string, restartCount: number) => join(folder, `${restartCount}.log`);
 
+const isHighSurrogate = (code: number) => code >= 0xd800 && code < 0xdc00;
+
 /** Opens the log of a run: lines `<time> <text>` of both streams, in order of arrival. */
 export function createLogWriter(options: {
   folder: string;
@@ -75,8 +77,10 @@ export function createLogWriter(options: {
       const lines = (state.rest + state.decoder.write(chunk)).split('\n');
       state.rest = lines.pop() ?? '';
       while (state.rest.length > maxLine) {
-        lines.push(state.rest.slice(0, maxLine));
-        state.rest = state.rest.slice(maxLine);
+        // A surrogate pair is not divided: neither half is a character.
+        const end = isHighSurrogate(state.rest.charCodeAt(maxLine - 1)) ? maxLine - 1 : maxLine;
+        lines.push(state.rest.slice(0, end));
+        state.rest = state.rest.slice(end);
       }
       writeLines(stream, lines);
     },

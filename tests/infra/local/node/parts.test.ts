@@ -110,6 +110,18 @@ t.test('an image is identified by its content; a tag moves and a digest stays', 
   t.not((await store.add(context, 'other', { entrypoint: ['sh'] })).digest, second.digest);
 });
 
+t.test('a line that is too long is divided between characters', (t) => {
+  const collected: string[] = [];
+  const onLines = (_stream: string, _time: string, lines: readonly string[]) => void collected.push(...lines);
+  const logs = createLogWriter({ folder: t.testdir({}), restartCount: 0, clock: fakeClock(new Date()), onLines });
+  const text = `x${'\u{1f600}'.repeat(20_000)}`;
+  logs.write('stdout', Buffer.from(text));
+  logs.close();
+  t.ok(collected.length > 1 && collected.every((line) => line.isWellFormed()));
+  t.ok(collected.join('') === text);
+  t.end();
+});
+
 t.test("logs keep times and whole lines, rotate, and are read in Kubernetes' format", async (t) => {
   const folder = t.testdir({});
   const clock = fakeClock(new Date('2026-01-01T00:00:00Z'));
