@@ -11,8 +11,11 @@ export interface ComponentState {
   message?: string;
 }
 
-/** Checks one part; undefined for one that is not set up. An error counts as unhealthy. */
-export type Check = () => Promise<ComponentState | undefined>;
+/**
+ * Checks one part; undefined for one that is not set up. An error counts as unhealthy.
+ * @param isAdmin whether the message is for a platform admin, and may name machines and addresses
+ */
+export type Check = (isAdmin: boolean) => Promise<ComponentState | undefined>;
 
 /** The leader reports every 5 s; an older report proves nothing. */
 const reportSeconds = 15;
@@ -24,6 +27,8 @@ const oldWorkSeconds = 300;
 const failingMs = 60_000;
 /** How long lines that the drain lost are reported. */
 const droppedMs = 15 * 60_000;
+
+const reasonForAdmins = 'platform admins see the reason with `svc platform log-drain show`';
 
 /** The parts that are processes of their own, by the name that people see. */
 const processes = {
@@ -75,7 +80,7 @@ export function createChecks({
     return { status: seconds > oldWorkSeconds ? 'unhealthy' : 'on', message: `${pending} pending${waits}` };
   };
 
-  const logDrain: Check = async () => {
+  const logDrain: Check = async (isAdmin) => {
     const drain = await findLogDrain(pool);
     if (!drain) return undefined;
     const { failingSince, error, pendingLines, refusedLines, deletedLines, droppedAt } = drain;
@@ -86,7 +91,8 @@ export function createChecks({
       ...(refusedLines + deletedLines > 0
         ? [`${refusedLines} refused, ${deletedLines} deleted before they were sent`]
         : []),
-      ...(failingSince || hasDropped ? [error ?? []].flat() : []),
+      // The error can name hosts of the network of the installation.
+      ...((failingSince || hasDropped) && error !== null ? [isAdmin ? error : reasonForAdmins] : []),
     ].join('; ');
     return { status: hasDropped || isOlder(failingSince, failingMs) ? 'unhealthy' : 'on', message };
   };

@@ -40,17 +40,18 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
       async handle({ session, log }) {
         const stored = await readSettings(kube);
         const { cluster, appsDomain } = stored.settings;
+        // The names and addresses of machines are for admins.
+        const isAdmin = session?.role === 'admin';
         const states = await Promise.all(
           Object.entries(components).map(async ([name, check]) => {
-            const state = await check().catch((error: unknown): ComponentState => {
+            const state = await check(isAdmin).catch((error: unknown): ComponentState => {
               log.error({ err: error, component: name }, 'cannot check a component');
               return { status: 'unhealthy' };
             });
             return state ? [{ name, ...state }] : [];
           }),
         );
-        // The names and addresses of machines are for admins.
-        const machines = session?.role === 'admin' && { nodes: await nodes().catch(() => []) };
+        const machines = isAdmin && { nodes: await nodes().catch(() => []) };
         const all = [...states.flat(), ...componentsOf(stored)];
         return { status: 200, body: { version, cluster, appsDomain, components: all, ...machines } };
       },

@@ -116,7 +116,7 @@ t.test('204: the drain is removed with its headers', async (t) => {
 t.test('the status of the platform has the drain only when there is one, and says what was lost', async (t) => {
   const { pool, call } = await rig(t);
   const { components } = createChecks({ pool, controllersWork: () => Promise.resolve(true) });
-  const check = () => components['log-drain']?.();
+  const check = () => components['log-drain']?.(true);
   t.equal(await check(), undefined);
   await call('PUT', path, { body: loki });
   t.same(await check(), { status: 'on', message: '0 lines pending' });

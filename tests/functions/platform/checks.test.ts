@@ -3,6 +3,7 @@ import { createChecks } from '../../../functions/platform/checks.ts';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { writeControllerReport } from '../../../runtime/records/controller-reports.ts';
+import { recordDrainFailure, setLogDrain } from '../../../runtime/records/log-drain.ts';
 import { registerReplica, reportReplica } from '../../../runtime/records/gate-replicas.ts';
 import { testApi, testSession } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -22,7 +23,7 @@ const processes = [
 t.test('the checks tell the state of each part', async (t) => {
   const { pool } = await testDatabase(t);
   const { components, nodes: readNodes } = createChecks({ pool, controllersWork: () => Promise.resolve(true) });
-  const check = (name: string) => components[name]?.();
+  const check = (name: string) => components[name]?.(true);
   const unknown = { status: 'unhealthy', message: 'unknown: the controllers do not report' };
   t.same(await check('workers'), unknown, 'before the first report');
   t.same(await readNodes(), []);
@@ -55,26 +56,26 @@ t.test('checkers are healthy only with current keys', async (t) => {
     await registerReplica(pool, replica, 'svc-authz-x');
     await reportReplica(pool, replica, { feedId: rows[0]?.feed_id ?? '', version: 1 });
   }
-  t.same(await components['checkers']?.(), { status: 'on', message: '2 of 2 ready, 2 with current keys' });
+  t.same(await components['checkers']?.(true), { status: 'on', message: '2 of 2 ready, 2 with current keys' });
   await pool.query(`UPDATE gate_replicas SET seen_at = now() - interval '20 seconds' WHERE incarnation = $1`, [
     replicas[0],
   ]);
-  t.same(await components['checkers']?.(), { status: 'unhealthy', message: '2 of 2 ready, 1 with current keys' });
+  t.same(await components['checkers']?.(true), { status: 'unhealthy', message: '2 of 2 ready, 1 with current keys' });
 });
 
 t.test('queues are unhealthy when work waits for more than five minutes', async (t) => {
   const { pool } = await testDatabase(t);
   const { components } = createChecks({ pool, controllersWork: () => Promise.resolve(true) });
-  t.same(await components['queues']?.(), { status: 'on', message: '0 pending' });
+  t.same(await components['queues']?.(true), { status: 'on', message: '0 pending' });
   const insert = (seconds: number) =>
     pool.query(
       `INSERT INTO work (id, kind, record_id, due_at) VALUES ($1, 'builds', $2, now() - $3 * interval '1 second')`,
       [newId(), newId(), seconds],
     );
   await insert(-60);
-  t.match(await components['queues']?.(), { status: 'on', message: '1 pending' });
+  t.match(await components['queues']?.(true), { status: 'on', message: '1 pending' });
   await insert(310);
-  t.match(await components['queues']?.(), { status: 'unhealthy', message: /^2 pending, builds waits for 31\d s$/ });
+  t.match(await components['queues']?.(true), { status: 'unhealthy', message: /^2 pending, builds waits for 31\d s$/ });
 });
 
 t.test('only platform admins see the nodes', async (t) => {
@@ -87,4 +88,29 @@ t.test('only platform admins see the nodes', async (t) => {
   };
   t.same(await read('admin'), nodes);
   t.equal(await read('member'), undefined);
+});
+
+t.test('only platform admins see why the log drain fails, which can name hosts of the network', async (t) => {
+  const { pool } = await testDatabase(t);
+  await setLogDrain(pool, {
+    url: 'https://loki.internal.test/',
+    format: 'loki',
+    networks: [],
+    headerNames: [],
+    headers: null,
+  });
+  await recordDrainFailure(pool, 'connect ECONNREFUSED 10.20.7.5:3100', 9);
+  const kube = fakeKube();
+  kube.seed(platformConfigObject);
+  const { components } = createChecks({ pool, controllersWork: () => Promise.resolve(true) });
+  const drain = { 'log-drain': components['log-drain'] ?? (() => Promise.resolve(undefined)) };
+  const routes = createPlatformRoutes({ version: '1', kube, components: drain, nodes: () => Promise.resolve(nodes) });
+  const read = async (role: 'admin' | 'member') => {
+    const api = await testApi(t, { routes, authenticate: () => Promise.resolve({ ...testSession, role }) });
+    return (await api.call('GET', '/api/v1/platform/status')).text;
+  };
+  t.match(await read('admin'), /9 lines pending; connect ECONNREFUSED 10\.20\.7\.5:3100/);
+  const text = await read('member');
+  t.match(text, /9 lines pending; platform admins see the reason with `svc platform log-drain show`/);
+  t.notMatch(text, /10\.20|internal/);
 });
