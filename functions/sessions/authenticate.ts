@@ -25,8 +25,10 @@ type Headers = Parameters<Authenticate>[0]['headers'];
 
 /**
  * Finds the session of a bearer token (command line) or of the console's cookie, or the access token of a program. Browsers
- * also send the cookie on requests of other sites, so a request with a cookie may change something only if it comes from
- * the console's origin. Nothing is cached: a session or token that was ended is refused by the next request.
+ * also send the cookie on requests of other hosts of the site, such as tenants' apps, so a request with a cookie may change
+ * something only if it comes from the console's origin, and reads nothing if the browser says that another page sent it:
+ * a page cannot see the answer, but reading opens streams and is recorded in the user's name. Nothing is cached: a session
+ * or token that was ended is refused by the next request.
  */
 export function createAuthenticate({ pool, clock, baseUrl, tokenUses }: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
@@ -57,7 +59,8 @@ export function createAuthenticate({ pool, clock, baseUrl, tokenUses }: Authenti
         'You are not signed in. Run `svc login`, or send Authorization: Bearer <token>.',
       );
     }
-    if (bearer === undefined && !safeMethods.includes(method) && !isSameOrigin(headers, ownOrigin)) {
+    const isOwn = safeMethods.includes(method) ? isNotFromOther(headers) : isSameOrigin(headers, ownOrigin);
+    if (bearer === undefined && !isOwn) {
       throw new Problem('cross_site', 'The browser sent this request from another site. Send it from the console.');
     }
     const session = await findSession(pool, sessionTokenDigest(token), clock.now());
@@ -92,4 +95,9 @@ function isSameOrigin(headers: Headers, ownOrigin: string): boolean {
   if (origin === undefined) return site === 'same-origin';
   if (typeof origin !== 'string') return false;
   return origin === ownOrigin || URL.parse(origin)?.host === headers['host'];
+}
+
+/** Whether no page of another origin sent a request: the console did, the user typed its address, or nothing is known. */
+function isNotFromOther(headers: Headers): boolean {
+  return [undefined, 'same-origin', 'none'].includes(headers['sec-fetch-site'] as string | undefined);
 }

@@ -156,6 +156,28 @@ t.test('sessions', async (t) => {
     t.equal(await post({ origin: 'http://evil.test', authorization: `Bearer ${token}` }), 204, 'no browser sends that');
   });
 
+  t.test(
+    '403: a page of another host reads nothing with a cookie, which would be in the name of the user',
+    async (t) => {
+      const { api, login } = await signInService(t, pool);
+      const { token } = (await login()).body;
+      const send = (method: string, headers: Record<string, string>) =>
+        api.call(method, path, { headers: { authorization: '', cookie: `svc_session=${token}`, ...headers } });
+      for (const site of ['same-site', 'cross-site', '', 'same-origin, same-site', 'unknown']) {
+        // An image or fetch(…, {mode: 'no-cors', credentials: 'include'}) of a tenant's app; a link is a navigation.
+        for (const mode of ['no-cors', 'navigate']) {
+          const refused = await send('GET', { 'sec-fetch-site': site, 'sec-fetch-mode': mode });
+          t.match(refused, { status: 403, body: { code: 'cross_site' } }, `${site} ${mode}`);
+        }
+        t.equal((await send('HEAD', { 'sec-fetch-site': site })).status, 403, site);
+      }
+      t.equal((await send('GET', { 'sec-fetch-site': 'same-origin' })).status, 200, 'the console');
+      t.equal((await send('GET', { 'sec-fetch-site': 'none' })).status, 200, 'an address that the user typed');
+      t.equal((await send('GET', {})).status, 200, 'a client that is no browser');
+      t.equal((await send('GET', { 'sec-fetch-site': 'cross-site', authorization: `Bearer ${token}` })).status, 200);
+    },
+  );
+
   t.test('204: a logout ends the session at once', async (t) => {
     const { api, login } = await signInService(t, pool);
     const headers = { authorization: `Bearer ${(await login()).body.token}` };
