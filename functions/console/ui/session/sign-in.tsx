@@ -21,6 +21,8 @@ export function SignIn({ expired, done }: { expired: boolean; done: (session: Se
       return request<SessionView>('/session');
     },
     onSuccess: (session) => {
+      // Another person may have used the console before, until their session expired.
+      client.clear();
       client.setQueryData(sessionQuery.queryKey, session);
       done(session);
     },
