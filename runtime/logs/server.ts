@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { systemClock, type Clock } from '../domain/clock.ts';
 import { equalInConstantTime } from '../domain/constant-time.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
+import { readBytes } from '../domain/read-bytes.ts';
 import { close, listen } from '../process/listening.ts';
 import { isPosition } from './feed.ts';
 import {
@@ -208,14 +209,7 @@ function shipperOf({ headers }: IncomingMessage): LogBatch['shipper'] {
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   const tooLarge = () => new Refusal(413, 'A batch may have 8 MiB, and its lines 32 MiB before compression.');
   if (Number(request.headers['content-length'] ?? 0) > batchMaxBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > batchMaxBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  const body = Buffer.concat(chunks);
+  const body = await readBytes(request, batchMaxBytes, tooLarge);
   if (request.headers['content-encoding'] !== 'gzip' && body[0] !== 0x1f) return body;
   try {
     return await decompress(body, { maxOutputLength: linesMaxBytes });
