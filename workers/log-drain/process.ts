@@ -35,7 +35,7 @@ export interface LogDrainDependencies {
   lookup?: LookupFunction;
 }
 
-/** How long a step goes on, and its pause when there are no more lines. */
+/** How long an attempt begins further pages, and its pause when the log store has no new lines. */
 const stepMs = 5_000;
 const idleMs = 1_000;
 const withoutDrainMs = 3_600_000;

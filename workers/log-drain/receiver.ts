@@ -37,9 +37,9 @@ export type Delivery =
   | { failure: string; retryAfterMs: number; divided?: boolean | undefined };
 
 /**
- * Sends lines in one request. When the receiver refuses it, they are sent in parts that become smaller, so that a line
- * which it does not take costs few others. Each part is sent once; what is refused when there are no more requests, or
- * no more time, is lost.
+ * Sends lines in one request. When the receiver refuses the request, sends the lines in smaller and smaller parts, so that
+ * one bad line does not cost the others. Sends each part once. Parts that are still refused when the requests or the time
+ * are used up are lost.
  * @param requests how many requests may be sent, at least one
  */
 export async function deliver(
