@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { Page } from 'playwright-core';
-import { checkAccessibility, overflows, startBrowser } from '../../support/console/browser.ts';
+import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { consolePages } from '../../support/console/pages.ts';
+import { startVisitor } from '../../support/console/visitor.ts';
 import { codeFile } from '../../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const { api, adminEmail, adminPasswordFile } = platform.info;
 const adminPassword = readFileSync(adminPasswordFile, 'utf8').trim();
-const browser = await startBrowser(t);
+const { browser, visit } = await startVisitor(t, platform);
 const image = 'localhost:5000/svc/hello';
 
 interface Deployment {
@@ -23,14 +24,6 @@ interface Deployment {
 const { project, flags } = await testProject(t, platform);
 const place = `/projects/${project}/environments/prod`;
 const history = () => platform.json<Deployment[]>(['app', 'history', 'api', ...flags]);
-
-async function signedIn(t: Test, path = '/', options: { width?: number } = {}) {
-  const page = await browser.page(t, options);
-  const pages = consolePages(page, api);
-  await pages.open(path);
-  await pages.signIn(adminEmail, adminPassword);
-  return { page, pages };
-}
 
 /** Moves with the keyboard alone to what has this name. */
 async function tabTo(page: Page, name: string): Promise<void> {
@@ -77,7 +70,7 @@ t.test('signing in with the keyboard, and out again', async (t) => {
 });
 
 t.test('an environment shows its workloads, deployments and rollbacks, and hostile text stays text', async (t) => {
-  const { page, pages } = await signedIn(t, place);
+  const { page, pages } = await visit(t, place);
   await pages.heading(`${project} / prod`).waitFor();
   await page.getByText('Nothing runs in this environment yet.').waitFor();
   await page.getByText('There are no services or volumes.').waitFor();
@@ -130,7 +123,7 @@ t.test('an environment shows its workloads, deployments and rollbacks, and hosti
 });
 
 t.test('variables are edited as a .env file, and secrets are shown only on request', async (t) => {
-  const { page, pages } = await signedIn(t, `${place}/apps/api/variables`);
+  const { page, pages } = await visit(t, `${place}/apps/api/variables`);
   await page.getByText('This app has no variables.').waitFor();
   await page.getByText('This app has no secrets.').waitFor();
   const env = () => platform.json<{ variables: Record<string, string> }>(['app', 'env', 'list', 'api', ...flags]);
@@ -166,7 +159,7 @@ t.test('variables are edited as a .env file, and secrets are shown only on reque
 });
 
 t.test('a narrow screen shows everything without scrolling sideways', async (t) => {
-  const { page, pages } = await signedIn(t, place, { width: 360 });
+  const { page, pages } = await visit(t, place, { width: 360 });
   await pages.row('api').waitFor();
   t.notOk(await overflows(page), 'environment');
   await pages.open(`${place}/apps/api/deployments`);
@@ -227,7 +220,7 @@ t.test('one who signed in with a one-time password chooses a new one first', asy
 });
 
 t.test('when the session ends, one signs in again and is back on the same page', async (t) => {
-  const { page, pages } = await signedIn(t, `${place}/apps/api`);
+  const { page, pages } = await visit(t, `${place}/apps/api`);
   await pages.heading('api').waitFor();
   await page.context().clearCookies({ name: /svc_session$/ });
   await page.getByText('Your session has ended.').waitFor();
@@ -237,7 +230,7 @@ t.test('when the session ends, one signs in again and is back on the same page',
 });
 
 t.test('addresses that lead nowhere, or elsewhere, stay in the console', async (t) => {
-  const { page, pages } = await signedIn(t, '/sign-in?next=%2F%2Fevil.example%2Fphish');
+  const { page, pages } = await visit(t, '/sign-in?next=%2F%2Fevil.example%2Fphish');
   await pages.heading('Projects').waitFor();
   t.equal(new URL(page.url()).origin, new URL(api).origin);
   await pages.open('/nowhere');

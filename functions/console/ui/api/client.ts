@@ -1,4 +1,4 @@
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** A refusal of the API, or a request that did not reach it. */
 export class ApiError extends Error {

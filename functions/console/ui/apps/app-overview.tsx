@@ -7,10 +7,10 @@ import { Command } from '../parts/command.tsx';
 import { Note } from '../parts/note.tsx';
 import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
 import { appRoute } from './app.tsx';
 
-const words = text.app;
+const words = appText.app;
 
 /** The state and settings of an app. */
 export function AppOverview() {

@@ -10,12 +10,13 @@ import { Button, buttonLook } from '../parts/button.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { Heading } from '../parts/page.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
+import { text } from '../text/common.ts';
 
 const tabs = [
-  { to: '/projects/$project/environments/$environment/apps/$app', title: text.app.tabs.overview },
-  { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: text.app.tabs.deployments },
-  { to: '/projects/$project/environments/$environment/apps/$app/variables', title: text.app.tabs.variables },
+  { to: '/projects/$project/environments/$environment/apps/$app', title: appText.app.tabs.overview },
+  { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: appText.app.tabs.deployments },
+  { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
 ] as const;
 
 export const appRoute = '/frame/projects/$project/environments/$environment/apps/$app';
@@ -69,16 +70,16 @@ function Actions({ place, app: { name, url } }: { place: Place; app: AppView }) 
     <>
       {mayDeploy && (
         <Button onClick={() => restart.mutate()} disabled={restart.isPending}>
-          {text.app.restart}
+          {appText.app.restart}
         </Button>
       )}
       {url !== undefined && /^https?:\/\//.test(url) && (
         <a href={url} target="_blank" rel="noreferrer" className={buttonLook()}>
-          {text.app.open}
+          {appText.app.open}
         </a>
       )}
       {restart.error && <ErrorNote error={restart.error} />}
-      {restart.data && <Note look="good">{text.app.restarting(restart.data.revision)}</Note>}
+      {restart.data && <Note look="good">{appText.app.restarting(restart.data.revision)}</Note>}
     </>
   );
 }

@@ -8,9 +8,10 @@ import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { ErrorNote } from '../parts/note.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
+import { text } from '../text/common.ts';
 
-const words = text.deployments;
+const words = appText.deployments;
 
 interface DialogProps {
   place: Place;

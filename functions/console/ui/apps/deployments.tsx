@@ -12,11 +12,11 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { Note } from '../parts/note.tsx';
 import { duration, Time } from '../parts/time.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
 import { appRoute } from './app.tsx';
 import { CancelDialog, RollbackDialog } from './deployment-dialogs.tsx';
 
-const words = text.deployments;
+const words = appText.deployments;
 
 type Choice = { action: 'rollback' | 'cancel'; deployment: DeploymentView };
 

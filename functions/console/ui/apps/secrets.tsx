@@ -13,9 +13,10 @@ import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote } from '../parts/note.tsx';
 import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
+import { text } from '../text/common.ts';
 
-const words = text.secrets;
+const words = appText.secrets;
 
 interface AppSecrets {
   place: Place;

@@ -11,12 +11,13 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { cellLook, Cells, rowLook } from '../parts/page.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
+import { text } from '../text/common.ts';
 import { appRoute } from './app.tsx';
 import { changesOf, linesOf, readLines, type Change, type Variables } from './env-text.ts';
 import { Secrets } from './secrets.tsx';
 
-const words = text.variables;
+const words = appText.variables;
 
 /** The variables and secrets of an app. */
 export function VariablesPage() {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { projectQuery, type Place } from '../api/queries.ts';
 import { linkLook } from '../parts/page.tsx';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** Where the page is: the project, and its environments as links. */
 export function Crumbs({ project, environment }: Place) {

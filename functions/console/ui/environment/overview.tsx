@@ -7,7 +7,8 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { text } from '../text.ts';
+import { appText } from '../text/apps.ts';
+import { text } from '../text/common.ts';
 import { Crumbs } from './crumbs.tsx';
 import { bytes, figure, rowsOf, type Row } from './rows.ts';
 
@@ -118,7 +119,7 @@ function WorkloadTable({ place, rows }: { place: Place; rows: readonly Row[] }) 
             <td className={wideCellLook}>
               {deployment ? (
                 <>
-                  <State state={deployment.status} label={text.deployments.states[deployment.status]} />{' '}
+                  <State state={deployment.status} label={appText.deployments.states[deployment.status]} />{' '}
                   <Time at={deployment.acceptedAt} />
                   {deployment.actor !== undefined && (
                     <span className="block text-xs">{words.by(deployment.actor)}</span>

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 import { Button } from './button.tsx';
 
 /** A command of `svc` that does the same as the page, to copy. */

@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 import { ErrorNote } from './note.tsx';
 
 /**

@@ -1,5 +1,5 @@
 import { ApiError } from '../api/client.ts';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 import { Button } from './button.tsx';
 
 const looks = {

@@ -1,5 +1,5 @@
 import { useEffect } from 'react';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** The heading of a page, which is also the title of the tab. */
 export function Heading({ title, children }: { title: string; children?: React.ReactNode }) {

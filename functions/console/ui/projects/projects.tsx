@@ -7,7 +7,7 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** The projects of the user, each with links to its environments. */
 export function Projects() {

@@ -4,7 +4,7 @@ import { ApiError, request } from '../api/client.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
 import { ErrorNote } from '../parts/note.tsx';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** The header of every page for a signed-in user. */
 export function Frame({ signedOut, children }: { signedOut: () => void; children: React.ReactNode }) {

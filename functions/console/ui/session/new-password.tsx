@@ -8,7 +8,7 @@ import { Command } from '../parts/command.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { Heading, Narrow } from '../parts/page.tsx';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** After signing in with a one-time password, a user can only choose a new one. */
 export function NewPassword({ done }: { done: () => void }) {

@@ -7,7 +7,7 @@ import { Command } from '../parts/command.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { Heading, Narrow } from '../parts/page.tsx';
-import { text } from '../text.ts';
+import { text } from '../text/common.ts';
 
 /** The form to sign in. The API answers with an HttpOnly cookie, so the page never keeps a token. */
 export function SignIn({ expired, done }: { expired: boolean; done: (session: SessionView) => void }) {

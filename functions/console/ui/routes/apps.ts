@@ -1,0 +1,29 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { environmentRoute } from './frame.tsx';
+
+const app = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'apps/$app',
+  component: lazyRouteComponent(() => import('../apps/app.tsx'), 'AppPage'),
+});
+
+const overview = createRoute({
+  getParentRoute: () => app,
+  path: '/',
+  component: lazyRouteComponent(() => import('../apps/app-overview.tsx'), 'AppOverview'),
+});
+
+const deployments = createRoute({
+  getParentRoute: () => app,
+  path: 'deployments',
+  component: lazyRouteComponent(() => import('../apps/deployments.tsx'), 'Deployments'),
+});
+
+const variables = createRoute({
+  getParentRoute: () => app,
+  path: 'variables',
+  component: lazyRouteComponent(() => import('../apps/variables.tsx'), 'VariablesPage'),
+});
+
+/** The pages of an app. */
+export const appRoutes = app.addChildren([overview, deployments, variables]);
