@@ -44,6 +44,9 @@ export interface Suite {
 const root = join(import.meta.dirname, '..');
 const binaries = join(root, 'node_modules/.bin');
 const slowestCount = 10;
+/** Each file runs in a process of its own. A fifth of their time was the compilation of modules that most of them load. */
+const compiled = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') };
+
 /** The time that all processors together have been used, and have been there, in milliseconds since the machine started. */
 function processorTimes(): { busy: number; all: number } {
   const times = cpus().map(({ times: { user, nice, sys, irq, idle } }) => ({ busy: user + nice + sys + irq, idle }));
@@ -183,7 +186,10 @@ export function createSuite(): Suite {
         if (failing || /^(not )?ok \d+ - /.test(line)) write(`${prefix}${line}`);
       };
       const tap = (cwd = root) =>
-        run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, { cwd, background });
+        run('tap', ['--reporter=tap', '--disable-coverage', ...args], { ...compiled, ...env }, onLine, {
+          cwd,
+          background,
+        });
       const code = label === undefined ? await tap() : await inLinkedFolder(tap);
       totals.failed += failed;
       const after = processorTimes();

@@ -33,8 +33,8 @@ function settings(args: string[]): Settings {
   const attacks = attackNames.filter((name) => values.attack?.includes(name) ?? true);
   if (attacks.length < (values.attack?.length ?? 0)) throw new Error(`--attack is one of ${attackNames.join(', ')}`);
   const apps = 60;
-  if (values.quick) return { attacks, apps, rounds: 3, steadySeconds: 4, burstSeconds: 1 };
-  return { attacks, apps, rounds: 9, steadySeconds: 8, burstSeconds: 2 };
+  if (values.quick) return { attacks, apps, rounds: 3, steadySeconds: 4, burstSeconds: 4 };
+  return { attacks, apps, rounds: 7, steadySeconds: 8, burstSeconds: 4 };
 }
 
 /**

@@ -5,6 +5,7 @@ import { requestThroughIngress, type IngressAnswer, type IngressRequest } from '
 import { run, type Ended } from '../../infra/demo/program.ts';
 import { homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo, type RunInfo } from '../../infra/run-info.ts';
+import { runCommandLine } from './command-line.ts';
 import { kubectlProgram } from './kubectl.ts';
 
 /** An HTTP answer with its whole body. */
@@ -52,7 +53,7 @@ export async function runningPlatform(): Promise<Platform> {
   const env = { XDG_CONFIG_HOME: config, SVC_API: info.api, NO_COLOR: '1' };
   const errorBodies: string[] = [];
   const svc: Platform['svc'] = (args, input, variables) =>
-    run(process.execPath, ['cli/svc.js', ...args], { env: { ...env, ...variables }, input });
+    runCommandLine(args, { env: { ...env, ...variables }, input });
   const ok = async (args: string[], input?: string) => {
     const ended = await svc(args, input);
     if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${ended.code}: ${ended.stderr}`);
