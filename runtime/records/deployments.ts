@@ -7,7 +7,7 @@ import { Problem } from '../domain/problem.ts';
 import type { CommitDetails, NewDeployment, Restored } from './acceptance.ts';
 import { lockAppRow } from './app-lock.ts';
 import { endIfActive, type DeploymentEnd } from './deployment-completion.ts';
-import { recordImage, type ImageState } from './images.ts';
+import { recordImage, type ImageState, type PushedImage } from './images.ts';
 import { insertWork } from './work.ts';
 
 /** One entry of an app's history (docs/reference/deployments.md#history). */
@@ -220,12 +220,8 @@ export async function startBuild(database: Database, id: Id): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** The result of a build. */
-export interface BuiltImage {
-  image: string;
-  digest: string;
-  /** What it takes as an archive, if the build measured it. */
-  sizeBytes?: number | undefined;
+/** The result of a build. `sizeBytes` is what the image takes as an archive. */
+export interface BuiltImage extends PushedImage {
   /** Undefined for an uploaded folder. */
   commit?: string | undefined;
   /** The message of the commit, from git. */

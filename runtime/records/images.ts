@@ -51,7 +51,15 @@ export interface PushedImage {
   image: string;
   digest: string;
   sizeBytes?: number | undefined;
+  /** The digest of the image whose dependencies the build was offered, if it was. */
+  cacheDigest?: string | undefined;
 }
+
+/**
+ * The dependencies of an image are offered to the next builds of its app for this long after they were installed. A build
+ * could leave changed ones there, also one whose author has lost access since.
+ */
+const dependenciesMaxAge = '7 days';
 
 /**
  * Records the image that a deployment's build pushed, as stored, even if an earlier one of the same digest was deleted. An
@@ -70,12 +78,15 @@ export async function recordImage(
     ? 'NOTHING'
     : `UPDATE SET environment_id = excluded.environment_id, state = 'stored',
          project = excluded.project, size_bytes = COALESCE(excluded.size_bytes, images.size_bytes), built_at = now(),
+         installed_at = GREATEST(images.installed_at, excluded.installed_at),
          deleted_at = NULL, requested_at = NULL, requested_by = NULL, problem = NULL, message = NULL, retry_at = NULL`;
   const { rows } = await database.query<{ id: Id }>(
     `WITH image AS (
-       INSERT INTO images (id, environment_id, project, namespace, app, repository, digest, size_bytes)
+       INSERT INTO images (id, environment_id, project, namespace, app, repository, digest, size_bytes, installed_at)
          SELECT $4::uuid, w.environment_id, w.project, w.namespace, w.name, regexp_replace($2, ':[^/:]*$', ''), $3::text,
-           $5::bigint
+           $5::bigint, CASE WHEN $6::text IS NULL THEN now() ELSE
+             (SELECT installed_at FROM images WHERE repository = regexp_replace($2, ':[^/:]*$', '') AND digest = $6)
+           END
          FROM deployments d JOIN workloads w ON w.id = d.workload_id
          WHERE d.id = $1 AND regexp_replace($2, ':[^/:]*$', '') LIKE '%/' || w.namespace || '/' || w.name
        ON CONFLICT (repository, digest) DO ${onConflict}
@@ -84,27 +95,28 @@ export async function recordImage(
        INSERT INTO image_tags (name, image_id) SELECT $2::text, id FROM image
        ON CONFLICT (name) DO UPDATE SET image_id = excluded.image_id, built_at = now())
      SELECT id FROM image`,
-    [deploymentId, pushed.image, pushed.digest, newId(), pushed.sizeBytes ?? null],
+    [deploymentId, pushed.image, pushed.digest, newId(), pushed.sizeBytes ?? null, pushed.cacheDigest ?? null],
   );
   return rows[0]?.id;
 }
 
 /**
- * The digest of the newest image that was built for an app in its present environment and that is in this repository;
- * undefined without one, or while its deletion is requested.
+ * The digest of the newest image that was built for an app in its present environment and that is in this repository, for
+ * a build that may use its dependencies; undefined without one, while its deletion is requested, or when its dependencies
+ * were installed more than a week ago.
  */
-export async function findNewestImage(
+export async function findDependenciesImage(
   database: Database,
   { workloadId, repository }: { workloadId: Id; repository: string },
 ): Promise<string | undefined> {
-  const { rows } = await database.query<{ digest: string }>(
-    `SELECT i.digest FROM workloads w
+  const { rows } = await database.query<{ digest: string; isRecent: boolean | null }>(
+    `SELECT i.digest, i.installed_at > now() - $3::interval AS "isRecent" FROM workloads w
      JOIN images i ON i.environment_id = w.environment_id AND i.app = w.name
      WHERE w.id = $1 AND i.repository = $2 AND i.state = 'stored' AND i.requested_at IS NULL
      ORDER BY i.built_at DESC, i.id DESC LIMIT 1`,
-    [workloadId, repository],
+    [workloadId, repository, dependenciesMaxAge],
   );
-  return rows[0]?.digest;
+  return rows[0]?.isRecent ? rows[0].digest : undefined;
 }
 
 /** Images of one environment, newest first: up to `limit`, older than the image `before`. Deleted ones are left out. */

@@ -25,7 +25,7 @@ import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build
 import { failDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
 import { awaitsDeletion } from '../../runtime/records/image-deletions.ts';
-import { findNewestImage, recordImage } from '../../runtime/records/images.ts';
+import { findDependenciesImage, recordImage } from '../../runtime/records/images.ts';
 import { findDeploymentSource } from '../../runtime/records/sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf, type BuildSource } from './build-object.ts';
@@ -74,7 +74,8 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     const build = record.built ? undefined : await kube.get<Build>(kinds.Build, buildName(record.id), buildNamespace);
     const { image, digest, sizeBytes } = build?.status ?? {};
     if (image !== undefined && digest !== undefined) {
-      await recordImage(pool, record.id, { image, digest, sizeBytes }, { onlyNew: true });
+      const pushed = { image, digest, sizeBytes, cacheDigest: build?.spec.cacheDigest };
+      await recordImage(pool, record.id, pushed, { onlyNew: true });
     }
     return remove(record);
   };
@@ -144,7 +145,7 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
   /** The image whose dependencies the build may use. Images of the embedded cluster have no layers. */
   const cacheOf = async ({ workloadId, namespace, name }: BuildRecord, builds: PlatformConfigSpec['builds']) => {
     if (!builds || isEmbedded(builds)) return undefined;
-    return findNewestImage(pool, { workloadId, repository: `${imagePrefix(builds, namespace)}${name}` });
+    return findDependenciesImage(pool, { workloadId, repository: `${imagePrefix(builds, namespace)}${name}` });
   };
 
   const start = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
@@ -190,7 +191,8 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
         return fail(attempt, record, 'The build finished without an image. Deploy again.');
       }
       await saveLog(record);
-      const result = { image, digest, sizeBytes, commit, commitMessage, commitAuthor };
+      const { cacheDigest } = build.spec;
+      const result = { image, digest, sizeBytes, cacheDigest, commit, commitMessage, commitAuthor };
       const built = await transaction(pool, (client) => deployBuilt(client, record.id, result));
       const { namespace, name: app, revision } = record;
       if (built) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');

@@ -148,6 +148,8 @@ t.test('a build may use the dependencies of its own app’s last image, and of n
   const image = `r.test/builds/${namespace}/api:1`;
   const { kube, build } = await pushedAs(image);
   t.equal(await build(), digest);
+  const recent = await pushedAs(image, `installed_at = now() - interval '7 days' + interval '1 hour'`);
+  t.equal(await recent.build(), digest);
   const platform = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
   await kube.mergePatch(platform, { spec: { builds: { atOnce: 9, pushAddress: 'http://127.0.0.1:5001' } } });
   t.equal(await build(), undefined, 'images of the embedded cluster have no layers');
@@ -158,9 +160,45 @@ t.test('a build may use the dependencies of its own app’s last image, and of n
     'environment_id = gen_random_uuid()',
     `app = 'other'`,
     `repository = 'old.test/builds/${namespace}/api'`,
+    `installed_at = now() - interval '7 days' - interval '1 second'`,
+    // An older version of the platform built it.
+    'installed_at = NULL',
   ]) {
     t.equal(await (await pushedAs(image, change)).build(), undefined, change);
   }
+});
+
+t.test('dependencies are installed again after a week, however often builds took them over meanwhile', async (t) => {
+  const { pool, step, accept, builds, report } = await world(t);
+  let number = 0;
+  const build = async () => {
+    const id = await accept();
+    await step(id);
+    const offered = builds().find(({ spec }) => spec.deploymentId === id)?.spec.cacheDigest;
+    const pushed = `sha256:${String(++number).padStart(64, '0')}`;
+    await report({ phase: 'succeeded', image: `r.test/builds/${namespace}/api:${number}`, digest: pushed, commit }, id);
+    t.equal(await step(id), 'done');
+    return { offered, pushed };
+  };
+  const pass = (days: number) =>
+    pool.query(`UPDATE images SET installed_at = installed_at - $1::interval, built_at = built_at - $1::interval`, [
+      `${days} days`,
+    ]);
+  let last = await build();
+  for (const days of [3, 3]) {
+    await pass(days);
+    const next = await build();
+    t.equal(next.offered, last.pushed);
+    last = next;
+  }
+  await pass(2);
+  const fresh = await build();
+  t.equal(
+    fresh.offered,
+    undefined,
+    'the dependencies of the last image are eight days old, though the image is two days old',
+  );
+  t.equal((await build()).offered, fresh.pushed);
 });
 
 t.test('a build that fails or is deleted fails the deployment with the reason', async (t) => {
