@@ -1,4 +1,4 @@
-import { buffer } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 import { PassThrough, Readable } from 'node:stream';
 import { rootGroup } from '../../cli/commands/root.ts';
 import { readHost } from '../../cli/host-volumes.ts';
@@ -18,7 +18,7 @@ export async function runCommandLine(
   { env, input = '' }: { env: NodeJS.ProcessEnv; input?: string | undefined },
 ): Promise<Ended> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const output = Promise.all([buffer(stdout), buffer(stderr)]);
+  const output = Promise.all([text(stdout), text(stderr)]);
   const environment = { ...process.env, ...env };
   const code = await runProgram(rootGroup, args, {
     env: environment,
@@ -32,6 +32,6 @@ export async function runCommandLine(
   });
   stdout.end();
   stderr.end();
-  const [printed, told] = await output;
-  return { code, stdout: printed.toString(), stderr: told.toString() };
+  const [out, err] = await output;
+  return { code, stdout: out, stderr: err };
 }
