@@ -2,6 +2,7 @@ import { mkdir, readFile, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.ts';
+import { createPeriodicTask } from '../process/periodic-task.ts';
 import { encodeBlocks } from './block.ts';
 import { isDiskFull, syncFolder, systemDisk, withFile, type Disk } from './disk.ts';
 import { partsOf, readFeed, type Group } from './feed.ts';
@@ -70,7 +71,6 @@ export function createLogStore(options: LogStoreOptions): LogStore {
   const stateFile = join(folder, 'state.json');
   const journalFile = (generation: number) => join(folder, `journal-${generation}`);
   const dropped: Record<DropReason, number> = { invalid: 0, expired: 0, disk_full: 0 };
-  const stopping = new AbortController();
   /** Segments that were written by this process, so that their end is intact. */
   const checked = new Set<string>();
   let state: StoreState = emptyState(clock.now());
@@ -285,13 +285,18 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     if (active.length >= flushLength && !flushing && !isFlushQueued) void flushInTurn();
   };
 
-  const every = async (ms: number, action: () => Promise<unknown>) => {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(ms, stopping.signal).catch(() => undefined);
-      if (stopping.signal.aborted) return;
-      await action().catch((error: unknown) => log.debug({ err: error }, 'log store task failed'));
-    }
+  const periodic = (pauseMs: number, run: () => Promise<void>) => {
+    const onError = (err: unknown) => log.debug({ err }, 'log store task failed');
+    return createPeriodicTask({ clock, run, pauseMs: () => pauseMs, pauseFirst: true, onError });
   };
+  const tasks = [
+    periodic(flushMs, flushInTurn),
+    periodic(cleanMs, async () => {
+      await clean();
+      // A flush that failed is tried again.
+      if (flushing) await flushInTurn();
+    }),
+  ];
 
   /** The sources of one hour, all of one moment: a line is either in memory or in its segment. */
   const sourcesOf = async (query: LogQuery, hour: string, budget: ReadBudget | undefined) => {
@@ -348,15 +353,10 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       await recover();
       active = await openBuffer(state.generation);
       await clean();
-      void every(flushMs, flushInTurn);
-      void every(cleanMs, async () => {
-        await clean();
-        // A flush that failed is tried again.
-        if (flushing) await flushInTurn();
-      });
+      for (const task of tasks) task.start();
     },
     async stop() {
-      stopping.abort(new Error('the log store stops'));
+      await Promise.all(tasks.map((task) => task.stop()));
       await flushInTurn();
       await inAppendTurn(async () => {
         const last = active;
