@@ -203,6 +203,24 @@ export const alertCases: Readonly<Record<string, readonly AlertCase[]>> = {
       fires: [],
     },
   ],
+  SvcLogDrainFailing: [
+    {
+      what: 'for 20 minutes',
+      series: { 'svc_log_drain_failing_seconds{instance="a"}': '1200x9' },
+      at: '5m',
+      fires: [{}],
+    },
+    { what: 'for a minute', series: { 'svc_log_drain_failing_seconds{instance="a"}': '60x9' }, at: '5m', fires: [] },
+  ],
+  SvcLogDrainLosesLines: [
+    {
+      what: 'refused ones',
+      series: { 'svc_log_drain_dropped_lines_total{reason="refused",instance="a"}': '0x5 9x20' },
+      at: '10m',
+      fires: [{}],
+    },
+    { what: 'none', series: { 'svc_log_drain_dropped_lines_total{reason="deleted"}': '9x30' }, at: '10m', fires: [] },
+  ],
   SvcCertificateEnds: [
     {
       what: 'ends in a week',

@@ -10,6 +10,7 @@ import type { GateView } from '../../../../gate/authz/view.ts';
 import { alertRules, alerts } from '../../../../infra/manifests/monitoring/alert-rules.ts';
 import { createBusMetrics } from '../../../../runtime/bus/metrics.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
+import { createLogDrainMetrics } from '../../../../workers/log-drain/metrics.ts';
 import { createControllerMetrics } from '../../../../runtime/kube/controller-metrics.ts';
 import { exportState } from '../../../../workers/controllers/state-metrics.ts';
 import { watchEvents } from '../../../../workers/events/metrics.ts';
@@ -129,6 +130,7 @@ t.test('every metric of a rule, with its labels, is exported by a process', (t) 
   createGateMetrics(registry, { ageMs: () => 0 } as unknown as GateView, systemClock);
   const pool = { query: async () => ({ rows: [] }) } as unknown as Pool;
   createBusMetrics(registry).watch(pool, []);
+  createLogDrainMetrics(registry, pool);
   watchEvents(registry, pool);
   watchPlatform(registry, pool);
   exportState(
