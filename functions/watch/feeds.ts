@@ -6,6 +6,7 @@ import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
+import { withDeadline } from '../../runtime/domain/deadline.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { createFeed, type Change, type Feed } from './feed.ts';
@@ -144,16 +145,9 @@ export function createFeeds(options: FeedsOptions): Feeds {
 
 /** @throws Problem `unavailable` for what fails or takes too long */
 async function inTime(work: Promise<void>, { clock, readyMs }: { clock: Clock; readyMs: number }): Promise<void> {
-  const done = new AbortController();
-  const timeOut = clock.sleep(readyMs, done.signal).then(
-    () => Promise.reject(new Error(`not ready after ${readyMs} ms`)),
-    () => undefined,
-  );
   try {
-    await Promise.race([work, timeOut]);
+    await withDeadline({ clock, ms: readyMs, what: 'the first reading' }, work);
   } catch (error) {
     throw new Problem('unavailable', 'Changes cannot be read right now. Try again later.', { cause: error });
-  } finally {
-    done.abort();
   }
 }

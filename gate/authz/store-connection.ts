@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from '../../runtime/domain/deadline.ts';
 import type { GateSession, GateStore } from './gate-store.ts';
 
 const connectLimitMs = 5_000;

@@ -1,9 +1,9 @@
-import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Clock } from './clock.ts';
 
 export interface Deadline {
   clock: Clock;
   /** Rejects at once when it aborts. */
-  signal: AbortSignal;
+  signal?: AbortSignal;
   ms: number;
   /** The name of the operation in the error. */
   what: string;
@@ -16,16 +16,16 @@ export interface Deadline {
 export async function withDeadline<T>({ clock, signal, ms, what }: Deadline, work: Promise<T>): Promise<T> {
   const timer = new AbortController();
   // Not AbortSignal.any: each call would leave a reference on the long-lived signal.
-  const abort = () => timer.abort(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort);
+  const abort = () => timer.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort);
   const timeout = clock.sleep(ms, timer.signal).then(() => {
     throw new Error(`${what} took longer than ${ms} ms`);
   });
   try {
     return await Promise.race([work, timeout]);
   } finally {
-    signal.removeEventListener('abort', abort);
+    signal?.removeEventListener('abort', abort);
     timer.abort();
   }
 }
