@@ -12,14 +12,26 @@ export function enabledLogStore(
   store: LogReader,
   { kube, log }: { kube: Pick<KubeClient, 'get'>; log: Logger },
 ): LogReader {
+  const warn = (error: unknown, signal: AbortSignal | undefined) => {
+    if (!signal?.aborted) log.warn({ err: error }, 'the log store cannot be read');
+  };
+  async function* logged<Item>(batches: AsyncGenerator<Item>, signal: AbortSignal | undefined): AsyncGenerator<Item> {
+    try {
+      yield* batches;
+    } catch (error) {
+      warn(error, signal);
+      throw error;
+    }
+  }
   return {
     async read(query, signal) {
       try {
-        return await store.read(query, signal);
+        const answer = await store.read(query, signal);
+        return { ...answer, batches: logged(answer.batches, signal) };
       } catch (error) {
         const settings = await readSettingsIfAny(kube).catch(() => undefined);
         if (settings?.monitoring && !isEnabled('log-store', settings)) throw new LogStoreDisabled();
-        if (!signal.aborted) log.warn({ err: error }, 'the log store cannot be read');
+        warn(error, signal);
         throw error;
       }
     },
