@@ -64,6 +64,8 @@ function readCertificate(block: string): X509Certificate | undefined {
 }
 
 /** One line: `CN=Example Root, O=Example`. */
-function subjectOf({ subject }: X509Certificate): string {
-  return subject.split('\n').toReversed().join(', ').slice(0, 200) || 'without a subject';
+function subjectOf(certificate: X509Certificate): string {
+  // Node returns undefined for a certificate without a subject, which its types do not say.
+  const subject = certificate.subject as string | undefined;
+  return subject?.split('\n').toReversed().join(', ').slice(0, 200) || 'without a subject';
 }
