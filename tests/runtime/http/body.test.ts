@@ -1,9 +1,12 @@
+import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { mock } from 'node:test';
 import t from 'tap';
 import { z } from 'zod';
 import { createBodyMemory } from '../../../runtime/http/body-memory.ts';
 import { jsonOf, largeBodyLimit, parseJson, readBody, refuseNul } from '../../../runtime/http/body.ts';
+import { settle } from '../../support/clock.ts';
 
 const mebibyte = 1024 * 1024;
 const nested = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}`);
@@ -83,6 +86,41 @@ t.test('a body that is too large is read up to 8 MiB, so that the client gets th
   const endless = request(1_000);
   await t.rejects(read(endless.request), { code: 'body_too_large' });
   t.equal(endless.sent(), 10, 'the ninth MiB ends the reading; the stream reads one ahead');
+});
+
+t.test('a body that announces too much is refused at once, and read up to 8 MiB for five seconds', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const announced = (chunks: number) => {
+    const { request: source, sent } = request(chunks, { 'content-length': String(chunks * mebibyte) });
+    const socket = Object.assign(new EventEmitter(), {
+      isDestroyed: false,
+      destroy: () => (socket.isDestroyed = true),
+    });
+    return { source: Object.assign(source, { socket }), socket, sent };
+  };
+  const endless = announced(20);
+  await t.rejects(read(endless.source), { code: 'body_too_large' });
+  t.ok(endless.sent() <= 1, 'before it arrives');
+  while (!endless.source.isPaused() && !endless.source.readableEnded) await settle();
+  t.equal(endless.sent(), 10, 'the ninth MiB ends the reading; the stream reads one ahead');
+  mock.timers.tick(4_999);
+  t.notOk(endless.socket.isDestroyed);
+  mock.timers.tick(1);
+  t.ok(endless.socket.isDestroyed, 'a client that goes on sending loses its connection');
+
+  const short = announced(8);
+  await t.rejects(read(short.source), { code: 'body_too_large' });
+  while (!short.source.isPaused() && !short.source.readableEnded) await settle();
+  t.equal(short.sent(), 8);
+  mock.timers.tick(5_000);
+  t.notOk(short.socket.isDestroyed, 'one that has sent all keeps it');
+
+  const closed = announced(20);
+  await t.rejects(read(closed.source), { code: 'body_too_large' });
+  closed.socket.emit('close');
+  mock.timers.tick(5_000);
+  t.notOk(closed.socket.isDestroyed, 'it is closed already');
 });
 
 t.test('a compressed body is refused before it is read', async (t) => {
