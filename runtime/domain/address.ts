@@ -50,7 +50,7 @@ export function clientNetwork(address: string, prefix: 48 | 64 = 64): string {
   const [head = '', tail] = address.toLowerCase().split('::');
   const groups = head === '' ? [] : head.split(':');
   const tailGroups = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - groups.length - tailGroups.length;
+  const zeros = 8 - groups.length - tailGroups.length;
   const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...tailGroups];
   return all
     .slice(0, prefix / 16)

@@ -153,6 +153,7 @@ function canonicalHost(text: string): string {
 function isThisMachine(name: string): boolean {
   if (name === 'localhost' || name.endsWith('.localhost')) return true;
   const family = isIP(name);
-  if (family === 0) return false;
-  return name === '0.0.0.0' || name === '::' || isLoopbackNetwork(`${name}/${family === 4 ? 32 : 128}`);
+  return (
+    name === '0.0.0.0' || name === '::' || (family !== 0 && isLoopbackNetwork(`${name}/${family === 4 ? 32 : 128}`))
+  );
 }

@@ -3,6 +3,8 @@ import type { Clock } from './clock.ts';
 
 /** No API key begins like this, so a probe is always denied. */
 const prefix = 'svc-probe.';
+/** The window and the signature. */
+const form = /^svc-probe\.(\d{1,15})\.([\w-]{43})$/;
 const windowMs = 60_000;
 /** How far the clocks of a controller and a checker may differ, in windows. */
 const skew = 1;
@@ -49,14 +51,13 @@ export function createProbeCheck(key: string, clock: Clock): ProbeCheck {
   };
 
   return (text, app) => {
-    if (!text.startsWith(prefix)) return false;
+    const [, windowText, candidate] = form.exec(text) ?? [];
+    if (windowText === undefined || candidate === undefined) return false;
     const now = windowOf(clock);
     if (now !== current) [current, remembered] = [now, new Map()];
-    const dot = text.indexOf('.', prefix.length);
-    const window = Number(text.slice(prefix.length, dot));
-    if (dot < 0 || !Number.isInteger(window) || Math.abs(window - now) > skew) return false;
+    const window = Number(windowText);
+    if (Math.abs(window - now) > skew) return false;
     const mac = signatureOf(app, window);
-    const candidate = Buffer.from(text.slice(dot + 1));
-    return mac !== undefined && candidate.length === mac.length && timingSafeEqual(candidate, mac);
+    return mac !== undefined && timingSafeEqual(Buffer.from(candidate), mac);
   };
 }

@@ -32,6 +32,12 @@ t.test('a token has a form of its own, with a checksum', (t) => {
   t.end();
 });
 
+t.test('the checksum of another token is refused', async (t) => {
+  const { token } = generateAccessToken();
+  const other = generateAccessToken().token;
+  t.equal(parseAccessToken(token.slice(0, -6) + other.slice(-6)), undefined);
+});
+
 t.test('a token is compared by its digest', (t) => {
   const { token } = generateAccessToken();
   t.ok(hasDigest(token, accessTokenDigest(token)));

@@ -1,5 +1,11 @@
 import t from 'tap';
-import { checkImageProject, isSameRepository, type BuildRegistry } from '../../../runtime/domain/built-image.ts';
+import {
+  checkImageProject,
+  isBuilt,
+  isSameRepository,
+  repositoryAt,
+  type BuildRegistry,
+} from '../../../runtime/domain/built-image.ts';
 
 const shop = { project: 'shop', namespace: 'shop-prod' };
 
@@ -73,6 +79,34 @@ t.test('text that Kubernetes refuses as an image is refused', async (t) => {
   }
   t.equal(classify(`a/${'b'.repeat(1_022)}`, builds), 'own', 'the longest');
   t.equal(classify('[:::::]:5000/builds/victim-prod/api:1', builds), 'own', 'a host that Kubernetes cannot reach');
+});
+
+t.test('an image is built here when its name is that of a build', async (t) => {
+  const builds = { registry: 'registry.test/builds', pushAddress: 'https://push.test:5000' };
+  t.ok(isBuilt('registry.test/builds/shop-prod/api:1', builds));
+  t.ok(isBuilt('push.test:5000/builds/shop-prod/api:1', builds), 'the address that builds push to');
+  t.notOk(isBuilt('push.test/builds/shop-prod/api:1', builds), 'another port');
+  t.notOk(isBuilt('registry.test/builds/shop-prod:1', builds), 'without an app');
+  t.notOk(isBuilt('registry.test/builds/shop/api:1', builds), 'not an environment');
+  t.notOk(isBuilt('registry.test/builds:1', builds), 'without an environment');
+  t.notOk(isBuilt('registry.test/builds/shop-prod/api:1', undefined));
+});
+
+t.test('the registry has the images of an app at one address and path', async (t) => {
+  const app = { repository: 'registry.test:5000/builds/shop-prod/api', namespace: 'shop-prod', app: 'api' };
+  const builds = { registry: 'registry.test:5000/builds' };
+  const path = 'builds/shop-prod/api';
+  t.same(repositoryAt(builds, app), { address: 'https://registry.test:5000', path });
+  const pushAddress = 'http://push.test:80/';
+  t.same(repositoryAt({ ...builds, pushAddress }, app), { address: 'http://push.test', path });
+  for (const change of [
+    { app: 'web' },
+    { namespace: 'shop-dev' },
+    { repository: 'registry.test:5000/builds/shop-prod/api/x' },
+    { repository: 'old.test/builds/shop-prod/api' },
+  ]) {
+    t.equal(repositoryAt(builds, { ...app, ...change }), undefined, JSON.stringify(change));
+  }
 });
 
 t.test('repositories are compared without tag and digest', async (t) => {

@@ -66,6 +66,32 @@ t.test('a key that fills the waiting room gives way to one that has fewer waitin
   (await places.enter('noisy'))();
 });
 
+t.test('a key with one waiter more than it needs to keep gives way too', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 2 });
+  const leave = await places.enter('noisy');
+  const [first, second] = [places.enter('noisy'), places.enter('noisy')];
+  const refused = t.rejects(second, PlacesFull);
+  const quiet = places.enter('quiet');
+  await refused;
+  leave();
+  (await first)();
+  (await quiet)();
+  t.equal(places.active(), 0);
+});
+
+t.test('who stops waiting at the moment of admission has the place, and the others keep their turns', async (t) => {
+  const places = createFairPlaces({ ...limits, total: 1 });
+  const leave = await places.enter('a');
+  const stop = new AbortController();
+  const first = places.enter('b', stop.signal);
+  const second = places.enter('b');
+  leave();
+  stop.abort(new Error('late'));
+  (await first)();
+  (await second)();
+  t.equal(places.active(), 0);
+});
+
 t.test('when one of several waiters of a key stops waiting, the others keep their turns', async (t) => {
   const places = createFairPlaces({ ...limits, total: 1 });
   const leave = await places.enter('a');

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hostChallenge, isHostAllowed } from '../../../runtime/domain/host-permission.ts';
+import { hostChallenge, hostNotAllowed, isHostAllowed } from '../../../runtime/domain/host-permission.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 
 t.test('the record that proves a host is the same each time, and of one project', (t) => {
@@ -10,6 +10,16 @@ t.test('the record that proves a host is the same each time, and of one project'
   t.equal(hostChallenge('www.example.com', project).value, value);
   t.not(hostChallenge('api.example.com', other).value, value);
   t.end();
+});
+
+t.test('a refusal shows the record that would prove the host, where proofs are accepted', async (t) => {
+  const challenge = hostChallenge('api.example.com', newId());
+  const problem = hostNotAllowed('api.example.com', 'shop', challenge);
+  t.match(problem.message, /create the DNS record _svc-challenge\.api\.example\.com TXT "svc-project=[0-9a-f]{40}"/);
+  t.same(problem.details, { host: 'api.example.com', challenge });
+  const without = hostNotAllowed('api.example.com', 'shop', undefined);
+  t.match(without.message, /outside the apps domain/);
+  t.same(without.details, { host: 'api.example.com' });
 });
 
 t.test('a domain allows itself and what is below it', (t) => {

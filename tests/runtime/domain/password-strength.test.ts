@@ -28,6 +28,8 @@ t.test('a text that is guessed first counts as one character', (t) => {
     ['κkkkk', 2],
     ['κλμκλμ', 4],
     ['κλκλ', 3],
+    ['κλμκλμ?', 5],
+    ['doggg', 2],
     ['κλμ', 3],
     // Years.
     ['2024', 1],

@@ -11,3 +11,13 @@ t.test('every code has the status that the reference documents', async (t) => {
   t.same(Object.fromEntries(documented), problemStatus);
   t.equal(new Problem('in_use', '').status, 409);
 });
+
+t.test('the body has the details but not the cause, which is for operators', async (t) => {
+  const cause = new Error('secret');
+  const problem = new Problem('in_use', 'It is used.', { cause, details: { by: 'api' } });
+  t.equal(problem.cause, cause);
+  t.same(problem.body(), { code: 'in_use', message: 'It is used.', details: { by: 'api' } });
+  const plain = new Problem('in_use', 'It is used.');
+  t.same(plain.body(), { code: 'in_use', message: 'It is used.' });
+  t.notOk('cause' in plain);
+});

@@ -25,5 +25,7 @@ t.test('a schedule that kubectl set and that is not valid here has no descriptio
   for (const schedule of ['', '61 * * * *', '@every 5m', '0 0 L * *', 'TZ=UTC 0 0 * * *', '0 0 30 2 *', many]) {
     t.equal(describeSchedule(schedule), undefined, schedule.slice(0, 20));
   }
+  t.equal(describeSchedule('* * * * *'.padEnd(200)), 'Every minute', 'as long as the API accepts');
+  t.equal(describeSchedule('* * * * *'.padEnd(201)), undefined);
   t.end();
 });

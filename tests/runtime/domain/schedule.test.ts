@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkTimeZone, nextTimes, parseSchedule } from '../../../runtime/domain/schedule.ts';
+import { checkTimeZone, nextTimes, parseSchedule, upcomingTimes } from '../../../runtime/domain/schedule.ts';
 
 const after = new Date('2026-02-27T22:30:30Z');
 
@@ -62,6 +62,7 @@ t.test('clock changes as in Kubernetes: skipped times are left out, repeated tim
   ]);
   const autumn = new Date('2026-10-24T12:00:00Z');
   t.same(next('30 2 * * *', 3, 'Europe/Berlin', autumn), ['2026-10-25T00:30', '2026-10-25T01:30', '2026-10-26T01:30']);
+  t.same(next('*/30 2 * * *', 2, 'Europe/Berlin', autumn), ['2026-10-25T00:00', '2026-10-25T00:30'], 'in order');
   const between = new Date('2026-10-25T00:45:00Z');
   const hours = ['2026-10-25T01:00', '2026-10-25T01:15', '2026-10-25T01:30', '2026-10-25T01:45', '2026-10-25T02:00'];
   t.same(next('*/15 * * * *', 5, 'Europe/Berlin', between), hours);
@@ -142,6 +143,12 @@ t.test('an invalid schedule is refused with the invalid part', (t) => {
     t.throws(() => parseSchedule(expression), { code: 'invalid_value', message }, expression);
   }
   t.end();
+});
+
+t.test('a schedule that kubectl set and that is not valid here has no next times', async (t) => {
+  t.same(upcomingTimes('0 2 * * *', 'Etc/UTC', after, 1), [new Date('2026-02-28T02:00:00Z')]);
+  t.same(upcomingTimes('0 2 * * 7', 'Etc/UTC', after, 1), []);
+  t.same(upcomingTimes('0 2 * * *', 'Mars/Olympus', after, 1), []);
 });
 
 t.test('time zones are IANA names', (t) => {
