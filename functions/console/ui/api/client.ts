@@ -45,7 +45,7 @@ export async function request<Result>(path: string, options: RequestOptions = {}
 
 /** As {@link request}, for a response that is read as a stream. */
 async function open(path: string, { method = 'GET', query = {}, body, signal }: RequestOptions) {
-  const parameters = Object.entries(query).flatMap(([name, value]) =>
+  const parameters = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],
   );
   const search = parameters.length > 0 ? `?${new URLSearchParams(parameters).toString()}` : '';

@@ -4,6 +4,9 @@ import { ApiError, request } from '../api/client.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
 import { ErrorNote } from '../parts/note.tsx';
+import { forgetObjects } from '../shell/recent.ts';
+import { MainNavigation } from '../shell/navigation.tsx';
+import { Tools } from '../shell/tools.tsx';
 import { text } from '../text/common.ts';
 
 /** The header of every page for a signed-in user. */
@@ -18,7 +21,10 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
         if (!(error instanceof ApiError && error.status === 401)) throw error;
       }
     },
-    onSuccess: signedOut,
+    onSuccess: () => {
+      forgetObjects();
+      signedOut();
+    },
   });
   return (
     <>
@@ -33,8 +39,10 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
           <Link to="/" className="font-mono font-semibold">
             {text.product}
           </Link>
+          <MainNavigation />
           <span className="flex-1" />
           <span className="hidden text-sm text-zinc-600 sm:inline dark:text-zinc-400">{session?.email}</span>
+          <Tools signOut={() => signOut.mutate()} />
           <Button onClick={() => signOut.mutate()} disabled={signOut.isPending}>
             {text.signOut}
           </Button>

@@ -1,0 +1,82 @@
+import t from 'tap';
+import { entriesOf, recentEntries } from '../../../functions/console/ui/shell/entries.ts';
+import { bestMatches, scoreOf } from '../../../functions/console/ui/shell/match.ts';
+import { places, type FindPath } from '../../../functions/console/ui/shell/places.ts';
+import { objectOf } from '../../../functions/console/ui/shell/recent.ts';
+
+const best = (written: string, names: readonly string[]) => bestMatches(written, names, (name) => name);
+
+t.test('a name is found by letters in its order, the closest name first', (t) => {
+  t.same(best('', ['b', 'a']), ['b', 'a'], 'without letters, everything in its order');
+  t.same(best('api', ['rapid', 'shop api prod', 'api prod', 'worker']), ['api prod', 'shop api prod', 'rapid']);
+  t.same(best('oap', ['other', 'orders-api', 'orders']), ['orders-api'], 'the first letters of words');
+  t.same(best('RESTART api', ['Restart worker', 'Restart api', 'api']), ['Restart api'], 'all words must match');
+  t.same(best('x', ['api']), []);
+  t.equal(scoreOf('a'.repeat(10_000), 'b'.repeat(10_000)), undefined, 'and long texts end at once');
+  t.end();
+});
+
+/** A router with these pages. */
+const router =
+  (...names: string[]): FindPath =>
+  (name, params = {}) => {
+    if (!names.includes(name)) return undefined;
+    const parts = places[name].split('/').map((part) => (part.startsWith('$') ? params[part.slice(1)] : part));
+    return parts.includes(undefined) ? undefined : parts.join('/');
+  };
+
+const nothing = { projects: [], objects: [], keys: [], plans: [], here: {}, isAdmin: false, mayDeploy: false };
+
+t.test('objects lead to their pages, or to the environment that lists them', (t) => {
+  const sources = {
+    ...nothing,
+    find: router('overview', 'app'),
+    here: { project: 'shop', environment: 'prod' },
+    objects: [
+      { kind: 'app' as const, name: 'api', environment: 'prod', url: 'https://api.example.com' },
+      { kind: 'volume' as const, name: 'data', environment: 'staging' },
+      { kind: 'function' as const, name: 'evil', environment: 'prod', url: 'javascript:alert(1)' },
+    ],
+  };
+  const entries = entriesOf(sources);
+  const targets = entries.map(({ title, target }) => [title, target.to === 'path' ? target.path : target.to]);
+  t.same(targets, [
+    ['api', '/projects/shop/environments/prod/apps/api'],
+    ['Open api in a new tab', 'url'],
+    ['data', '/projects/shop/environments/staging'],
+    ['evil', '/projects/shop/environments/prod'],
+    ['Show keyboard shortcuts', 'shortcuts'],
+    ['Sign out', 'sign-out'],
+  ]);
+  t.equal(entries[0]?.command, 'svc app show api --project shop --environment prod');
+  const titles = entriesOf({ ...sources, mayDeploy: true }).map(({ title }) => title);
+  t.ok(titles.includes('Restart api'), 'who may deploy can restart an app');
+  t.end();
+});
+
+t.test('keys and plans have lines where their pages exist, and pages of the platform are for its admins', (t) => {
+  const sources = {
+    ...nothing,
+    here: { project: 'shop', environment: 'prod' },
+    keys: [{ id: '1', handle: 'abcd1234', name: 'mobile' }],
+    plans: [{ id: '2', name: 'gold; rm -rf' }],
+  };
+  const commands = (entries: ReturnType<typeof entriesOf>) => entries.map(({ command }) => command);
+  const listed = commands(entriesOf({ ...sources, find: router('keys', 'plans', 'platform') }));
+  t.ok(listed.includes('svc key show abcd1234 --project shop --environment prod'));
+  t.ok(listed.includes("svc plan show 'gold; rm -rf' --project shop --environment prod"));
+  t.notOk(listed.includes('svc platform status'));
+  t.ok(commands(entriesOf({ ...sources, find: router('platform'), isAdmin: true })).includes('svc platform status'));
+  t.notOk(commands(entriesOf({ ...sources, find: router() })).includes('svc key list'));
+  t.end();
+});
+
+t.test('only paths of objects are remembered', (t) => {
+  const path = '/projects/shop/environments/prod/apps/api';
+  const object = { path, kind: 'app', name: 'api', project: 'shop', environment: 'prod' };
+  t.same(objectOf(`${path}/deployments`), object);
+  t.same(objectOf('/projects/shop/environments/prod'), undefined);
+  t.same(objectOf('//evil.example/projects/shop/environments/prod/apps/api'), undefined);
+  t.match(recentEntries([object]), [{ title: 'api', detail: 'shop / prod', target: { to: 'path', path } }]);
+  t.end();
+});
