@@ -67,7 +67,7 @@ function pause(): Promise<void> {
 }
 
 /** Removes secrets from a text, keeping their prefixes. */
-function maskSecrets(text: string): string {
+export function maskSecrets(text: string): string {
   return text
     .replaceAll(/(svc_[a-z0-9]{8}_)[a-z0-9]{46}/g, '$1…')
     .replaceAll(/(svcwh_)[a-z0-9]{40}/g, '$1…')
