@@ -4,6 +4,7 @@ import { Overview } from './environment/overview.tsx';
 import { Projects } from './projects/projects.tsx';
 import { appRoutes } from './routes/apps.ts';
 import { Crashed, environmentRoute, frameRoute, NotFound, rootRoute } from './routes/frame.tsx';
+import { keyRoutes } from './routes/keys.ts';
 import { sessionRoutes } from './routes/session.tsx';
 
 const projects = createRoute({ getParentRoute: () => frameRoute, path: '/', component: Projects });
@@ -18,7 +19,7 @@ const overview = createRoute({
 
 const routeTree = rootRoute.addChildren([
   ...sessionRoutes,
-  frameRoute.addChildren([projects, environmentRoute.addChildren([overview, appRoutes])]),
+  frameRoute.addChildren([projects, environmentRoute.addChildren([overview, appRoutes, ...keyRoutes])]),
 ]);
 
 /** The pages of the console by path. */

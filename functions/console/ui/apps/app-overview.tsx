@@ -4,6 +4,7 @@ import type { AppView } from '../../../../runtime/contracts/api/apps.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { appQuery } from '../api/queries.ts';
 import { Command } from '../parts/command.tsx';
+import { Facts, type Fact } from '../parts/facts.tsx';
 import { Note } from '../parts/note.tsx';
 import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
@@ -28,25 +29,17 @@ export function AppOverview() {
           {words.outOfMemory} <Time at={app.outOfMemory.at} />: {app.outOfMemory.message}
         </Note>
       )}
-      <dl className="grid grid-cols-1 gap-x-8 gap-y-3 text-sm sm:grid-cols-2">
-        {factsOf(app).map(([title, value]) => (
-          <div key={title}>
-            <dt className="text-zinc-600 dark:text-zinc-400">{title}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={factsOf(app)} />
       <Command command={commandOf('app', 'show', name, ...placeFlags(place))} />
     </div>
   );
 }
 
-/** The facts that an app has, in the order of interest. */
-function factsOf(app: AppView): readonly (readonly [title: string, value: React.ReactNode])[] {
+function factsOf(app: AppView): readonly Fact[] {
   const { url, image, rollout, healthPath, memory, cpu, extraHosts, volumes, bindings } = app;
   const replicas = `${app.readyReplicas}/${app.replicas}`;
   const limits = [memory, cpu && `${cpu} CPU`].filter((limit) => limit !== undefined).join(', ');
-  const facts: readonly (readonly [string, React.ReactNode])[] = [
+  return [
     [words.url, url !== undefined && <Address url={url} />],
     [words.image, image === '' ? words.noImage : image],
     [words.replicas, rollout ? `${replicas}; ${words.rollout(rollout.revision, rollout.readyReplicas)}` : replicas],
@@ -60,7 +53,6 @@ function factsOf(app: AppView): readonly (readonly [title: string, value: React.
     [words.rollback, app.autoRollback ? words.on : words.off],
     [words.created, <Time key="created" at={app.createdAt} />],
   ];
-  return facts.filter(([, value]) => value !== undefined && value !== false && value !== '');
 }
 
 /** A link only for the web: no other kind of address runs something in this page. */

@@ -3,12 +3,14 @@ import { Link } from '@tanstack/react-router';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { deploymentsQuery, listQuery, topQuery, type Place } from '../api/queries.ts';
 import { State } from '../parts/badge.tsx';
+import { buttonLook } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
+import { keyText } from '../text/keys.ts';
 import { Crumbs } from './crumbs.tsx';
 import { bytes, figure, rowsOf, type Row } from './rows.ts';
 
@@ -19,7 +21,12 @@ export function Overview(place: Place) {
   return (
     <>
       <Crumbs {...place} />
-      <Heading title={`${place.project} / ${place.environment}`} />
+      <Heading title={`${place.project} / ${place.environment}`}>
+        <span className="flex-1" />
+        <Link to="/projects/$project/environments/$environment/keys" params={place} className={buttonLook()}>
+          {keyText.keys.title}
+        </Link>
+      </Heading>
       <section aria-labelledby="workloads" className="mb-8">
         <h2 id="workloads" className="mb-2 text-lg font-semibold">
           {words.workloads}

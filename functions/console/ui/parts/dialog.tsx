@@ -3,8 +3,9 @@ import { useEffect, useId, useRef } from 'react';
 /**
  * A modal dialog of the browser, which keeps the focus inside, closes with Escape and returns the focus. Mounted only
  * while it is open.
+ * @param close absent when Escape must not close it, because what it shows is shown only once
  */
-export function Dialog({ title, close, children }: { title: string; close: () => void; children: React.ReactNode }) {
+export function Dialog({ title, close, children }: { title: string; close?: () => void; children: React.ReactNode }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -22,8 +23,10 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        close();
+        close?.();
       }}
+      // A second Escape would close it in spite of `onCancel`.
+      {...(!close && { closedby: 'none' })}
       className="m-auto w-full max-w-lg rounded-lg bg-white p-5 text-zinc-900 shadow-xl backdrop:bg-black/50 dark:bg-zinc-900 dark:text-zinc-100"
     >
       <h2 id={id} className="mb-3 text-lg font-semibold">

@@ -1,0 +1,25 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { pathOf, request, type RequestOptions } from './client.ts';
+import type { Place } from './queries.ts';
+
+export interface ChangeRequest extends RequestOptions {
+  /** The parts of the path below the project. */
+  path: readonly string[];
+}
+
+/**
+ * A request that changes something in an environment. Afterwards, all that the page shows of the environment is read
+ * again. The result is not kept longer than the part that made the request, because it can be a key or a token.
+ */
+export function useChange<Result>({ project, environment }: Place, done?: (result: Result) => void) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ path, query, ...options }: ChangeRequest) =>
+      request<Result>(pathOf('projects', project, ...path), { ...options, query: { environment, ...query } }),
+    onSuccess: async (result) => {
+      done?.(result);
+      await client.invalidateQueries({ queryKey: ['project', project, environment] });
+    },
+    gcTime: 0,
+  });
+}

@@ -1,0 +1,46 @@
+import { text } from '../text/common.ts';
+import { Button, type ButtonProps } from './button.tsx';
+import { Command } from './command.tsx';
+import { Dialog } from './dialog.tsx';
+import { ErrorNote } from './note.tsx';
+
+export interface FormDialogProps {
+  title: string;
+  close: () => void;
+  /** The text of the button that does it. */
+  action: string;
+  look?: ButtonProps['look'];
+  disabled?: boolean;
+  /** The command of `svc` that does the same. */
+  command: string;
+  /** The request that the dialog makes. */
+  request: { error: unknown; isPending: boolean };
+  submit: (form: HTMLFormElement) => void;
+  children: React.ReactNode;
+}
+
+/** A dialog that asks for the values of a request, or whether to make it. */
+export function FormDialog({ title, close, action, look = 'primary', command, request, ...rest }: FormDialogProps) {
+  const { submit, children, disabled = false } = rest;
+  return (
+    <Dialog title={title} close={close}>
+      <form
+        className="flex flex-col gap-3 text-sm"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit(event.currentTarget);
+        }}
+      >
+        {children}
+        <Command command={command} />
+        {request.error !== null && <ErrorNote error={request.error} />}
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button onClick={close}>{text.cancel}</Button>
+          <Button type="submit" look={look} disabled={disabled || request.isPending}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,157 @@
+import t from 'tap';
+import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { startVisitor } from '../../support/console/visitor.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
+
+const platform = await runningPlatform();
+const { browser, visit } = await startVisitor(t, platform);
+const { project, flags } = await testProject(t, platform);
+const place = `/projects/${project}/environments/prod`;
+
+interface Key {
+  handle: string;
+  name?: string;
+  plan: string;
+  enabled: boolean;
+  expiresAt?: string;
+  replacedBy?: string;
+}
+
+/** A user with this role in the project. */
+async function member(role: string) {
+  const user = { email: `${uniqueName(role)}@svc.local`, password: uniqueName('a-long-passphrase-') };
+  await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
+  await platform.ok(['member', 'set', user.email, '--role', role, '--project', project]);
+  return user;
+}
+
+const keys = () => platform.json<Key[]>(['key', 'list', ...flags]);
+const hostile = '<img src=x onerror=alert(1)>';
+
+t.test('plans are created, changed and deleted', async (t) => {
+  const { page, pages } = await visit(t, `${place}/plans`);
+  const plans = () =>
+    platform.json<{ name: string; requestsPerSecond: number; burst: number; quota?: unknown }[]>([
+      'plan',
+      'list',
+      ...flags,
+    ]);
+  await page.getByText('This environment has no plans.').waitFor();
+  await checkAccessibility(t, page, 'no plans');
+  for (const name of ['small', 'large']) {
+    await pages.button('Create a plan').click();
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    await page.getByLabel('Requests per second').fill('2.5');
+    await pages.dialog().getByRole('button', { name: 'Create a plan' }).click();
+    await pages.row(name).waitFor();
+  }
+  await page.getByText(/^applied on \d+ of \d+ replicas? after \d\.\d s$/).waitFor();
+
+  await pages.button('Edit large').click();
+  await page.getByLabel('Maximum burst').fill('50');
+  await page.getByLabel('Requests per period').fill('1000');
+  await page.getByLabel('Period, in UTC').selectOption('month');
+  await checkAccessibility(t, page, 'edit a plan');
+  await pages.button('Save').click();
+  await pages.row('large').getByText('1,000 per month').waitFor();
+  const [large] = (await plans()).filter(({ name }) => name === 'large');
+  t.match(large, { requestsPerSecond: 2.5, burst: 50, quota: { limit: 1000, period: 'month' } });
+
+  await pages.button('Delete large').click();
+  await pages.dialog().getByRole('button', { name: 'Delete', exact: true }).click();
+  await pages.row('large').waitFor({ state: 'detached' });
+  t.same(
+    (await plans()).map(({ name }) => name),
+    ['small'],
+  );
+});
+
+t.test('a key is shown once, changed, disabled, rotated and revoked', async (t) => {
+  const { page, pages } = await visit(t, `${place}/keys`);
+  await pages.button('Create a key').click();
+  await page.getByLabel('Name, such as').fill(hostile);
+  await page.getByLabel('Last day in UTC').fill(new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10));
+  await checkAccessibility(t, page, 'create a key');
+  await pages.dialog().getByRole('button', { name: 'Create a key' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Copy the key now' });
+  await dialog.getByText(/^applied on/).waitFor();
+  const shown = (await dialog.getByRole('code').innerText()).trim();
+  await checkAccessibility(t, page, 'a new key');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  t.ok(await dialog.isVisible(), 'Escape does not close what is shown once');
+  await pages.button('I have stored the key').click();
+  const [key] = await keys();
+  if (!key) throw new Error('there is no key');
+  const { handle } = key;
+  t.match(key, { name: hostile, plan: 'small', enabled: true });
+  t.match(shown, new RegExp(`^svc_${handle}`));
+  t.notMatch(await page.content(), shown);
+  const row = pages.row(handle);
+  await row.getByText(`expires ${key.expiresAt?.slice(0, 10)}`).waitFor();
+  await checkAccessibility(t, page, 'keys');
+
+  await pages.link(handle).click();
+  await pages.heading(hostile).waitFor();
+  await page.getByText('There were no requests with this key.').waitFor();
+  await pages.button('Disable').click();
+  await page.getByText(/^disabled on \d+ of \d+ replicas? after \d\.\d s$/).waitFor();
+  t.match(await keys(), [{ enabled: false }]);
+  await checkAccessibility(t, page, 'a key that is disabled');
+  await pages.button('Enable').click();
+  await page.getByText(/^enabled on/).waitFor();
+
+  await pages.button('Edit').click();
+  await page.getByLabel('Name, such as').fill('');
+  await page.getByLabel('Only clients in these networks').fill('192.0.2.0/24, 198.51.100.7');
+  // Another person changes what this form does not.
+  await platform.ok(['key', 'disable', handle, ...flags]);
+  await pages.button('Save').click();
+  await pages.heading(handle).waitFor();
+  t.match(await keys(), [{ enabled: false, allowedCidrs: ['192.0.2.0/24', '198.51.100.7/32'] }]);
+
+  t.equal(await pages.button('Rotate').count(), 0, 'a key that is disabled cannot be rotated');
+  await pages.button('Enable').click();
+  await pages.button('Rotate').click();
+  await page.getByLabel('How long the old key stays valid').selectOption('It ends at once');
+  await pages.dialog().getByRole('button', { name: 'Rotate' }).click();
+  await page.getByText(`The old key ${handle} expires at`).waitFor();
+  await pages.button('I have stored the key').click();
+  await page.getByText('expired', { exact: true }).waitFor();
+  const successor = (await keys()).find(({ replacedBy }) => replacedBy !== undefined)?.replacedBy ?? '';
+  await pages.link(successor).click();
+  await pages.heading(successor).waitFor();
+
+  await pages.button('Revoke').click();
+  await checkAccessibility(t, page, 'revoke a key');
+  await pages.dialog().getByRole('button', { name: 'Revoke' }).click();
+  await pages.heading('API keys').waitFor();
+  await pages.row(successor).waitFor({ state: 'detached' });
+  t.same(
+    (await keys()).map((each) => each.handle),
+    [handle],
+  );
+});
+
+t.test('a deployer sees keys and plans, and no button to change them', async (t) => {
+  const { page, pages } = await visit(t, `${place}/keys`, { width: 360, user: await member('deployer') });
+  const [{ handle } = { handle: '' }] = await keys();
+  await pages.row(handle).waitFor();
+  t.notOk(await overflows(page));
+  const buttons = () => page.getByRole('button').allInnerTexts();
+  t.same(await buttons(), ['Sign out', 'Copy']);
+  await pages.link(handle).click();
+  await pages.heading(handle).waitFor();
+  await page.getByText('There were no requests').waitFor();
+  t.notOk(await overflows(page));
+  t.same(await buttons(), ['Sign out', 'Copy', 'Copy']);
+  await pages.open(`${place}/plans`);
+  await pages.row('small').waitFor();
+  t.notOk(await overflows(page));
+  t.same(await eventually(buttons, (names) => names.length > 1), ['Sign out', 'Copy']);
+});
+
+t.test('no page of these tests had an error, or did what its policy forbids', (t) => {
+  t.same(browser.faults, []);
+  t.end();
+});
