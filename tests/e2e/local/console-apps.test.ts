@@ -6,6 +6,7 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../../supp
 const platform = await runningPlatform();
 const { browser, visit } = await startVisitor(t, platform);
 const { project, flags } = await testProject(t, platform);
+await platform.ok(['app', 'create', 'api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
 const place = `/projects/${project}/environments/prod`;
 
 interface Key {
@@ -133,9 +134,53 @@ t.test('a key is shown once, changed, disabled, rotated and revoked', async (t) 
   );
 });
 
+t.test('an app requires an API key, and the page says when it is protected', async (t) => {
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const gate = async () => (await platform.json<{ gate: string }>(['app', 'gate', 'status', 'api', ...flags])).gate;
+  const key = await platform.ok(['key', 'create', '--plan', 'small', '--name', 'customer', '--app', 'api', ...flags]);
+  const { page, pages } = await visit(t, `${place}/apps/api`);
+  await pages.link('Gate').click();
+  t.equal(pages.path(), `${place}/apps/api/gate`);
+  await page.getByText('off', { exact: true }).waitFor();
+  // The phase can be over before the page reads it.
+  const phase = { gate: 'applying', since: new Date().toISOString(), message: `${hostile} is open.` };
+  await page.route('**/apps/api/gate?*', (route) =>
+    route.request().method() === 'GET' ? route.fulfill({ json: phase }) : route.continue(),
+  );
+  await pages.button('Require an API key').click();
+  await page.getByText('Not yet protected: requests without a key still reach the app.').waitFor();
+  await page.getByText(phase.message).waitFor();
+  await checkAccessibility(t, page, 'a gate that is being applied');
+  await page.unroute('**/apps/api/gate?*');
+  await page.getByText('The ingress refuses requests without an API key.').waitFor();
+  t.equal(await gate(), 'gated');
+  t.equal((await platform.request(url)).status, 401);
+  await eventually(
+    () => platform.request(url, { headers: { 'x-api-key': key } }),
+    ({ status }) => status === 200,
+  );
+
+  await pages.link('API keys').click();
+  await pages
+    .row(key.split('_')[1] ?? '')
+    .getByRole('link')
+    .click();
+  await page.getByText('Allowed: 1').waitFor();
+  await page.getByText('Show as a table').click();
+  await page.getByRole('rowheader', { name: /^\d{4}-\d{2}-\d{2}$/ }).waitFor();
+  await checkAccessibility(t, page, 'the usage of a key');
+
+  await pages.open(`${place}/apps/api/gate`);
+  await pages.button('Stop requiring an API key').click();
+  await pages.dialog().getByText(`Everybody who can reach ${url}`).waitFor();
+  await pages.dialog().getByRole('button', { name: 'Stop requiring an API key' }).click();
+  await page.getByText('off', { exact: true }).waitFor();
+  t.equal((await platform.request(url)).status, 200);
+});
+
 t.test('a deployer sees keys and plans, and no button to change them', async (t) => {
   const { page, pages } = await visit(t, `${place}/keys`, { width: 360, user: await member('deployer') });
-  const [{ handle } = { handle: '' }] = await keys();
+  const { handle } = (await keys()).find(({ name }) => name === undefined) ?? { handle: '' };
   await pages.row(handle).waitFor();
   t.notOk(await overflows(page));
   const buttons = () => page.getByRole('button').allInnerTexts();
@@ -145,6 +190,10 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await page.getByText('There were no requests').waitFor();
   t.notOk(await overflows(page));
   t.same(await buttons(), ['Sign out', 'Copy', 'Copy']);
+  await pages.open(`${place}/apps/api/gate`);
+  await page.getByText('off', { exact: true }).waitFor();
+  t.notOk(await overflows(page));
+  t.same(await buttons(), ['Sign out', 'Restart', 'Copy', 'Copy']);
   await pages.open(`${place}/plans`);
   await pages.row('small').waitFor();
   t.notOk(await overflows(page));

@@ -10,6 +10,7 @@ import { Button, buttonLook } from '../parts/button.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { Heading } from '../parts/page.tsx';
+import { appSettingsText } from '../text/app-settings.ts';
 import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
 
@@ -17,6 +18,7 @@ const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app', title: appText.app.tabs.overview },
   { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: appText.app.tabs.deployments },
   { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
+  { to: '/projects/$project/environments/$environment/apps/$app/gate', title: appSettingsText.tabs.gate },
 ] as const;
 
 export const appRoute = '/frame/projects/$project/environments/$environment/apps/$app';

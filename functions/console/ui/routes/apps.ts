@@ -25,5 +25,11 @@ const variables = createRoute({
   component: lazyRouteComponent(() => import('../apps/variables.tsx'), 'VariablesPage'),
 });
 
+const gate = createRoute({
+  getParentRoute: () => app,
+  path: 'gate',
+  component: lazyRouteComponent(() => import('../apps/gate.tsx'), 'Gate'),
+});
+
 /** The pages of an app. */
-export const appRoutes = app.addChildren([overview, deployments, variables]);
+export const appRoutes = app.addChildren([overview, deployments, variables, gate]);
