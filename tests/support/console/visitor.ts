@@ -20,6 +20,8 @@ export interface Visitor {
 
 interface VisitOptions {
   width?: number;
+  /** Default: a new one. */
+  page?: Page;
   user?: { email: string; password: string };
 }
 
@@ -29,8 +31,8 @@ export async function startVisitor(t: Test, { info }: Pick<Platform, 'info'>): P
   const admin = { email: info.adminEmail, password: readFileSync(info.adminPasswordFile, 'utf8').trim() };
   return {
     browser,
-    visit: async (test, path = '/', { user = admin, ...options } = {}) => {
-      const page = await browser.page(test, options);
+    visit: async (test, path = '/', { user = admin, page: own, ...options } = {}) => {
+      const page = own ?? (await browser.page(test, options));
       const pages = consolePages(page, info.api);
       await pages.open(path);
       await pages.signIn(user.email, user.password);

@@ -43,7 +43,38 @@ export async function request<Result>(path: string, options: RequestOptions = {}
   return (await bodyOf(response)) as Result;
 }
 
-/** As {@link request}, for a response that is read as a stream. */
+/**
+ * Calls a route that answers with JSON lines, and yields each as it arrives; undefined for an empty line, which says that
+ * the connection works. Ends with the response, and when the signal aborts. @throws ApiError
+ */
+export async function* requestLines<Item>(
+  path: string,
+  options: RequestOptions = {},
+): AsyncGenerator<Item | undefined, void> {
+  const { body } = await open(path, options);
+  if (!body) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) yield line === '' ? undefined : (JSON.parse(line) as Item);
+    }
+  } catch (error) {
+    if (options.signal?.aborted) return;
+    throw error instanceof TypeError ? unreachable() : error;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function unreachable(): ApiError {
+  return new ApiError(text.errors.unreachable, { status: 0, code: 'unreachable' });
+}
+
 async function open(path: string, { method = 'GET', query = {}, body, signal }: RequestOptions) {
   const parameters = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],
@@ -59,7 +90,7 @@ async function open(path: string, { method = 'GET', query = {}, body, signal }: 
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(text.errors.unreachable, { status: 0, code: 'unreachable' });
+    throw unreachable();
   }
   if (response.ok) return response;
   const requestId = response.headers.get('x-request-id') ?? undefined;

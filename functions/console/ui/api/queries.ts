@@ -8,9 +8,10 @@ import type { ProjectView } from '../../../../runtime/contracts/api/projects.ts'
 import type { ServiceView } from '../../../../runtime/contracts/api/services.ts';
 import type { sessionView } from '../../../../runtime/contracts/api/sessions.ts';
 import type { SecretView, VariablesView } from '../../../../runtime/contracts/api/variables.ts';
+import type { WatchKind } from '../../../../runtime/contracts/api/watch.ts';
 import type { VolumeView } from '../../../../runtime/contracts/api/volumes.ts';
 import { ApiError, pathOf, request } from './client.ts';
-import { live } from './live.ts';
+import { live, liveFor, polled } from './live.ts';
 
 export type SessionView = z.infer<typeof sessionView>;
 export type TopView = z.infer<typeof topView>;
@@ -48,14 +49,14 @@ export const sessionQuery = queryOptions({
 export const projectsQuery = queryOptions({
   queryKey: ['projects'],
   queryFn: ({ signal }) => request<List<ProjectView>>('/projects', { query: { limit: pageSize }, signal }),
-  ...live,
+  ...polled,
 });
 
 export const projectQuery = (project: string) =>
   queryOptions({
     queryKey: ['project', project],
     queryFn: ({ signal }) => request<ProjectView>(pathOf('projects', project), { signal }),
-    ...live,
+    ...liveFor('Project', 'Member'),
   });
 
 /** The keys of all queries about an environment begin with this one. */
@@ -69,6 +70,14 @@ interface Workloads {
   volumes: VolumeView;
 }
 
+const kindOf = {
+  apps: 'App',
+  functions: 'Function',
+  jobs: 'Job',
+  services: 'Service',
+  volumes: 'Volume',
+} as const satisfies Record<keyof Workloads, WatchKind>;
+
 /** The list of a kind in an environment. */
 export function listQuery<Kind extends keyof Workloads>(kind: Kind, place: Place) {
   const { project, environment } = place;
@@ -79,7 +88,7 @@ export function listQuery<Kind extends keyof Workloads>(kind: Kind, place: Place
         query: { environment, limit: pageSize },
         signal,
       }),
-    ...live,
+    ...liveFor(kindOf[kind]),
   });
 }
 
@@ -88,7 +97,7 @@ export const topQuery = (place: Place) =>
     queryKey: [...placeKey(place), 'top'],
     queryFn: ({ signal }) =>
       request<TopView>(pathOf('projects', place.project, 'top'), { query: { environment: place.environment }, signal }),
-    ...live,
+    ...polled,
   });
 
 /** The newest deployments of all apps of an environment. */
@@ -100,7 +109,7 @@ export const deploymentsQuery = (place: Place) =>
         query: { environment: place.environment, limit: 100 },
         signal,
       }),
-    ...live,
+    ...liveFor('Deployment', 'App'),
   });
 
 export const appQuery = (place: Place, app: string) =>
@@ -122,7 +131,7 @@ export const historyQuery = (place: Place, app: string) =>
         query: { environment: place.environment, limit: historySize },
         signal,
       }),
-    ...live,
+    ...liveFor('Deployment', 'App'),
   });
 
 export const variablesQuery = (place: Place, app: string) =>

@@ -5,7 +5,7 @@ import type { KeyView } from '../../../../runtime/contracts/api/keys.ts';
 import type { PlanView } from '../../../../runtime/contracts/api/plans.ts';
 import type { usageView } from '../../../../runtime/contracts/api/usage.ts';
 import { pathOf, request } from '../api/client.ts';
-import { live } from '../api/live.ts';
+import { liveFor, polled } from '../api/live.ts';
 import type { List, Place } from '../api/queries.ts';
 
 export type UsageView = z.infer<typeof usageView>;
@@ -22,7 +22,7 @@ export const plansQuery = ({ project, environment }: Place) =>
         query: { environment, limit: pageSize },
         signal,
       }),
-    ...live,
+    ...liveFor('Plan', 'Key'),
   });
 
 export const keysQuery = ({ project, environment }: Place) =>
@@ -33,7 +33,7 @@ export const keysQuery = ({ project, environment }: Place) =>
         query: { environment, limit: pageSize },
         signal,
       }),
-    ...live,
+    ...liveFor('Key', 'Plan'),
   });
 
 /** @param key a handle */
@@ -42,7 +42,7 @@ export const keyQuery = ({ project, environment }: Place, key: string) =>
     queryKey: ['project', project, environment, 'keys', key],
     queryFn: ({ signal }) =>
       request<KeyView>(pathOf('projects', project, 'api-keys', key), { query: { environment }, signal }),
-    ...live,
+    ...liveFor('Key', 'Plan'),
   });
 
 /** The last 90 days of a key. @param key a handle */
@@ -51,7 +51,7 @@ export const usageQuery = ({ project, environment }: Place, key: string) =>
     queryKey: ['project', project, environment, 'keys', key, 'usage'],
     queryFn: ({ signal }) =>
       request<UsageView>(pathOf('projects', project, 'api-keys', key, 'usage'), { query: { environment }, signal }),
-    ...live,
+    ...polled,
   });
 
 /** Waits until the replicas of the gate have applied a change. */

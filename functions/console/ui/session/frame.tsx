@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { ApiError, request } from '../api/client.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
@@ -8,10 +8,12 @@ import { forgetObjects } from '../shell/recent.ts';
 import { MainNavigation } from '../shell/navigation.tsx';
 import { Tools } from '../shell/tools.tsx';
 import { text } from '../text/common.ts';
+import { LiveProject } from './live-project.tsx';
 
 /** The header of every page for a signed-in user. */
 export function Frame({ signedOut, children }: { signedOut: () => void; children: React.ReactNode }) {
   const { data: session } = useQuery(sessionQuery);
+  const { project } = useParams({ strict: false });
   const signOut = useMutation({
     mutationFn: async () => {
       try {
@@ -49,6 +51,7 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
         </div>
       </header>
       <main id="content" className="mx-auto max-w-6xl px-4 py-6">
+        {project !== undefined && <LiveProject key={project} project={project} />}
         {signOut.error && <ErrorNote error={signOut.error} />}
         {children}
       </main>

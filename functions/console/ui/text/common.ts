@@ -22,6 +22,7 @@ export const text = {
     reload: 'Reload the page',
     partial: 'Only the first 500 are shown. Use the command line for all of them.',
   },
+  notLive: 'The connection that reports changes is interrupted. This page reads everything again every five seconds.',
   notFound: {
     title: 'Page not found',
     hint: 'The address has no page. The object may have been deleted or renamed.',

@@ -1,0 +1,83 @@
+import { useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { WatchMessage } from '../../../../runtime/contracts/api/watch.ts';
+import { createChanges } from '../api/changes.ts';
+import { ApiError, pathOf, requestLines } from '../api/client.ts';
+import { isAbout } from '../api/live.ts';
+import { text } from '../text/common.ts';
+
+/** Changes that come within this time are read together. */
+const gatherMs = 200;
+/** Without the stream, everything is read again this often. */
+const fallbackMs = 5_000;
+
+/**
+ * Keeps what the pages show of a project up to date, by one event stream for the tab. A hidden tab has none: browsers
+ * allow six connections to a host, for all tabs together. Says when the stream is interrupted.
+ */
+export function LiveProject({ project }: { project: string }) {
+  const client = useQueryClient();
+  const [isInterrupted, setInterrupted] = useState(false);
+  useEffect(() => {
+    const refresh = createRefresh(client, project);
+    const changes = createChanges({
+      open: (cursor, signal) =>
+        requestLines<WatchMessage>(pathOf('projects', project, 'watch'), { query: { cursor }, signal }),
+      onChange: refresh,
+      onInterrupted: setInterrupted,
+      isFinal: (error) => error instanceof ApiError && [401, 403, 404].includes(error.status),
+      pause,
+    });
+    const onVisibility = () => (document.hidden ? changes.stop() : changes.start());
+    onVisibility();
+    document.addEventListener('visibilitychange', onVisibility);
+    return () => {
+      document.removeEventListener('visibilitychange', onVisibility);
+      changes.stop();
+    };
+  }, [client, project]);
+
+  useEffect(() => {
+    if (!isInterrupted) return undefined;
+    const refresh = createRefresh(client, project);
+    const timer = setInterval(() => refresh('all'), fallbackMs);
+    return () => clearInterval(timer);
+  }, [client, project, isInterrupted]);
+
+  return (
+    <p role="status" className="text-sm text-amber-800 empty:hidden dark:text-amber-300">
+      {isInterrupted && text.notLive}
+    </p>
+  );
+}
+
+/** Sends the queries again that show what has changed: one round after the other, so that no change is missed. */
+function createRefresh(client: QueryClient, project: string): (change: WatchMessage | 'all') => void {
+  const due: (WatchMessage | 'all')[] = [];
+  let isRunning = false;
+  const run = async () => {
+    isRunning = true;
+    while (due.length > 0) {
+      await new Promise((resolve) => setTimeout(resolve, gatherMs));
+      const changes = due.splice(0);
+      await client.invalidateQueries({
+        predicate: (query) => changes.some((change) => isAbout(query, project, change)),
+      });
+    }
+    isRunning = false;
+  };
+  return (change) => {
+    due.push(change);
+    if (!isRunning) void run();
+  };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
