@@ -11,14 +11,19 @@ import { testSeed } from '../support/soak.ts';
 import { readImportGraph, type ImportGraph } from '../support/import-graph.ts';
 import { readCoverage, type Executed } from './coverage.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
+import { invalidMutants } from './types.ts';
 
 /**
- * `npm run mutate -- <folder or file> [--sample N] [--jobs N]`: changes the sources one place at a time, in copies of this
+ * `npm run mutate -- <folder or file>... [--sample N] [--jobs N] [--near]`: changes the sources one place at a time, in copies of this
  * checkout, and runs the tests of the same folder under `tests/` that execute the changed place. Exits with 1 when fewer than 85 of
  * 100 changes fail a test. Survivors that no test can or should notice are listed in `survivors.json` with a reason.
  */
 const requiredScore = 0.85;
 const maxLimitMs = 180_000;
+/** For the order of tests: one that was not measured comes after those that are known to be faster than this. */
+const assumedMs = 2_000;
+/** Maximum test files of other folders that run for a file whose own folder has none. */
+const closestMax = 12;
 const root = join(import.meta.dirname, '../..');
 const copied = [
   'cli',
@@ -35,21 +40,26 @@ const copied = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { sample: { type: 'string' }, jobs: { type: 'string', default: '2' } },
+  options: {
+    sample: { type: 'string' },
+    jobs: { type: 'string', default: '2' },
+    near: { type: 'boolean', default: false },
+  },
 });
-const [target] = positionals;
-if (target === undefined) {
-  process.stderr.write('usage: npm run mutate -- <folder or file> [--sample N] [--jobs N]\n');
+if (positionals.length === 0) {
+  process.stderr.write('usage: npm run mutate -- <folder or file>... [--sample N] [--jobs N] [--near]\n');
   process.exitCode = 2;
 } else {
   // Tests run in process groups of their own, which `exit` ends.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
-  await mutate(target.replace(/\/$/, ''));
+  await mutate(positionals.map((target) => target.replace(/\/$/, '')));
 }
 
-async function mutate(target: string): Promise<void> {
+async function mutate(targets: string[]): Promise<void> {
   const graph = readImportGraph(root);
-  const sources = graph.files.filter((file) => file.endsWith('.ts') && `${file}/`.startsWith(`${target}/`));
+  const sources = graph.files.filter(
+    (file) => file.endsWith('.ts') && targets.some((target) => `${file}/`.startsWith(`${target}/`)),
+  );
   const seed = testSeed();
   const mutants = chosen(
     sources.flatMap((file) => mutantsOf(file, readFileSync(join(root, file), 'utf8'))),
@@ -61,34 +71,34 @@ async function mutate(target: string): Promise<void> {
     string,
     string
   >;
-  let [killed, overdue, excused, invalid] = [0, 0, 0, 0];
+  const ends = new Map<Mutant, End>();
   await startTestServers(process.pid);
   try {
     const queue = mutants.values();
     const profiles = createProfiles(say);
-    const work = async () => {
-      const copy = copyOfCheckout();
-      const remove = () => rmSync(copy, { recursive: true, force: true });
-      process.once('exit', remove);
-      try {
-        for (const mutant of queue) {
-          const end = await tryMutant(mutant, copy, testsOf(graph, mutant.file), profiles);
-          if (end === 'overdue') overdue++;
-          if (end === 'killed' || end === 'overdue') killed++;
-          else if (keyOf(mutant) in accepted) excused++;
-          else if (!(await compiles(mutant, copy))) invalid++;
-          else say(`${end}: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${keyOf(mutant)}`);
-        }
-      } finally {
-        remove();
-        process.off('exit', remove);
+    const work = async (copy: string) => {
+      for (const mutant of queue) {
+        const end =
+          // No test notices these, so each would take as long as all of its tests.
+          mutant.key in accepted ? 'accepted' : await tryMutant(mutant, copy, testsOf(graph, mutant.file), profiles);
+        ends.set(mutant, end);
+        if (isSurvivor(end)) say(`${end}: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${mutant.key}`);
       }
     };
-    await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+    await Promise.all(Array.from({ length: Number(values.jobs) }, () => withCopy(work)));
   } finally {
     await endServers(process.pid);
   }
-  const survived = mutants.length - killed - excused - invalid;
+  const survivors = [...ends].flatMap(([mutant, end]) => (isSurvivor(end) ? [mutant] : []));
+  for (const mutant of await withCopy((copy) => invalidMutants(survivors, copy))) {
+    ends.set(mutant, 'invalid');
+    say(`refused by the type checker: ${mutant.key}`);
+  }
+  for (const file of sources) {
+    const count = countOf([...ends].flatMap(([mutant, end]) => (mutant.file === file ? [end] : [])));
+    if (count.survived > 0) say(`${count.killed}/${count.killed + count.survived} ${file}`);
+  }
+  const { killed, survived, overdue, accepted: excused, invalid } = countOf([...ends.values()]);
   const score = killed / Math.max(1, killed + survived);
   say(
     `score ${score.toFixed(2)}: ${killed} killed (${overdue} by the time limit), ${survived} survived, ${excused} accepted, ${invalid} refused by the type checker`,
@@ -96,20 +106,32 @@ async function mutate(target: string): Promise<void> {
   if (score < requiredScore) process.exitCode = 1;
 }
 
+type End = 'killed' | 'overdue' | 'survived' | 'not executed' | 'accepted' | 'invalid';
+
+function isSurvivor(end: End): boolean {
+  return end === 'survived' || end === 'not executed';
+}
+
+function countOf(ends: readonly End[]) {
+  const count = (...counted: readonly End[]) => ends.filter((end) => counted.includes(end)).length;
+  return {
+    killed: count('killed', 'overdue'),
+    overdue: count('overdue'),
+    survived: count('survived', 'not executed'),
+    accepted: count('accepted'),
+    invalid: count('invalid'),
+  };
+}
+
 function chosen(mutants: Mutant[], seed: number): Mutant[] {
-  const count = Number(values.sample ?? mutants.length);
+  if (values.sample === undefined) return mutants;
+  const count = Number(values.sample);
   const random = seededRandom(seed);
   return mutants
     .map((mutant) => ({ mutant, order: random.next() }))
     .sort((a, b) => a.order - b.order)
     .slice(0, count)
     .map(({ mutant }) => mutant);
-}
-
-/** Names a mutant by its file, the text of its line and the change, independent of line numbers. */
-function keyOf({ file, line, change }: Mutant): string {
-  const text = readFileSync(join(root, file), 'utf8').split('\n')[line - 1]?.trim();
-  return `${file}: ${text}: ${change}`;
 }
 
 /** The tests of a source file: `near` are those of its folder. */
@@ -119,17 +141,16 @@ interface Tests {
 }
 
 /**
- * The test files of the same folder that reach the file, or of the closest folder above that has some, and those elsewhere
- * that import the file.
+ * The test files of the same folder that reach the file, or those that reach it in the fewest steps if that has none, and
+ * those elsewhere that import the file.
  */
 function testsOf(graph: ImportGraph, file: string): Tests {
   const isTest = (path: string) => path.endsWith('.test.ts') && !path.startsWith('tests/e2e/');
+  // In the order of the steps that they are away.
   const dependents = [...graph.dependentsOf([file])].filter(isTest);
-  const folders = file.split('/').slice(0, -1);
-  let near: string[] = [];
-  for (let depth = folders.length; near.length === 0 && depth > 0; depth--) {
-    near = dependents.filter((path) => path.startsWith(`tests/${folders.slice(0, depth).join('/')}/`));
-  }
+  const folder = `tests/${file.split('/').slice(0, -1).join('/')}/`;
+  const own = dependents.filter((path) => path.startsWith(folder));
+  const near = own.length > 0 ? own : dependents.slice(0, closestMax);
   return { near, other: graph.usersOf(file).filter((path) => isTest(path) && !near.includes(path)) };
 }
 
@@ -174,12 +195,20 @@ function createProfiles(say: (line: string) => void): Profiles {
   };
 }
 
-function copyOfCheckout(): string {
+/** Passes a copy of this checkout, and removes it afterwards. */
+async function withCopy<Result>(use: (copy: string) => Promise<Result>): Promise<Result> {
   const copy = mkdtempSync(join(tmpdir(), 'svc-mutate-'));
-  const isSource = (path: string) => !path.includes('node_modules');
-  for (const name of copied) cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  return copy;
+  const remove = () => rmSync(copy, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    const isSource = (path: string) => !path.includes('node_modules');
+    for (const name of copied) cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
+    symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+    return await use(copy);
+  } finally {
+    remove();
+    process.off('exit', remove);
+  }
 }
 
 /**
@@ -187,15 +216,15 @@ function copyOfCheckout(): string {
  * folder, the fastest first.
  */
 async function tryMutant(
-  { file, offset, text }: Mutant,
+  { file, offset, source, text }: Mutant,
   copy: string,
   { near, other }: Tests,
   profiles: Profiles,
-): Promise<'killed' | 'overdue' | 'survived' | 'not executed'> {
+): Promise<End> {
   const name = file.split('/').at(-1)?.replace('.ts', '') ?? '';
-  const rank = (test: string) => (test.endsWith(`/${name}.test.ts`) ? -1 : (profiles.msOf(test) ?? 0));
+  const rank = (test: string) => (test.endsWith(`/${name}.test.ts`) ? -1 : (profiles.msOf(test) ?? assumedMs));
   let executed = false;
-  for (const test of [...near.toSorted((a, b) => rank(a) - rank(b)), ...other]) {
+  for (const test of [...near.toSorted((a, b) => rank(a) - rank(b)), ...(values.near ? [] : other)]) {
     const profile = await profiles.measure(test, copy);
     if (!profile.executed(file, offset)) continue;
     executed = true;
@@ -204,23 +233,10 @@ async function tryMutant(
       const end = await run(test, copy, { limitMs: Math.min(maxLimitMs, 10_000 + 3 * profile.ms) });
       if (end !== 'passed') return end === 'failed' ? 'killed' : 'overdue';
     } finally {
-      writeFileSync(join(copy, file), readFileSync(join(root, file)));
+      writeFileSync(join(copy, file), source);
     }
   }
   return executed ? 'survived' : 'not executed';
-}
-
-/** Whether the type checker accepts a mutant; otherwise it is no program, and no test has to notice it. */
-async function compiles({ file, text }: Mutant, copy: string): Promise<boolean> {
-  writeFileSync(join(copy, file), text);
-  try {
-    const cached = ['--incremental', '--tsBuildInfoFile', join(copy, '.cache/types')];
-    const child = spawn(join(root, 'node_modules/.bin/tsc'), ['--noEmit', ...cached], { cwd: copy, stdio: 'ignore' });
-    const [code] = (await once(child, 'close')) as [number | null];
-    return code === 0;
-  } finally {
-    writeFileSync(join(copy, file), readFileSync(join(root, file)));
-  }
 }
 
 /** Runs a test file. One that takes too long is `overdue`: a mutant may loop forever. */

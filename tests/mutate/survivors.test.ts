@@ -16,11 +16,7 @@ t.test('every accepted survivor is a change that the script still makes, and has
     existsSync(join(root, file)),
   );
   const current = new Set(
-    files.flatMap((file) => {
-      const text = readFileSync(join(root, file), 'utf8');
-      const lines = text.split('\n');
-      return mutantsOf(file, text).map(({ line, change }) => `${file}: ${lines[line - 1]?.trim()}: ${change}`);
-    }),
+    files.flatMap((file) => mutantsOf(file, readFileSync(join(root, file), 'utf8')).map(({ key }) => key)),
   );
   t.same(
     keys.filter((key) => !current.has(key)),
