@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import pg from 'pg';
 import t from 'tap';
 import { createAcceptanceNotifier } from '../../../functions/webhooks/acceptance-notifier.ts';
-import { fakeClock } from '../../support/clock.ts';
+import { fakeClock, settle } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { hookedApp } from './hooked-app.ts';
 
@@ -60,9 +60,14 @@ t.test('acceptances within the delay share one statement', async (t) => {
   notifier.add([]);
   notifier.add(['b', 'c']);
   t.same(statements, [], 'the response is sent first');
+  let isDrained = false;
+  const drained = notifier.drain().then(() => (isDrained = true));
+  await settle();
+  t.notOk(isDrained, 'a process that ends sends it before');
   await clock.advance(20);
-  await notifier.drain();
+  await drained;
   t.same(statements, [['a', 'b', 'c']]);
+  await notifier.drain();
 });
 
 t.test('a failed NOTIFY only costs time', async (t) => {

@@ -277,6 +277,7 @@ t.test('a webhook disabled between authentication and acceptance accepts nothing
   t.equal(answer.status, 401);
   t.same(answer.body, refusal);
   t.equal(await count(), 0);
+  t.equal((await pool.query('SELECT FROM webhook_deliveries')).rowCount, 0, 'nor does the log show who was refused');
 });
 
 t.test(
