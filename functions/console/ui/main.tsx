@@ -6,20 +6,19 @@ import { ApiError } from './api/client.ts';
 import { sessionQuery } from './api/queries.ts';
 import { createConsoleRouter } from './router.tsx';
 
-/** When a request shows that the session has ended, the user signs in again and comes back to the same page. */
+/** When a request shows that the session has ended, the frame asks the user to sign in again, above the same page. */
 function onError(error: unknown): void {
-  if (!(error instanceof ApiError) || error.code !== 'unauthenticated') return;
-  const { pathname, searchStr } = router.state.location;
-  if (pathname === '/sign-in') return;
-  client.setQueryData(sessionQuery.queryKey, null);
-  void router.navigate({ to: '/sign-in', search: { next: `${pathname}${searchStr}`, expired: true } });
+  if (error instanceof ApiError && error.code === 'unauthenticated') client.setQueryData(sessionQuery.queryKey, null);
 }
 
 const client = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
+    // A change that waits for the network would be made when the user has long forgotten it.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       // A refusal stays a refusal; only a request that did not arrive, or an outage, is worth another attempt.
       retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status > 0 && error.status < 500),
     },

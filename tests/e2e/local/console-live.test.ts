@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { Page } from 'playwright-core';
 import { checkAccessibility } from '../../support/console/browser.ts';
@@ -85,6 +86,17 @@ t.test('an interrupted stream is told, and the page stays up to date meanwhile a
     (count) => count > 0,
   );
   t.notOk(requests.includes('services'), 'only what has changed is read again');
+});
+
+t.test('the end of the session is told without a click, and changes appear again after signing in', async (t) => {
+  const { page, pages } = await visit(t, place);
+  await pages.row('fourth').waitFor();
+  t.equal(await page.evaluate(`fetch('/api/v1/session', { method: 'DELETE' }).then(({ status }) => status)`), 204);
+  await page.getByText('Your session has ended.').waitFor();
+  await pages.signIn(platform.info.adminEmail, readFileSync(platform.info.adminPasswordFile, 'utf8').trim());
+  await page.getByText('Your session has ended.').waitFor({ state: 'detached' });
+  await platform.ok(job('fifth'));
+  await pages.row('fifth').waitFor();
 });
 
 t.test('no page of these tests had an error', (t) => {

@@ -1,10 +1,13 @@
-import t from 'tap';
+import { readFileSync } from 'node:fs';
+import t, { type Test } from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
-import { runningPlatform, testProject } from '../../support/platform.ts';
+import { runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const { browser, visit } = await startVisitor(t, platform);
+const { adminEmail, adminPasswordFile } = platform.info;
+const admin = { email: adminEmail, password: readFileSync(adminPasswordFile, 'utf8').trim() };
 const { project, flags } = await testProject(t, platform);
 const place = `/projects/${project}/environments/prod`;
 await platform.ok(['app', 'create', 'shop-api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
@@ -101,6 +104,130 @@ t.test('on a narrow screen, navigation and palette fit', async (t) => {
   await page.getByRole('option', { name: 'orders' }).first().waitFor();
   t.notOk(await overflows(page), 'palette');
   await checkAccessibility(t, page, 'palette on a phone');
+});
+
+/** A browser whose errors are expected: they are the matter of the test. */
+async function visitor(t: Test) {
+  const own = await startVisitor(t, platform);
+  return own.visit(t, `${place}/apps/shop-api/variables`);
+}
+
+const apiPaths = /\/api\/v1\//;
+
+t.test('while the API does not answer, the page says so, keeps what it shows, and recovers by itself', async (t) => {
+  const { page, pages } = await visitor(t);
+  await page.getByText('This app has no variables.').waitFor();
+  const heading = await pages.heading('shop-api').boundingBox();
+  const banner = page.getByRole('status').filter({ hasText: 'The API has not answered since' });
+  // A restart: the ingress has nobody to send requests to, and then connections end.
+  await page.route(apiPaths, (route) => route.fulfill({ status: 503, body: 'no available server' }));
+  await banner.waitFor();
+  await page.unroute(apiPaths);
+  await banner.waitFor({ state: 'detached' });
+
+  await page.route(apiPaths, (route) => route.abort('connectionrefused'));
+  await banner.waitFor();
+  await checkAccessibility(t, page, 'outage');
+  t.ok(await page.getByText('This app has no variables.').isVisible());
+  t.equal(await pages.alert().count(), 0, 'one message is enough');
+  t.same(await pages.heading('shop-api').boundingBox(), heading, 'nothing has moved');
+  await pages.button('Restart').click();
+  t.match(
+    await pages.alert().innerText(),
+    /The API does not answer.*\nCode unreachable/s,
+    'a change says that it failed',
+  );
+  await platform.ok(['app', 'env', 'set', 'shop-api', 'DURING=outage', ...flags]);
+  await page.unroute(apiPaths);
+  await pages.row('DURING').waitFor();
+  await banner.waitFor({ state: 'detached' });
+
+  await page.context().setOffline(true);
+  await banner.waitFor();
+  await page.context().setOffline(false);
+  await banner.waitFor({ state: 'detached' });
+});
+
+t.test('a slow list, a refusal of the server and a defect in a page are shown as what they are', async (t) => {
+  const { page, pages } = await visitor(t);
+  await pages.row('DURING').waitFor();
+  const list = /\/apps\?/;
+  const { promise: released, resolve: release } = Promise.withResolvers<undefined>();
+  await page.route(list, async (route) => {
+    await released;
+    await route.continue();
+  });
+  await pages.link('prod').click();
+  await page.getByRole('status').filter({ hasText: 'Loading…' }).first().waitFor();
+  const before = await pages.heading(`${project} / prod`).boundingBox();
+  release(undefined);
+  await pages.row('shop-api').waitFor();
+  t.same(await pages.heading(`${project} / prod`).boundingBox(), before);
+  await page.unroute(list);
+
+  await pages.link('shop-api').click();
+  await pages.heading('shop-api').waitFor();
+  const body = JSON.stringify({ code: 'internal', message: 'Something went wrong.' });
+  const headers = { 'content-type': 'application/json', 'x-request-id': 'request-17' };
+  await page.route(list, (route) => route.fulfill({ status: 500, headers, body }));
+  await pages.link('prod').click();
+  t.match(await pages.alert().innerText(), /Something went wrong\.\s+Code internal · Request ID request-17/);
+  await page.unroute(list);
+  await pages.button('Try again').click();
+  await pages.row('shop-api').waitFor();
+
+  await page.route(/\/projects\?/, (route) => route.fulfill({ json: { items: [{}] } }));
+  await pages.link('Projects').click();
+  await page.getByText('This page has a defect and cannot be shown.').waitFor();
+  t.match(await pages.alert().innerText(), /Code page_defect/);
+  await checkAccessibility(t, page, 'defect');
+  await page.keyboard.press('?');
+  await pages.dialog().getByRole('button', { name: 'Close' }).click();
+  await page.unroute(/\/projects\?/);
+  await pages.link('Reload the page').click();
+  await pages.row(project).waitFor();
+});
+
+t.test('when the session ends, what was written is there after signing in again', async (t) => {
+  const { page, pages } = await visit(t, `${place}/apps/shop-api/variables`);
+  await pages.button('Edit variables').click();
+  const editor = page.getByLabel('One NAME=value on each line');
+  await editor.fill('WRITTEN=before');
+  await page.getByRole('button', { name: /^Save/ }).focus();
+  await page.context().clearCookies({ name: /svc_session$/ });
+  // Not a click: the page may have asked for something else already, and be covered.
+  await page.keyboard.press('Enter');
+  const dialog = pages.dialog();
+  await dialog.getByText('Your session has ended.').waitFor();
+  await checkAccessibility(t, page, 'session ended');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  t.ok(await dialog.isVisible(), 'it stays until the user signs in');
+  await pages.signIn(admin.email, admin.password);
+  await dialog.waitFor({ state: 'detached' });
+  t.equal(await editor.inputValue(), 'WRITTEN=before');
+  await page.getByRole('button', { name: /^Save/ }).click();
+  await pages.row('WRITTEN').waitFor();
+  const { variables } = await platform.json<{ variables: object }>(['app', 'env', 'list', 'shop-api', ...flags]);
+  t.same(variables, { WRITTEN: 'before' });
+});
+
+t.test('another user who signs in finds nothing of the user before', async (t) => {
+  const email = `${uniqueName('other')}@svc.local`;
+  const password = uniqueName('a-long-passphrase-');
+  await platform.ok(['user', 'create', email, '--password-stdin'], password);
+  const { page, pages } = await visit(t, `${place}/apps/shop-api/variables`);
+  await pages.button('Edit variables').click();
+  await pages.button('Restart').focus();
+  await page.context().clearCookies({ name: /svc_session$/ });
+  await page.keyboard.press('Enter');
+  await pages.dialog().getByText('Your session has ended.').waitFor();
+  await pages.signIn(email, password);
+  await page.getByText('You have no projects yet.').waitFor();
+  t.equal(pages.path(), '/');
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.getByRole('combobox').fill('shop');
+  await page.getByText('Nothing has this name.').waitFor();
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

@@ -219,20 +219,6 @@ t.test('one who signed in with a one-time password chooses a new one first', asy
   await checkAccessibility(t, page, 'no projects');
 });
 
-t.test('when the session ends, one signs in again and is back on the same page', async (t) => {
-  const { page, pages } = await visit(t, `${place}/apps/api`);
-  await pages.heading('api').waitFor();
-  const status = await page.evaluate<number>(
-    `fetch('/api/v1/session', { method: 'DELETE' }).then(({ status }) => status)`,
-  );
-  t.equal(status, 204);
-  // Nothing is clicked: the event stream ends with the session.
-  await page.getByText('Your session has ended.').waitFor();
-  await pages.signIn(adminEmail, adminPassword);
-  await pages.heading('api').waitFor();
-  t.equal(pages.path(), `${place}/apps/api`);
-});
-
 t.test('addresses that lead nowhere, or elsewhere, stay in the console', async (t) => {
   const { page, pages } = await visit(t, '/sign-in?next=%2F%2Fevil.example%2Fphish');
   await pages.heading('Projects').waitFor();

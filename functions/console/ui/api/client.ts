@@ -1,4 +1,5 @@
 import { text } from '../text/common.ts';
+import { reportReachable, reportUnreachable } from './connection.ts';
 
 /** A refusal of the API, or a request that did not reach it. */
 export class ApiError extends Error {
@@ -23,6 +24,15 @@ export interface RequestOptions {
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
   body?: unknown;
   signal?: AbortSignal | undefined;
+}
+
+/**
+ * Whether no API answered: the request did not arrive, or the ingress had nobody to send it to. A refusal of the API has a
+ * code, also when a part of the platform is unavailable.
+ */
+export function isOutage(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.status === 0 || (error.code === 'unexpected_response' && [502, 503, 504].includes(error.status));
 }
 
 /** The path of an object: every part is one segment. Browsers fold dots, so these are no segment. @throws Error for them */
@@ -90,16 +100,23 @@ async function open(path: string, { method = 'GET', query = {}, body, signal }: 
     });
   } catch (error) {
     if (signal?.aborted) throw error;
+    reportUnreachable();
     throw unreachable();
   }
-  if (response.ok) return response;
+  if (response.ok) {
+    reportReachable();
+    return response;
+  }
   const requestId = response.headers.get('x-request-id') ?? undefined;
   const problem = (await bodyOf(response).catch(() => undefined)) as { code?: string; message?: string } | undefined;
-  throw new ApiError(problem?.message ?? text.errors.noReason(response.status), {
+  const refusal = new ApiError(problem?.message ?? text.errors.noReason(response.status), {
     status: response.status,
     code: problem?.code ?? 'unexpected_response',
     ...(requestId !== undefined && { requestId }),
   });
+  if (isOutage(refusal)) reportUnreachable();
+  else reportReachable();
+  throw refusal;
 }
 
 async function bodyOf(response: Response): Promise<unknown> {

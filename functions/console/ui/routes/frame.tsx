@@ -4,7 +4,7 @@ import { ApiError } from '../api/client.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { buttonLook } from '../parts/button.tsx';
 import { ErrorNote } from '../parts/note.tsx';
-import { Heading, linkLook, Narrow } from '../parts/page.tsx';
+import { Heading, linkLook } from '../parts/page.tsx';
 import { Frame } from '../session/frame.tsx';
 import { text } from '../text/common.ts';
 
@@ -28,6 +28,7 @@ export function NotFound() {
 export function Crashed({ error }: { error: unknown }) {
   return (
     <div className="mx-auto flex max-w-xl flex-col gap-4 px-4 py-12">
+      <Heading title={text.errors.crashedTitle} />
       {!(error instanceof ApiError) && <p>{text.errors.crashed}</p>}
       <ErrorNote error={error} />
       <a href={location.href} className={buttonLook()}>
@@ -40,10 +41,9 @@ export function Crashed({ error }: { error: unknown }) {
 /** As {@link Crashed}, where the frame of the pages cannot be shown either. */
 function CrashedFrame({ error }: { error: unknown }) {
   return (
-    <Narrow>
-      <Heading title={text.product} />
+    <main>
       <Crashed error={error} />
-    </Narrow>
+    </main>
   );
 }
 

@@ -14,14 +14,11 @@ const signIn = createRoute({
   getParentRoute: () => rootRoute,
   path: '/sign-in',
   // The router keeps what a link put into the address, even where this leaves it out: `localPath` decides on its use.
-  validateSearch: ({ next, expired }: Record<string, unknown>): { next?: string; expired?: true } => ({
-    ...(typeof next === 'string' && { next }),
-    ...(expired === true && { expired }),
-  }),
+  validateSearch: ({ next }: Record<string, unknown>): { next?: string } => (typeof next === 'string' ? { next } : {}),
   component: function SignInPage() {
     const router = useRouter();
-    const { next, expired } = signIn.useSearch();
-    return <SignIn expired={expired === true} done={() => router.history.push(localPath(next) ?? '/')} />;
+    const { next } = signIn.useSearch();
+    return <SignIn done={() => router.history.push(localPath(next) ?? '/')} />;
   },
 });
 

@@ -1,5 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import { ApiError, request } from '../api/client.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
@@ -7,6 +8,8 @@ import { ErrorNote } from '../parts/note.tsx';
 import { forgetObjects } from '../shell/recent.ts';
 import { MainNavigation } from '../shell/navigation.tsx';
 import { Tools } from '../shell/tools.tsx';
+import { Outage } from './outage.tsx';
+import { SignInAgain } from './sign-in-again.tsx';
 import { text } from '../text/common.ts';
 import { LiveProject } from './live-project.tsx';
 
@@ -14,6 +17,9 @@ import { LiveProject } from './live-project.tsx';
 export function Frame({ signedOut, children }: { signedOut: () => void; children: React.ReactNode }) {
   const { data: session } = useQuery(sessionQuery);
   const { project } = useParams({ strict: false });
+  // Once the session has ended, this is who was signed in.
+  const [email, setEmail] = useState(session?.email);
+  if (session && session.email !== email) setEmail(session.email);
   const signOut = useMutation({
     mutationFn: async () => {
       try {
@@ -43,7 +49,7 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
           </Link>
           <MainNavigation />
           <span className="flex-1" />
-          <span className="hidden text-sm text-zinc-600 sm:inline dark:text-zinc-400">{session?.email}</span>
+          <span className="hidden text-sm text-zinc-600 sm:inline dark:text-zinc-400">{email}</span>
           <Tools signOut={() => signOut.mutate()} />
           <Button onClick={() => signOut.mutate()} disabled={signOut.isPending}>
             {text.signOut}
@@ -51,10 +57,12 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
         </div>
       </header>
       <main id="content" className="mx-auto max-w-6xl px-4 py-6">
-        {project !== undefined && <LiveProject key={project} project={project} />}
+        {session && project !== undefined && <LiveProject key={project} project={project} />}
         {signOut.error && <ErrorNote error={signOut.error} />}
         {children}
       </main>
+      <Outage />
+      {session === null && <SignInAgain email={email} />}
     </>
   );
 }

@@ -18,6 +18,9 @@ export const text = {
     noReason: (status: number) => `The API answered with the status ${status} and gave no reason.`,
     code: 'Code',
     requestId: 'Request ID',
+    outage: (time: string) =>
+      `The API has not answered since ${time}. The page shows what it read before, and tries again by itself.`,
+    crashedTitle: 'The page cannot be shown',
     crashed: 'This page has a defect and cannot be shown.',
     reload: 'Reload the page',
     partial: 'Only the first 500 are shown. Use the command line for all of them.',
@@ -32,6 +35,7 @@ export const text = {
     title: 'Sign in',
     hint: 'Use the email address and the password of your account on this platform.',
     expired: 'Your session has ended. Sign in again to continue where you were.',
+    kept: 'What you have written is kept.',
     email: 'Email address',
     password: 'Password',
     submit: 'Sign in',
