@@ -184,12 +184,12 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await pages.row(handle).waitFor();
   t.notOk(await overflows(page));
   const buttons = () => page.getByRole('button').allInnerTexts();
-  t.same(await buttons(), ['Sign out', 'Copy']);
+  t.same(await buttons(), ['Search', 'Sign out', 'Copy']);
   await pages.link(handle).click();
   await pages.heading(handle).waitFor();
   await page.getByText('There were no requests').waitFor();
   t.notOk(await overflows(page));
-  t.same(await buttons(), ['Sign out', 'Copy', 'Copy']);
+  t.same(await buttons(), ['Search', 'Sign out', 'Copy', 'Copy']);
   await pages.open(`${place}/apps/api/gate`);
   await page.getByText('off', { exact: true }).waitFor();
   t.notOk(await overflows(page));
@@ -197,7 +197,7 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await pages.open(`${place}/plans`);
   await pages.row('small').waitFor();
   t.notOk(await overflows(page));
-  t.same(await eventually(buttons, (names) => names.length > 1), ['Sign out', 'Copy']);
+  t.same(await eventually(buttons, (names) => names.length > 1), ['Search', 'Sign out', 'Copy']);
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

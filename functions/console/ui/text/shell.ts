@@ -7,7 +7,7 @@ export const shellText = {
     account: 'Account',
     environment: 'Pages of the environment',
     workloads: 'Workloads',
-    keys: 'API keys',
+    keys: 'Keys',
     plans: 'Plans',
     settings: 'Project settings',
   },
