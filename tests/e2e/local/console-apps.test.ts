@@ -178,6 +178,73 @@ t.test('an app requires an API key, and the page says when it is protected', asy
   t.equal((await platform.request(url)).status, 200);
 });
 
+interface Delivery {
+  id: string;
+  sender: string;
+  verdict: string;
+  redeliveryOf?: string;
+}
+
+t.test('a webhook is enabled, called, redelivered, tested and disabled', async (t) => {
+  const { page, pages } = await visit(t, `${place}/apps/api`);
+  const status = () =>
+    platform.json<{ enabled: boolean; token?: string; url: string; tags?: string }>([
+      ...['app', 'webhook', 'status', 'api', ...flags],
+    ]);
+  const deliveries = () => platform.json<Delivery[]>(['app', 'webhook', 'deliveries', 'api', ...flags]);
+  const secrets = page.getByRole('dialog', { name: 'Token and signing secret' });
+  await pages.link('Webhook').click();
+  await page.getByText('There were no deliveries in the last 30 days.').waitFor();
+  await pages.button('Enable the webhook').click();
+  const token = (await secrets.getByRole('code').first().innerText()).trim();
+  const { url, ...enabled } = await status();
+  t.match(enabled, { enabled: true, token });
+  await pages.button('Close').click();
+  t.notMatch(await page.content(), token);
+  await page.getByText('GitHub', { exact: true }).click();
+  await page.getByText('Payload URL: the URL above.').waitFor();
+  await checkAccessibility(t, page, 'a webhook');
+
+  const headers = { 'x-svc-token': token, 'content-type': 'application/json' };
+  const body = JSON.stringify({ image: 'localhost:5000/svc/hello:v2', commit: hostile });
+  t.equal((await platform.request(url, { method: 'POST', headers, body })).status, 202);
+  const row = page.getByRole('row').filter({ hasText: 'accepted' });
+  await row.getByRole('link').click();
+  const shown = page.getByRole('article', { name: 'Delivery', exact: true });
+  await shown.getByText(hostile).waitFor();
+  const [first] = await deliveries();
+  t.equal(new URL(page.url()).search, `?delivery=${first?.id}`);
+  await checkAccessibility(t, page, 'a delivery');
+  await pages.button('Redeliver').click();
+  await shown.getByText('Redelivery of').waitFor();
+  t.match((await deliveries())[0], { redeliveryOf: first?.id });
+
+  await pages.button('Edit').click();
+  await page.getByLabel('Tags of images').fill('v*');
+  await pages.button('Save').click();
+  await page.getByText('v*', { exact: true }).waitFor();
+  t.equal((await status()).tags, 'v*');
+  await pages.button('Test').click();
+  await page.getByLabel('Image').fill('localhost:5000/svc/hello:latest');
+  await checkAccessibility(t, page, 'test a webhook');
+  await pages.dialog().getByRole('button', { name: 'Test' }).click();
+  await shown.getByText('ignored').waitFor();
+  t.match((await deliveries())[0], { sender: 'test', verdict: 'ignored' });
+  t.equal(await pages.button('Redeliver').count(), 0, 'a test cannot be repeated');
+
+  await pages.button('Replace the token').click();
+  await pages.dialog().getByRole('button', { name: 'Replace the token' }).click();
+  const second = (await secrets.getByRole('code').first().innerText()).trim();
+  t.not(second, token);
+  t.equal((await status()).token, second);
+  await pages.button('Close').click();
+  await page.getByText('The old token works until').waitFor();
+  await pages.button('Disable').click();
+  await pages.dialog().getByRole('button', { name: 'Disable' }).click();
+  await pages.button('Enable the webhook').waitFor();
+  t.equal((await status()).enabled, false);
+});
+
 t.test('a deployer sees keys and plans, and no button to change them', async (t) => {
   const { page, pages } = await visit(t, `${place}/keys`, { width: 360, user: await member('deployer') });
   const { handle } = (await keys()).find(({ name }) => name === undefined) ?? { handle: '' };
@@ -194,6 +261,10 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await page.getByText('off', { exact: true }).waitFor();
   t.notOk(await overflows(page));
   t.same(await buttons(), ['Sign out', 'Restart', 'Copy', 'Copy']);
+  await pages.open(`${place}/apps/api/webhook`);
+  await page.getByRole('row').filter({ hasText: 'accepted' }).first().waitFor();
+  t.notOk(await overflows(page));
+  t.same(await buttons(), ['Sign out', 'Restart', 'Test', 'Copy']);
   await pages.open(`${place}/plans`);
   await pages.row('small').waitFor();
   t.notOk(await overflows(page));

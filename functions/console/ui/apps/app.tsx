@@ -19,6 +19,7 @@ const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: appText.app.tabs.deployments },
   { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
   { to: '/projects/$project/environments/$environment/apps/$app/gate', title: appSettingsText.tabs.gate },
+  { to: '/projects/$project/environments/$environment/apps/$app/webhook', title: appSettingsText.tabs.webhook },
 ] as const;
 
 export const appRoute = '/frame/projects/$project/environments/$environment/apps/$app';
@@ -44,7 +45,7 @@ export function AppPage() {
             key={to}
             to={to}
             params={{ ...place, app: name }}
-            activeOptions={{ exact: true }}
+            activeOptions={{ exact: true, includeSearch: false }}
             activeProps={{ className: 'border-b-2 border-indigo-600 py-2 font-semibold dark:border-indigo-400' }}
             inactiveProps={{ className: 'py-2 hover:underline' }}
           >

@@ -31,5 +31,14 @@ const gate = createRoute({
   component: lazyRouteComponent(() => import('../apps/gate.tsx'), 'Gate'),
 });
 
+const webhook = createRoute({
+  getParentRoute: () => app,
+  path: 'webhook',
+  // The delivery that is shown with its body.
+  validateSearch: ({ delivery }: Record<string, unknown>): { delivery?: string } =>
+    typeof delivery === 'string' ? { delivery } : {},
+  component: lazyRouteComponent(() => import('../apps/webhook.tsx'), 'Webhook'),
+});
+
 /** The pages of an app. */
-export const appRoutes = app.addChildren([overview, deployments, variables, gate]);
+export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook]);
