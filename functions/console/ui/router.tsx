@@ -4,6 +4,8 @@ import { Overview } from './environment/overview.tsx';
 import { Projects } from './projects/projects.tsx';
 import { appRoutes } from './routes/apps.ts';
 import { Crashed, environmentRoute, frameRoute, NotFound, rootRoute } from './routes/frame.tsx';
+import { functionRoutes } from './routes/functions.ts';
+import { jobRoutes } from './routes/jobs.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { sessionRoutes } from './routes/session.tsx';
 
@@ -19,7 +21,10 @@ const overview = createRoute({
 
 const routeTree = rootRoute.addChildren([
   ...sessionRoutes,
-  frameRoute.addChildren([projects, environmentRoute.addChildren([overview, appRoutes, ...keyRoutes])]),
+  frameRoute.addChildren([
+    projects,
+    environmentRoute.addChildren([overview, appRoutes, functionRoutes, jobRoutes, ...keyRoutes]),
+  ]),
 ]);
 
 /** The pages of the console by path. */

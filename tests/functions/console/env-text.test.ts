@@ -1,6 +1,6 @@
 import { parseEnv } from 'node:util';
 import t from 'tap';
-import { changesOf, linesOf, readLines } from '../../../functions/console/ui/apps/env-text.ts';
+import { changesOf, linesOf, readLines } from '../../../functions/console/ui/workloads/env-text.ts';
 
 t.test('variables are written as lines that read back as they were', (t) => {
   const variables = {

@@ -7,7 +7,6 @@ import type { topView } from '../../../../runtime/contracts/api/metrics.ts';
 import type { ProjectView } from '../../../../runtime/contracts/api/projects.ts';
 import type { ServiceView } from '../../../../runtime/contracts/api/services.ts';
 import type { sessionView } from '../../../../runtime/contracts/api/sessions.ts';
-import type { SecretView, VariablesView } from '../../../../runtime/contracts/api/variables.ts';
 import type { WatchKind } from '../../../../runtime/contracts/api/watch.ts';
 import type { VolumeView } from '../../../../runtime/contracts/api/volumes.ts';
 import { ApiError, pathOf, request } from './client.ts';
@@ -132,26 +131,4 @@ export const historyQuery = (place: Place, app: string) =>
         signal,
       }),
     ...liveFor('Deployment', 'App'),
-  });
-
-export const variablesQuery = (place: Place, app: string) =>
-  queryOptions({
-    queryKey: [...placeKey(place), 'app', app, 'env'],
-    queryFn: ({ signal }) =>
-      request<VariablesView>(pathOf('projects', place.project, 'apps', app, 'env'), {
-        query: { environment: place.environment },
-        signal,
-      }),
-    ...live,
-  });
-
-export const secretsQuery = (place: Place, app: string) =>
-  queryOptions({
-    queryKey: [...placeKey(place), 'app', app, 'secrets'],
-    queryFn: ({ signal }) =>
-      request<List<SecretView>>(pathOf('projects', place.project, 'apps', app, 'secrets'), {
-        query: { environment: place.environment },
-        signal,
-      }),
-    ...live,
   });

@@ -144,13 +144,23 @@ function WorkloadTable({ place, rows }: { place: Place; rows: readonly Row[] }) 
 }
 
 function WorkloadName({ place, kind, name }: { place: Place; kind: Row['kind']; name: string }) {
-  if (kind !== 'app') return <span className="font-medium">{name}</span>;
+  const base = '/projects/$project/environments/$environment';
+  if (kind === 'app') {
+    return (
+      <Link to={`${base}/apps/$app`} params={{ ...place, app: name }} className={linkLook}>
+        {name}
+      </Link>
+    );
+  }
+  if (kind === 'function') {
+    return (
+      <Link to={`${base}/functions/$function`} params={{ ...place, function: name }} className={linkLook}>
+        {name}
+      </Link>
+    );
+  }
   return (
-    <Link
-      to="/projects/$project/environments/$environment/apps/$app"
-      params={{ ...place, app: name }}
-      className={linkLook}
-    >
+    <Link to={`${base}/jobs/$job`} params={{ ...place, job: name }} className={linkLook}>
       {name}
     </Link>
   );

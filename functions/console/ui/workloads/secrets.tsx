@@ -1,9 +1,9 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { SecretView } from '../../../../runtime/contracts/api/variables.ts';
+import { useChange } from '../api/change.ts';
+import type { RequestOptions } from '../api/client.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
-import { pathOf, request, type RequestOptions } from '../api/client.ts';
-import { appQuery, secretsQuery, type Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
@@ -13,42 +13,37 @@ import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote } from '../parts/note.tsx';
 import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
+import { workloadText } from '../text/workloads.ts';
+import { secretsQuery } from './queries.ts';
+import { pathBelow, type Workload } from './workload.ts';
 
-const words = appText.secrets;
-
-interface AppSecrets {
-  place: Place;
-  app: string;
-}
+const words = workloadText.secrets;
 
 type Choice = { action: 'set' } | { action: 'reveal' | 'restore' | 'delete'; name: string };
 
-/** A request about a secret of an app; when it ends, the list and the state of the app are read again. */
-function useSecretRequest<Result>({ place, app }: AppSecrets, done?: () => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: ({ name, below = [], ...options }: RequestOptions & { name: string; below?: string[] }) =>
-      request<Result>(pathOf('projects', place.project, 'apps', app, 'secrets', name, ...below), {
-        ...options,
-        query: { environment: place.environment },
-      }),
-    onSuccess: async () => {
-      done?.();
-      await client.invalidateQueries({ queryKey: appQuery(place, app).queryKey });
-    },
-    // A value that was revealed is not kept once its dialog is closed.
-    gcTime: 0,
-  });
+/** A request about a secret of a workload. */
+function useSecretRequest<Result>(workload: Workload, done?: () => void) {
+  const { mutate, ...state } = useChange<Result>(workload.place, done);
+  return {
+    ...state,
+    mutate: ({ name, below = [], ...options }: RequestOptions & { name: string; below?: string[] }) =>
+      mutate({ ...options, path: pathBelow(workload, 'secrets', name, ...below) }),
+  };
 }
 
-/** The secrets of an app, by name. A value is shown only on request, and the API records who asked. */
-export function Secrets({ place, app }: AppSecrets) {
+/** The command of `svc` about a secret of a workload. */
+function secretCommand({ place, kind, name }: Workload, action: string, ...secret: string[]): string {
+  return commandOf(kind, 'secret', action, name, ...secret, ...placeFlags(place));
+}
+
+/** The secrets of a workload, by name. A value is shown only on request, and the API records who asked. */
+export function Secrets(workload: Workload) {
+  const { place, kind } = workload;
   const mayChange = useMay(place.project, 'deployer');
   const mayReveal = useMay(place.project, 'admin');
   const [choice, setChoice] = useState<Choice>();
-  const set = commandOf('app', 'secret', 'set', app, 'DB_PASSWORD', ...placeFlags(place));
+  const set = secretCommand(workload, 'set', 'DB_PASSWORD');
   const choose = (action: 'reveal' | 'restore' | 'delete', name: string) => (
     <Button aria-label={words.buttonName[action](name)} onClick={() => setChoice({ action, name })}>
       {words.button[action]}
@@ -59,10 +54,10 @@ export function Secrets({ place, app }: AppSecrets) {
       <h2 id="secrets" className="text-lg font-semibold">
         {words.title}
       </h2>
-      <Loaded query={useQuery(secretsQuery(place, app))}>
+      <Loaded query={useQuery(secretsQuery(workload))}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty title={words.empty} hint={words.emptyHint} command={set} />
+            <Empty title={words.empty(kind)} hint={words.emptyHint} command={set} />
           ) : (
             <>
               <table className="w-full text-sm">
@@ -87,7 +82,7 @@ export function Secrets({ place, app }: AppSecrets) {
                   ))}
                 </tbody>
               </table>
-              <Command command={commandOf('app', 'secret', 'list', app, ...placeFlags(place))} />
+              <Command command={secretCommand(workload, 'list')} />
             </>
           )
         }
@@ -97,19 +92,19 @@ export function Secrets({ place, app }: AppSecrets) {
           <Button onClick={() => setChoice({ action: 'set' })}>{words.set}</Button>
         </div>
       )}
-      {choice?.action === 'set' && <SetDialog place={place} app={app} close={() => setChoice(undefined)} />}
+      {choice?.action === 'set' && <SetDialog workload={workload} close={() => setChoice(undefined)} />}
       {choice?.action === 'reveal' && (
-        <RevealDialog place={place} app={app} name={choice.name} close={() => setChoice(undefined)} />
+        <RevealDialog workload={workload} name={choice.name} close={() => setChoice(undefined)} />
       )}
       {(choice?.action === 'delete' || choice?.action === 'restore') && (
-        <ConfirmDialog place={place} app={app} {...choice} action={choice.action} close={() => setChoice(undefined)} />
+        <ConfirmDialog workload={workload} {...choice} action={choice.action} close={() => setChoice(undefined)} />
       )}
     </section>
   );
 }
 
-function SetDialog({ place, app, close }: AppSecrets & { close: () => void }) {
-  const put = useSecretRequest<SecretView>({ place, app }, close);
+function SetDialog({ workload, close }: { workload: Workload; close: () => void }) {
+  const put = useSecretRequest<SecretView>(workload, close);
   return (
     <Dialog title={words.set} close={close}>
       <form
@@ -122,8 +117,8 @@ function SetDialog({ place, app, close }: AppSecrets & { close: () => void }) {
       >
         <Field label={words.name} name="name" required autoComplete="off" spellCheck={false} />
         <Field label={words.value} name="value" type="password" required autoComplete="off" />
-        <p className="text-sm">{words.applies}</p>
-        <Command command={commandOf('app', 'secret', 'set', app, 'DB_PASSWORD', ...placeFlags(place))} />
+        <p className="text-sm">{words.applies[workload.kind]}</p>
+        <Command command={secretCommand(workload, 'set', 'DB_PASSWORD')} />
         {put.error && <ErrorNote error={put.error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={close}>{text.cancel}</Button>
@@ -136,8 +131,8 @@ function SetDialog({ place, app, close }: AppSecrets & { close: () => void }) {
   );
 }
 
-function RevealDialog({ place, app, name, close }: AppSecrets & { name: string; close: () => void }) {
-  const reveal = useSecretRequest<SecretView & { value: string }>({ place, app });
+function RevealDialog({ workload, name, close }: { workload: Workload; name: string; close: () => void }) {
+  const reveal = useSecretRequest<SecretView & { value: string }>(workload);
   return (
     <Dialog title={words.buttonName.reveal(name)} close={close}>
       <div className="flex flex-col gap-3 text-sm">
@@ -148,7 +143,7 @@ function RevealDialog({ place, app, name, close }: AppSecrets & { name: string; 
         ) : (
           <p>{words.recorded}</p>
         )}
-        <Command command={commandOf('app', 'secret', 'reveal', app, name, ...placeFlags(place))} />
+        <Command command={secretCommand(workload, 'reveal', name)} />
         {reveal.error && <ErrorNote error={reveal.error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={close}>{text.close}</Button>
@@ -164,15 +159,19 @@ function RevealDialog({ place, app, name, close }: AppSecrets & { name: string; 
 }
 
 function ConfirmDialog({
-  place,
-  app,
+  workload,
   name,
   action,
   close,
-}: AppSecrets & { name: string; action: 'delete' | 'restore'; close: () => void }) {
-  const change = useSecretRequest<undefined>({ place, app }, close);
+}: {
+  workload: Workload;
+  name: string;
+  action: 'delete' | 'restore';
+  close: () => void;
+}) {
+  const change = useSecretRequest<undefined>(workload, close);
   const options = action === 'delete' ? { method: 'DELETE' as const } : { method: 'POST' as const, below: ['restore'] };
-  const command = commandOf('app', 'secret', words.command[action], app, name, ...placeFlags(place));
+  const command = secretCommand(workload, action, name);
   return (
     <Dialog title={words.buttonName[action](name)} close={close}>
       <div className="flex flex-col gap-3 text-sm">

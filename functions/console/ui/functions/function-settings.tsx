@@ -1,0 +1,26 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useMay } from '../api/role.ts';
+import { functionText } from '../text/functions.ts';
+import { DangerZone } from '../workloads/danger.tsx';
+import { viewQuery } from '../workloads/queries.ts';
+import { useFunction } from './function.tsx';
+
+const words = functionText.settings;
+
+/** The deletion of a function. */
+export function FunctionSettings() {
+  const workload = useFunction();
+  const navigate = useNavigate();
+  const mayDelete = useMay(workload.place.project, 'deployer');
+  const { data: view } = useQuery(viewQuery(workload));
+  if (!mayDelete) return <p className="text-sm">{words.viewer}</p>;
+  return (
+    <DangerZone
+      workload={workload}
+      effect={words.delete}
+      discard={view?.events && words.discard}
+      deleted={() => void navigate({ to: '/projects/$project/environments/$environment', params: workload.place })}
+    />
+  );
+}

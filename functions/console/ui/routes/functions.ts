@@ -1,0 +1,42 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { environmentRoute } from './frame.tsx';
+
+const page = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'functions/$function',
+  component: lazyRouteComponent(() => import('../functions/function.tsx'), 'FunctionPage'),
+});
+
+const overview = createRoute({
+  getParentRoute: () => page,
+  path: '/',
+  component: lazyRouteComponent(() => import('../functions/function-overview.tsx'), 'FunctionOverview'),
+});
+
+const runs = createRoute({
+  getParentRoute: () => page,
+  path: 'runs',
+  validateSearch: ({ run }: Record<string, unknown>): { run?: string } => (typeof run === 'string' ? { run } : {}),
+  component: lazyRouteComponent(() => import('../functions/function-runs.tsx'), 'FunctionRuns'),
+});
+
+const events = createRoute({
+  getParentRoute: () => page,
+  path: 'events',
+  component: lazyRouteComponent(() => import('../functions/function-events.tsx'), 'FunctionEvents'),
+});
+
+const variables = createRoute({
+  getParentRoute: () => page,
+  path: 'variables',
+  component: lazyRouteComponent(() => import('../functions/function-variables.tsx'), 'FunctionVariables'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => page,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('../functions/function-settings.tsx'), 'FunctionSettings'),
+});
+
+/** The pages of a function. */
+export const functionRoutes = page.addChildren([overview, runs, events, variables, settings]);

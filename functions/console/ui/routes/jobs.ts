@@ -1,0 +1,36 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { environmentRoute } from './frame.tsx';
+
+const page = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'jobs/$job',
+  component: lazyRouteComponent(() => import('../jobs/job.tsx'), 'JobPage'),
+});
+
+const overview = createRoute({
+  getParentRoute: () => page,
+  path: '/',
+  component: lazyRouteComponent(() => import('../jobs/job-overview.tsx'), 'JobOverview'),
+});
+
+const runs = createRoute({
+  getParentRoute: () => page,
+  path: 'runs',
+  validateSearch: ({ run }: Record<string, unknown>): { run?: string } => (typeof run === 'string' ? { run } : {}),
+  component: lazyRouteComponent(() => import('../jobs/job-runs.tsx'), 'JobRuns'),
+});
+
+const variables = createRoute({
+  getParentRoute: () => page,
+  path: 'variables',
+  component: lazyRouteComponent(() => import('../jobs/job-variables.tsx'), 'JobVariables'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => page,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('../jobs/job-settings.tsx'), 'JobSettings'),
+});
+
+/** The pages of a job. */
+export const jobRoutes = page.addChildren([overview, runs, variables, settings]);

@@ -1,0 +1,81 @@
+import { useState } from 'react';
+import { useChange } from '../api/change.ts';
+import { commandOf, placeFlags } from '../api/command.ts';
+import { Button } from '../parts/button.tsx';
+import { Field } from '../parts/field.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+import { workloadText } from '../text/workloads.ts';
+import { pathBelow, type Workload } from './workload.ts';
+
+const words = workloadText.danger;
+
+interface DangerProps {
+  workload: Workload;
+  /** What is lost. */
+  effect: string;
+  /** Called once the API has accepted the deletion. */
+  deleted: () => void;
+  /** Text of the box that also deletes events that are not delivered; absent where there are none. */
+  discard?: string | undefined;
+}
+
+/** The deletion of a workload, behind its name. */
+export function DangerZone({ effect, ...rest }: DangerProps) {
+  const [open, setOpen] = useState(false);
+  return (
+    <section
+      aria-labelledby="danger"
+      className="flex flex-col items-start gap-3 rounded-md border border-red-300 p-4 dark:border-red-900"
+    >
+      <h2 id="danger" className="text-lg font-semibold">
+        {words.title}
+      </h2>
+      <p className="text-sm">{effect}</p>
+      <Button look="danger" onClick={() => setOpen(true)}>
+        {words.delete(rest.workload.kind)}
+      </Button>
+      {open && <DeleteDialog effect={effect} {...rest} close={() => setOpen(false)} />}
+    </section>
+  );
+}
+
+function DeleteDialog({ workload, effect, discard, deleted, close }: DangerProps & { close: () => void }) {
+  const { place, kind, name } = workload;
+  const [typed, setTyped] = useState('');
+  const [discardEvents, setDiscardEvents] = useState(false);
+  const remove = useChange<unknown>(place, deleted);
+  const flags = [discardEvents ? '--discard-events' : undefined, ...placeFlags(place)];
+  return (
+    <FormDialog
+      title={words.dialog(name)}
+      close={close}
+      action={words.action}
+      look="danger"
+      disabled={typed !== name}
+      command={commandOf(kind, 'delete', name, ...flags)}
+      request={remove}
+      submit={() =>
+        remove.mutate({
+          path: pathBelow(workload),
+          method: 'DELETE',
+          query: { discardEvents: discardEvents || undefined },
+        })
+      }
+    >
+      <p>{effect}</p>
+      {discard !== undefined && (
+        <label className="flex gap-2">
+          <input type="checkbox" checked={discardEvents} onChange={(event) => setDiscardEvents(event.target.checked)} />
+          {discard}
+        </label>
+      )}
+      <Field
+        label={words.type(name)}
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,56 @@
+import { queryOptions } from '@tanstack/react-query';
+import type { z } from 'zod';
+import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
+import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
+import type { AnyRunView, runLogs } from '../../../../runtime/contracts/api/runs.ts';
+import type { SecretView, VariablesView } from '../../../../runtime/contracts/api/variables.ts';
+import { pathOf, request } from '../api/client.ts';
+import { live, polled } from '../api/live.ts';
+import type { List } from '../api/queries.ts';
+import { pathBelow, type Workload, type WorkloadKind } from './workload.ts';
+
+type RunLogs = z.infer<typeof runLogs>;
+
+const pageSize = 500;
+
+/** What the API returns below a workload's path. */
+function part<Result>(workload: Workload, below: readonly string[], query: Record<string, string | number> = {}) {
+  const { place, kind, name } = workload;
+  const { project, environment } = place;
+  return queryOptions({
+    // As of the queries of an app, so that one key stands for all that a page shows of a workload.
+    queryKey: ['project', project, environment, kind, name, ...below, ...Object.values(query)],
+    queryFn: ({ signal }) =>
+      request<Result>(pathOf('projects', project, ...pathBelow(workload, ...below)), {
+        query: { environment, ...query },
+        signal,
+      }),
+    ...live,
+  });
+}
+
+interface Views {
+  function: FunctionView;
+  job: JobView;
+}
+
+export const viewQuery = <Kind extends keyof Views>(workload: Workload & { kind: Kind }) =>
+  part<Views[Kind]>(workload, []);
+
+export const variablesQuery = (workload: Workload) => part<VariablesView>(workload, ['env']);
+
+export const secretsQuery = (workload: Workload) => part<List<SecretView>>(workload, ['secrets']);
+
+/** The runs of a job or cron function, newest first. */
+export const runsQuery = (workload: Workload & { kind: Exclude<WorkloadKind, 'app'> }) =>
+  part<List<AnyRunView>>(workload, ['runs'], { limit: pageSize });
+
+/** The log of a run. The event stream tells of the run's state, and not of its lines. */
+export const runLogQuery = (workload: Workload, run: string) => ({
+  ...part<RunLogs>(workload, ['run-logs'], { run }),
+  ...polled,
+});
+
+/** A list below a function, such as its dead letters. */
+export const eventsQuery = <Item>(workload: Workload, list: 'events' | 'dead-letters') =>
+  part<List<Item>>(workload, [list], { limit: pageSize });

@@ -1,0 +1,124 @@
+import { useQuery } from '@tanstack/react-query';
+import type { AnyRunView } from '../../../../runtime/contracts/api/runs.ts';
+import { commandOf, placeFlags } from '../api/command.ts';
+import { State } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
+import { Command, Empty } from '../parts/command.tsx';
+import { Loaded } from '../parts/loaded.tsx';
+import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
+import { duration, Time } from '../parts/time.tsx';
+import { text } from '../text/common.ts';
+import { workloadText } from '../text/workloads.ts';
+import { runLogQuery, runsQuery } from './queries.ts';
+import type { Workload } from './workload.ts';
+
+const words = workloadText.runs;
+
+interface RunsProps {
+  workload: Workload & { kind: 'function' | 'job' };
+  /** The run whose log is shown. */
+  selected: string | undefined;
+  select: (run: string | undefined) => void;
+  empty: { title: string; hint: string; command: string };
+}
+
+/** The runs of a job or cron function, newest first, and the log of one of them. */
+export function Runs({ workload, selected, select, empty }: RunsProps) {
+  const { place, kind, name } = workload;
+  return (
+    <>
+      {selected !== undefined && <RunLog workload={workload} run={selected} hide={() => select(undefined)} />}
+      <Loaded query={useQuery(runsQuery(workload))}>
+        {({ items, nextCursor }) =>
+          items.length === 0 ? (
+            <Empty {...empty} />
+          ) : (
+            <>
+              <RunTable runs={items} selected={selected} select={select} />
+              {nextCursor !== undefined && <p className="text-sm">{text.errors.partial}</p>}
+              <Command command={commandOf(kind, 'runs', name, ...placeFlags(place))} />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+const heads = [
+  { title: words.name },
+  { title: words.status },
+  { title: words.trigger, wide: true },
+  { title: words.by, wide: true },
+  { title: words.created, wide: true },
+  { title: words.took, wide: true },
+  { title: words.log },
+];
+
+function RunTable({ runs, selected, select }: Pick<RunsProps, 'selected' | 'select'> & { runs: AnyRunView[] }) {
+  return (
+    <table className="w-full text-sm">
+      <Cells heads={heads} />
+      <tbody>
+        {runs.map(({ name, status, trigger, actor, createdAt, startedAt, endedAt, message }) => (
+          <tr key={name} className={rowLook}>
+            <th scope="row" className={`${cellLook} text-left font-medium`}>
+              {name}
+            </th>
+            <td className={cellLook}>
+              <State state={status} />
+              {message !== undefined && <p className="mt-1 text-xs">{message}</p>}
+            </td>
+            <td className={wideCellLook}>{trigger}</td>
+            <td className={wideCellLook}>{actor ?? text.none}</td>
+            <td className={wideCellLook}>
+              <Time at={createdAt} />
+            </td>
+            <td className={wideCellLook}>
+              {startedAt !== undefined && endedAt !== undefined ? duration(startedAt, endedAt) : text.none}
+            </td>
+            <td className={cellLook}>
+              <Button aria-label={words.logOf(name)} aria-pressed={name === selected} onClick={() => select(name)}>
+                {words.log}
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function RunLog({ workload, run, hide }: { workload: Workload; run: string; hide: () => void }) {
+  const { place, kind, name } = workload;
+  return (
+    <section aria-label={words.logOf(run)} className="flex flex-col gap-3">
+      <h2 className="flex flex-wrap items-center gap-3 text-lg font-semibold">
+        {words.logOf(run)}
+        <Button onClick={hide}>{words.hide}</Button>
+      </h2>
+      <Loaded query={useQuery(runLogQuery(workload, run))}>
+        {({ pods }) => (
+          <>
+            {pods.length === 0 && <p className="text-sm">{words.noPods}</p>}
+            {pods.map(({ name: pod, log = '', truncated }) => (
+              <div key={pod} className="text-sm">
+                {pods.length > 1 && <h3 className="mb-1 font-medium">{words.attempt(pod)}</h3>}
+                {truncated && <p className="mb-1">{words.truncated}</p>}
+                <pre
+                  tabIndex={0}
+                  role="region"
+                  aria-label={words.attempt(pod)}
+                  className="max-h-96 overflow-auto rounded-md bg-zinc-100 p-3 text-xs whitespace-pre-wrap dark:bg-zinc-900"
+                >
+                  {log === '' ? words.noLog : log}
+                </pre>
+              </div>
+            ))}
+          </>
+        )}
+      </Loaded>
+      <Command command={commandOf(kind, 'logs', name, '--run', run, ...placeFlags(place))} />
+    </section>
+  );
+}

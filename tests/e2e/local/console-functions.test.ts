@@ -1,0 +1,202 @@
+import t from 'tap';
+import { codeFile } from '../../support/code-file.ts';
+import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { startVisitor } from '../../support/console/visitor.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
+
+const platform = await runningPlatform();
+const { browser, visit } = await startVisitor(t, platform);
+const { project, flags } = await testProject(t, platform);
+const place = `/projects/${project}/environments/prod`;
+const hostile = '<img src=x onerror=alert(1)>';
+
+const tickCode = `export function handler() {
+  console.log(${JSON.stringify(hostile)}, process.env.SVC_TRIGGER, process.env.LEVEL);
+}`;
+
+/** Puts an item into the list that calls it, and refuses the item. */
+const workCode = `import { connect } from 'node:net';
+export async function handler(event) {
+  if (event?.refuse) return { statusCode: 400, body: ${JSON.stringify(hostile)} };
+  const { REDIS_HOST: host, REDIS_PORT: port, REDIS_USERNAME: user, REDIS_PASSWORD: password } = process.env;
+  const item = ${JSON.stringify(JSON.stringify({ refuse: hostile }))};
+  const command = (words) => '*' + words.length + '\\r\\n' + words.map((word) => '$' + word.length + '\\r\\n' + word + '\\r\\n').join('');
+  const socket = connect(Number(port), host);
+  socket.write(command(['AUTH', user, password]) + command(['RPUSH', 'work', item]) + command(['QUIT']));
+  let reply = '';
+  for await (const part of socket) reply += part;
+  return { body: reply };
+}`;
+
+t.test('a cron function shows its schedule, and a test run its log', async (t) => {
+  const code = codeFile(t, 'tick.mjs', tickCode);
+  const schedule = ['--trigger', 'cron', '--schedule', '0 2 * * 1', '--time-zone', 'Europe/Berlin'];
+  await platform.ok(['function', 'create', 'tick', '--code-file', code, ...schedule, ...flags]);
+  const { page, pages } = await visit(t, place);
+  await pages.link('tick').click();
+  await pages.heading('tick').waitFor();
+  await page.getByText('At 02:00, only on Monday').waitFor();
+  await page.getByText('Europe/Berlin').waitFor();
+  t.equal(await page.getByText(/2:00:00 AM GMT\+[12]$/).count(), 5, 'the next five times');
+  await checkAccessibility(t, page, 'cron function');
+
+  await pages.link('Runs').click();
+  await page.getByText('No run is stored.').waitFor();
+  await checkAccessibility(t, page, 'no runs');
+  await pages.button('Test run').click();
+  await page.getByText(/The test run tick-test-\w+ is requested\./).waitFor();
+  const log = page.getByRole('region', { name: /^Log of tick-test-/ });
+  await log.getByText(`${hostile} test`).waitFor();
+  const [run] = await platform.json<{ name: string; trigger: string }[]>(['function', 'runs', 'tick', ...flags]);
+  t.equal(run?.trigger, 'test');
+  t.equal(new URL(page.url()).searchParams.get('run'), run?.name, 'the log has an address');
+  await pages
+    .row(run?.name ?? '')
+    .getByText('succeeded')
+    .waitFor();
+  await checkAccessibility(t, page, 'log of a run');
+  await pages.button('Hide the log').click();
+  await log.waitFor({ state: 'detached' });
+
+  await pages.link('Variables').click();
+  await page.getByText('This function has no variables.').waitFor();
+  await pages.button('Edit variables').click();
+  await page.getByLabel('One NAME=value on each line').fill('LEVEL=debug');
+  await pages.button('Save 1 change').click();
+  await pages.row('LEVEL').getByText('debug').waitFor();
+  const { variables } = await platform.json<{ variables: object }>(['function', 'env', 'list', 'tick', ...flags]);
+  t.same(variables, { LEVEL: 'debug' });
+  await pages.button('Set a secret').click();
+  await page.getByLabel('Name', { exact: true }).fill('TOKEN');
+  await page.getByLabel('Value', { exact: true }).fill('not-for-everyone');
+  await pages.button('Save secret').click();
+  await pages.row('TOKEN').waitFor();
+  t.match(await platform.json(['function', 'secret', 'list', 'tick', ...flags]), [{ name: 'TOKEN' }]);
+  t.notMatch(await page.content(), 'not-for-everyone');
+
+  await pages.link('Settings').click();
+  await pages.button('Delete this function').click();
+  const confirm = pages.dialog().getByRole('button', { name: 'Delete', exact: true });
+  t.ok(await confirm.isDisabled());
+  await page.getByLabel('Type tick to confirm').fill('tick');
+  await checkAccessibility(t, page, 'delete a function');
+  await confirm.click();
+  await pages.heading(`${project} / prod`).waitFor();
+  await pages.row('tick').waitFor({ state: 'detached' });
+  t.same(await platform.json(['function', 'list', ...flags]), []);
+});
+
+t.test('dead letters of a function are redriven and purged', async (t) => {
+  await platform.ok(['service', 'create', 'cache', '--type', 'redis', ...flags]);
+  const code = codeFile(t, 'work.mjs', workCode);
+  const triggers = ['--trigger', 'http', '--trigger', 'redis', '--source', 'cache', '--list', 'work'];
+  const { url } = await platform.json<{ url: string }>([
+    ...['function', 'create', 'work', '--code-file', code],
+    ...[...triggers, ...flags],
+  ]);
+  const { page, pages } = await visit(t, `${place}/functions/work/events`);
+  await page.getByText('There are no dead letters.').waitFor();
+  await page.getByText('No event is pending.').waitFor();
+  await checkAccessibility(t, page, 'no events');
+  await eventually(
+    () => platform.request(url),
+    ({ status, body }) => status === 200 && body.includes(':1'),
+  );
+
+  const redrive = page.getByRole('button', { name: /^Redrive \S+$/ }).filter({ hasText: /^Redrive$/ });
+  await redrive.waitFor();
+  await page.getByText('Content', { exact: true }).last().click();
+  await page.getByText(JSON.stringify({ refuse: hostile })).waitFor();
+  await checkAccessibility(t, page, 'dead letters');
+  const letters = () =>
+    platform.json<{ id: string; deadAt: string }[]>(['function', 'dead-letters', 'list', 'work', ...flags]);
+  const [before] = await letters();
+  await redrive.click();
+  await checkAccessibility(t, page, 'redrive a dead letter');
+  await pages.dialog().getByRole('button', { name: 'Redrive', exact: true }).click();
+  await page.getByText('1 event is delivered again.').waitFor();
+  // It is refused again.
+  await eventually(letters, ([letter]) => letter !== undefined && letter.deadAt !== before?.deadAt);
+
+  await pages.button('Purge all').click();
+  t.match(await pages.dialog().innerText(), /svc function dead-letters purge work --all/);
+  await pages.dialog().getByRole('button', { name: 'Purge', exact: true }).click();
+  await page.getByText('There are no dead letters.').waitFor();
+  t.same(await letters(), []);
+
+  await pages.link('Overview').click();
+  await page.getByText('HTTP requests, items of a Redis list').waitFor();
+  await checkAccessibility(t, page, 'function');
+  const restarted = page.waitForResponse((response) => response.url().includes('/functions/work/restart'));
+  await pages.button('Restart').click();
+  t.equal((await restarted).status(), 200);
+  await page.getByText('The pods are being replaced, one by one.').waitFor();
+});
+
+t.test('a job is started, suspended and resumed', async (t) => {
+  const run = ['--image', 'localhost:5000/svc/hello:v1', '--command', 'node', '--command', '-e'];
+  const say = ['--command', `console.log(${JSON.stringify(hostile)})`];
+  await platform.ok(['job', 'create', 'report', ...run, ...say, '--schedule', '0 3 * * *', ...flags]);
+  const show = () => platform.json<{ suspended: boolean }>(['job', 'show', 'report', ...flags]);
+  const { page, pages } = await visit(t, place);
+  await pages.link('report').click();
+  await page.getByText('At 03:00').waitFor();
+  await checkAccessibility(t, page, 'job');
+  await pages.link('Runs').click();
+  await pages.button('Start now').click();
+  await page
+    .getByRole('region', { name: /^Log of report-/ })
+    .getByText(hostile, { exact: true })
+    .waitFor();
+  const [first] = await platform.json<{ name: string }[]>(['job', 'runs', 'report', ...flags]);
+  await pages
+    .row(first?.name ?? '')
+    .getByText('succeeded')
+    .waitFor();
+  await checkAccessibility(t, page, 'runs of a job');
+
+  await pages.link('Settings').click();
+  await pages.button('Suspend the schedule').click();
+  await pages.button('Resume the schedule').waitFor();
+  t.equal((await show()).suspended, true);
+  await checkAccessibility(t, page, 'settings of a job');
+  await pages.button('Resume the schedule').click();
+  await pages.button('Suspend the schedule').waitFor();
+  t.equal((await show()).suspended, false);
+  await pages.link('Variables').click();
+  await page.getByText('This job has no variables.').waitFor();
+});
+
+t.test('on a phone nothing is cut off, and a viewer sees no button that the API would refuse', async (t) => {
+  const user = { email: `${uniqueName('viewer')}@svc.local`, password: uniqueName('a-long-passphrase-') };
+  await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
+  await platform.ok(['member', 'set', user.email, '--role', 'viewer', '--project', project]);
+  const { page, pages } = await visit(t, `${place}/jobs/report/runs`, { width: 360, user });
+  const shown = async () => {
+    t.notOk(await overflows(page), page.url());
+    const names = await page.getByRole('button').allInnerTexts();
+    return names.filter((name) => !['Search', 'Sign out', 'Copy', 'Log'].includes(name));
+  };
+  await page.getByRole('rowheader', { name: /^report-/ }).waitFor();
+  t.same(await shown(), []);
+  await pages.open(`${place}/jobs/report/settings`);
+  await page.getByText('Only deployers and admins').waitFor();
+  t.same(await shown(), []);
+  for (const [tab, text] of [
+    ['', 'Event source'],
+    ['/events', 'No event is pending.'],
+    ['/variables', 'This function has no secrets.'],
+    ['/settings', 'Only deployers and admins'],
+  ] as const) {
+    await pages.open(`${place}/functions/work${tab}`);
+    await page.getByText(text).waitFor();
+    t.same(await shown(), []);
+  }
+  await pages.open(`${place}/jobs/missing`);
+  t.match(await pages.alert().first().innerText(), /not_found/);
+});
+
+t.test('no page of these tests had an error, or did what its policy forbids', (t) => {
+  t.same(browser.faults, []);
+  t.end();
+});
