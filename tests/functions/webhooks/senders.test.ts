@@ -273,6 +273,24 @@ t.test('Docker Hub and Quay: a secret URL, off by default, and removed when turn
   t.equal((await send({}, text, `/${last}`)).status, 401, 'a disabled webhook’s URL stays invalid');
 });
 
+t.test('an event that deploys nothing needs a valid proof too, and is not recorded without one', async (t) => {
+  const { token, call, send, deliveries, pool } = await hookedApp(t, { deployed: true });
+  const secret = (await call('PATCH', '', { secretUrl: true })).body.secretUrl.split('/').at(-1);
+  const otherImage = payload('quay-push');
+  const ping = { 'x-github-event': 'ping' };
+  const statuses = async (sentToken: string, sentSecret: string) => [
+    (await send({ ...ping, 'x-svc-token': sentToken }, {})).status,
+    (await send({}, otherImage, `/${sentSecret}`)).status,
+  ];
+  t.same(await statuses(`${token}x`, `${secret}x`), [401, 401]);
+  t.same(await deliveries(), []);
+  t.same(await statuses(token, secret), [200, 200]);
+  await pool.query('UPDATE webhooks SET enabled = false');
+  t.same(await statuses(token, secret), [401, 401]);
+  t.match(await deliveries(), [{ verdict: 'ignored' }, { verdict: 'ignored' }]);
+  t.equal((await deliveries()).length, 2);
+});
+
 t.test('Quay: of several tags the last that matches', async (t) => {
   const { call, send, history } = await hookedApp(t, {
     deployed: true,
