@@ -3,6 +3,7 @@ import { createDecisionLog } from '../../../gate/authz/decision-log.ts';
 import type { KeyFault, Verdict } from '../../../gate/authz/verdict.ts';
 import { generateApiKey, parseApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
+import type { AddressMatcher } from '../../../runtime/domain/address.ts';
 import { fakeClock } from '../../support/clock.ts';
 
 const app = { environmentId: newId(), namespace: 'shop-prod', name: 'api' };
@@ -60,12 +61,39 @@ t.test('a denial is logged with client, key, reason and app', (t) => {
 t.test('one in a hundred allowed requests is logged, and no preflight', (t) => {
   const { written, many } = rig(t);
   many(1, allow);
-  t.equal(written().length, 1, 'the first');
+  const first = written();
+  t.equal(first.length, 1, 'the first');
+  t.match(first, [{ key_prefix: 'abcd1234', app: 'shop-prod/api' }]);
   many(199_999, allow);
   const allows = written();
   t.equal(allows.length, 1_999);
   t.ok(allows.every(({ msg, reason }) => msg === 'authorize allow' && !reason));
   many(1_000, { decision: 'preflight', app });
   t.same(written(), []);
+  t.end();
+});
+
+t.test('a flood of one client counts as one sender, whatever it claims; only trusted proxies report others', (t) => {
+  const flood = (trustedProxies?: AddressMatcher) => {
+    let lost = 0;
+    const log = createDecisionLog({
+      name: 'svc-authz',
+      output: { write: () => true },
+      clock: fakeClock(),
+      onLost: () => lost++,
+      ...(trustedProxies && { trustedProxies }),
+    });
+    for (let index = 0; index < 5_000; index++) {
+      const chain = `203.0.${index >> 8}.${index & 255}, 198.51.100.9`;
+      log.record(deny(), { ...request, headers: { 'x-forwarded-for': chain } });
+    }
+    log.close();
+    return lost;
+  };
+  t.ok(flood() > 1_000, 'no proxy is trusted by default');
+  t.equal(
+    flood((address) => address === '198.51.100.9'),
+    0,
+  );
   t.end();
 });
