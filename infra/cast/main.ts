@@ -7,6 +7,9 @@ import { createRecorder, type Recorder } from './recorder.ts';
 import { writeCast } from './cast.ts';
 import { lessonsOf } from './tutorial.ts';
 
+/** Variables that say how to reach the registry of packages. */
+const registryVariables = ['npm_config_userconfig', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'];
+
 /**
  * `npm run cast`: clones this repository into an empty home folder, starts the platform there, follows the tutorial
  * `deploy-a-folder`, and records all of it into `docs/first-day.cast` and `docs/first-day.md`. Takes a few minutes. What is
@@ -38,7 +41,7 @@ function environment(): Record<string, string> {
   const folders = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'));
   const packages = join(home, '.npm-packages');
   mkdirSync(packages);
-  const userConfig = process.env['npm_config_userconfig'];
+  const registry = Object.entries(process.env).filter(([name]) => registryVariables.includes(name));
   return {
     HOME: home,
     PATH: [join(packages, 'bin'), ...folders].join(':'),
@@ -48,7 +51,7 @@ function environment(): Record<string, string> {
     npm_config_prefix: packages,
     npm_config_progress: 'false',
     npm_config_update_notifier: 'false',
-    ...(userConfig !== undefined && { npm_config_userconfig: userConfig }),
+    ...Object.fromEntries(registry),
   };
 }
 

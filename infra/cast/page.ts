@@ -61,7 +61,14 @@ function textOf({ command, output, startedAt, endedAt }: Entry): string {
   const prompt = promptOf(command);
   const printed = plain(output.startsWith(prompt) ? output.slice(prompt.length) : output);
   const shown = [plain(prompt), printed].filter((text) => text !== '').join('\n');
-  return `\`\`\`console\n${shown}\n\`\`\`\n\nTook ${seconds(endedAt - startedAt)}.`;
+  const fence = fenceOf(shown);
+  return `${fence}console\n${shown}\n${fence}\n\nTook ${seconds(endedAt - startedAt)}.`;
+}
+
+/** A fence that the text itself does not contain: the output of `npm start` has blocks of its own. */
+function fenceOf(text: string): string {
+  const lengths = Array.from(text.matchAll(/`+/g), ([ticks]) => ticks.length + 1);
+  return '`'.repeat(Math.max(3, ...lengths));
 }
 
 /** What a terminal shows at the end: without colours, and of a line that was rewritten its last text. */
