@@ -148,16 +148,19 @@ interface Tests {
 }
 
 /**
- * The test files of the same folder that reach the file, or those that reach it in the fewest steps if that has none, and
- * those elsewhere that import the file.
+ * The test files of the same folder that reach the file, or of one above it that is still a part of a layer, such as
+ * `functions/webhooks`. If there is none, those that reach the file in the fewest steps. And those elsewhere that import it.
  */
 function testsOf(graph: ImportGraph, file: string): Tests {
   const isTest = (path: string) => path.endsWith('.test.ts') && !path.startsWith('tests/e2e/');
   // In the order of the steps that they are away.
   const dependents = [...graph.dependentsOf([file])].filter(isTest);
-  const folder = `tests/${file.split('/').slice(0, -1).join('/')}/`;
-  const own = dependents.filter((path) => path.startsWith(folder));
-  const near = own.length > 0 ? own : dependents.slice(0, closestMax);
+  const folders = file.split('/').slice(0, -1);
+  let near: string[] = [];
+  for (let depth = folders.length; near.length === 0 && depth >= 2; depth--) {
+    near = dependents.filter((path) => path.startsWith(`tests/${folders.slice(0, depth).join('/')}/`));
+  }
+  if (near.length === 0) near = dependents.slice(0, closestMax);
   return { near, other: graph.usersOf(file).filter((path) => isTest(path) && !near.includes(path)) };
 }
 
