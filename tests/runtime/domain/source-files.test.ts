@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { Problem } from '../../../runtime/domain/problem.ts';
 import {
   checkSourceFiles,
   chunkBytes,
@@ -75,7 +76,7 @@ t.test('files with all that they need are accepted', async (t) => {
 });
 
 t.test('a folder with one fault is refused, and the message names the path', async (t) => {
-  const long = `${'b/'.repeat(50)}..`;
+  const long = `a${'b/'.repeat(49)}..`;
   for (const [name, files, path] of [
     ['its path', [file('../a')], '../a'],
     ['its target', [link('a', '..')], 'a'],
@@ -93,8 +94,8 @@ t.test('a folder with one fault is refused, and the message names the path', asy
   }
   t.match(refusal([file(long)]), { message: `The path "${long.slice(0, 99)}…" contains` });
   t.match(refusal([file(`${'b/'.repeat(49)}..`)]), { message: `The path "${'b/'.repeat(49)}.." contains` });
-  const details = { path: 'b/'.repeat(100) };
-  t.match(refusal([file(`${'b/'.repeat(120)}..`)]), { details }, 'the details are cut too');
+  const { details } = refusal([file(`${'b/'.repeat(120)}..`)]) as Problem;
+  t.same(details, { path: 'b/'.repeat(100) }, 'the details are cut too');
   t.match(refusal([]), { code: 'invalid_source', message: 'The folder has no files to build.', details: undefined });
 });
 
