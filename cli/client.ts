@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { WebSocket } from 'ws';
+import type * as WebSockets from './web-socket.ts';
 import { z } from 'zod';
 import { page, problemBody } from '../runtime/contracts/api/common.ts';
 import { accessTokenPrefix } from '../runtime/domain/access-token-prefix.ts';
@@ -31,6 +32,8 @@ export interface ApiClient {
   lines(path: string, query?: Query): AsyncIterable<string>;
   /** Opens a WebSocket, which is paused. @throws Failure */
   open(path: string, protocol: string, query?: Query): Promise<WebSocket>;
+  /** Opens a WebSocket for much binary data. It is paused until its content is taken. @throws Failure */
+  openData(path: string, protocol: string, query?: Query): Promise<WebSockets.DataSocket>;
   /** Requests a path outside `/api/v1`, and returns any status. */
   probe(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -135,6 +138,19 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     });
   };
 
+  const open = async <T>(start: (sockets: typeof WebSockets) => Promise<T>): Promise<T> => {
+    // Loaded when needed: most commands open no WebSocket.
+    const sockets = await import('./web-socket.ts');
+    try {
+      return await start(sockets);
+    } catch (error) {
+      if (error instanceof sockets.RefusedSocket)
+        throw apiFailure({ api, token }, error.status, parseJson(error.content), undefined);
+      const fault = connectionFault(error);
+      throw fault === undefined ? error : unreachable(api, fault, error);
+    }
+  };
+
   return {
     call,
     send: async (method, path, options) => {
@@ -151,18 +167,10 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
       return items;
     },
     lines: (path, query) => lines(path, query),
-    async open(path, protocol, query) {
-      // Loaded when needed: most commands open no WebSocket.
-      const { openWebSocket, RefusedSocket } = await import('./web-socket.ts');
-      try {
-        return await openWebSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity);
-      } catch (error) {
-        if (error instanceof RefusedSocket)
-          throw apiFailure({ api, token }, error.status, parseJson(error.content), undefined);
-        const fault = connectionFault(error);
-        throw fault === undefined ? error : unreachable(api, fault, error);
-      }
-    },
+    open: (path, protocol, query) =>
+      open(({ openWebSocket }) => openWebSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity)),
+    openData: (path, protocol, query) =>
+      open(({ openDataSocket }) => openDataSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity)),
     async probe(path) {
       const { status, content } = await attempt('GET', path, {});
       return { status, body: parseJson(content) };

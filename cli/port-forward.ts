@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { WebSocket } from 'ws';
 import { forwardEnd } from '../runtime/contracts/api/port-forward.ts';
 import { sessionCodes } from '../runtime/contracts/session-codes.ts';
 import { Failure } from './failure.ts';
+import type { FrameSocket } from './frame-socket.ts';
+import type { DataSocket } from './web-socket.ts';
 
 /** Bytes that may wait to be sent before more is read from the local connection. */
 const waitingMax = 512 * 1024;
@@ -26,7 +27,7 @@ export interface Forward {
  */
 export async function startForward(options: {
   port: number;
-  open: () => Promise<WebSocket>;
+  open: () => Promise<DataSocket>;
   report: (reason: string) => void;
 }): Promise<Forward> {
   const { open, report } = options;
@@ -73,13 +74,10 @@ async function listen(server: Server, port: number): Promise<void> {
   }
 }
 
-function join(local: Socket, remote: WebSocket, report: (reason: string) => void): void {
-  const write = writeTogether(local, remote);
-  remote.on('message', (data: Buffer, isBinary) => {
-    if (!isBinary) local.end();
-    else if (local.writable) write(data);
-  });
-  local.on('drain', () => remote.resume());
+function join(local: Socket, { socket: remote, content }: DataSocket, report: (reason: string) => void): void {
+  // The platform sends the text message that ends its direction.
+  remote.on('message', () => local.end());
+  local.on('drain', () => content.resumeContent());
   remote.once('close', (code, reason) => {
     // Its last data was written already.
     if (code === sessionCodes.done) local.end(() => local.destroy());
@@ -97,30 +95,25 @@ function join(local: Socket, remote: WebSocket, report: (reason: string) => void
   local.once('end', () => remote.send(forwardEnd, () => undefined));
   const leave = () => {
     // What is not read would keep the close frame from arriving.
-    remote.resume();
+    content.resumeContent();
     remote.close(sessionCodes.done);
   };
   local.once('close', leave);
+  remote.resume();
+  content.start((pieces) => writeAtOnce(local, content, pieces));
   if (local.destroyed) leave();
   local.resume();
-  remote.resume();
 }
 
-/** A function that writes the messages of one read at once, and stops reading from the platform until a slow client has them. */
-function writeTogether(local: Socket, remote: WebSocket): (data: Buffer) => void {
-  let isWaiting = false;
-  const flush = () => {
-    isWaiting = false;
-    local.uncork();
-    // What the kernel has taken already is not waited for.
-    if (local.writableNeedDrain && local.writableLength > 0) remote.pause();
-  };
-  return (data) => {
-    if (!isWaiting) {
-      isWaiting = true;
-      local.cork();
-      process.nextTick(flush);
-    }
-    local.write(data);
-  };
+/**
+ * Writes what was read at once, and stops reading from the platform until a slow client has it.
+ * @returns whether the kernel has not taken all of it
+ */
+function writeAtOnce(local: Socket, content: FrameSocket, pieces: readonly Buffer[]): boolean {
+  if (!local.writable) return false;
+  local.cork();
+  for (const piece of pieces) local.write(piece);
+  local.uncork();
+  if (local.writableNeedDrain && local.writableLength > 0) content.pauseContent();
+  return local.writableLength > 0;
 }

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { connect, isIP, type NetConnectOpts, type OnReadOpts } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import { lookupHost } from './connection.ts';
+import { FrameSocket } from './frame-socket.ts';
 
 const connectTimeoutMs = 30_000;
 /** The API server sends messages of at most 64 KiB, and the platform of at most 128 KiB. */
@@ -20,11 +22,41 @@ export class RefusedSocket extends Error {
   }
 }
 
+/** A WebSocket whose binary messages are taken from its connection, not from `message` events. */
+export interface DataSocket {
+  socket: WebSocket;
+  content: FrameSocket;
+}
+
+/** Opens a WebSocket for much binary data, in messages of any size. @throws RefusedSocket */
+export async function openDataSocket(
+  url: URL,
+  protocol: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<DataSocket> {
+  // A command without TLS does not load it.
+  const tls = url.protocol === 'https:' ? process.getBuiltinModule('node:tls') : undefined;
+  const { promise, resolve } = Promise.withResolvers<FrameSocket>();
+  const createConnection = (options: NetConnectOpts & { host: string; servername?: string }) => {
+    const servername = options.servername ?? (isIP(options.host) === 0 ? options.host : '');
+    const content = new FrameSocket((onread: OnReadOpts) => {
+      // As `ws` does: `path` is that of the URL, and would be taken for a socket of this machine.
+      const address = { ...options, path: undefined, onread } as NetConnectOpts;
+      return tls ? tls.connect({ ...address, servername }) : connect(address);
+    });
+    resolve(content);
+    return content;
+  };
+  const socket = await openWebSocket(url, protocol, headers, { createConnection });
+  return { socket, content: await promise };
+}
+
 /** Opens a WebSocket. Messages that arrive before it has a listener wait: call `resume`. @throws RefusedSocket */
 export function openWebSocket(
   url: URL,
   protocol: string,
   headers: Readonly<Record<string, string>>,
+  options: object = {},
 ): Promise<WebSocket> {
   const address = new URL(url);
   address.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -35,6 +67,7 @@ export function openWebSocket(
     maxPayload: messageMax,
     // The library passes it on to `net.connect`.
     ...({ lookup: lookupHost } as object),
+    ...options,
   });
   return new Promise((resolve, reject) => {
     socket.once('open', () => {

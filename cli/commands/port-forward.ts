@@ -18,7 +18,7 @@ export interface ForwardTarget {
 /** Opens one connection to a workload's port. */
 export function openForward(scope: Scope, { kind, name }: ForwardTarget, port: number) {
   const path = scope.path(collections[kind], name, 'port-forward');
-  return scope.api.open(path, forwardProtocol, { ...scope.query, port });
+  return scope.api.openData(path, forwardProtocol, { ...scope.query, port });
 }
 
 /** Runs `svc port-forward` until Ctrl-C. @returns the exit code @throws Failure */
@@ -33,8 +33,9 @@ export async function forwardPort(
   const port = typed?.remote ?? (await portOf(scope, target));
   // So that a wrong name or port is a failure of the command, and not of a later connection.
   const trial = await openForward(scope, target, port);
-  trial.resume();
-  trial.close();
+  trial.socket.resume();
+  trial.content.start(() => false);
+  trial.socket.close();
   const forward = await startForward({
     port: typed?.local ?? port,
     open: () => openForward(scope, target, port),
