@@ -12,6 +12,8 @@ const { project, flags } = await testProject(t, platform);
 const place = `/projects/${project}/environments/prod`;
 await platform.ok(['app', 'create', 'shop-api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
 await platform.ok(['service', 'create', 'orders', '--type', 'redis', ...flags]);
+await platform.ok(['environment', 'create', 'staging', '--project', project]);
+await platform.ok(['volume', 'create', 'archive', '--size', '1Gi', ...flags.slice(0, 2), '--environment', 'staging']);
 
 t.test('the palette finds objects and actions by keyboard alone', async (t) => {
   const { page, pages } = await visit(t);
@@ -48,6 +50,12 @@ t.test('the palette finds objects and actions by keyboard alone', async (t) => {
   await page.keyboard.press('Escape');
   await pages.dialog().waitFor({ state: 'detached' });
   t.equal(await page.evaluate('document.activeElement?.textContent'), 'Search', 'the focus is back');
+
+  await page.keyboard.press('ControlOrMeta+k');
+  await field.fill('archive');
+  await selected().filter({ hasText: 'staging' }).waitFor();
+  await page.keyboard.press('Enter');
+  await pages.heading(`${project} / staging`).waitFor();
 
   await page.keyboard.press('ControlOrMeta+k');
   await field.fill('restart shop');
@@ -202,7 +210,8 @@ t.test('when the session ends, what was written is there after signing in again'
   await checkAccessibility(t, page, 'session ended');
   await page.keyboard.press('Escape');
   await page.keyboard.press('Escape');
-  t.ok(await dialog.isVisible(), 'it stays until the user signs in');
+  // It stays until the user signs in.
+  await dialog.waitFor();
   await pages.signIn(admin.email, admin.password);
   await dialog.waitFor({ state: 'detached' });
   t.equal(await editor.inputValue(), 'WRITTEN=before');

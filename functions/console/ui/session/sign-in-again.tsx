@@ -35,8 +35,11 @@ export function SignInAgain({ email }: { email: string | undefined }) {
     <dialog
       ref={dialog}
       aria-labelledby="sign-in-again"
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') event.preventDefault();
+      }}
       onCancel={(event) => event.preventDefault()}
-      // A browser may close it anyway.
+      // A browser may close it all the same, such as by the back gesture of a phone.
       onClose={() => dialog.current?.showModal()}
       className="m-0 h-dvh max-h-none w-dvw max-w-none bg-white text-zinc-900 dark:bg-zinc-950 dark:text-zinc-100"
     >

@@ -2,25 +2,13 @@ import { queryOptions, useQueries, useQuery } from '@tanstack/react-query';
 import type { KeyView } from '../../../../runtime/contracts/api/keys.ts';
 import type { PlanView } from '../../../../runtime/contracts/api/plans.ts';
 import { pathOf, request } from '../api/client.ts';
-import { projectsQuery, type List } from '../api/queries.ts';
+import { listQuery, projectsQuery, type List } from '../api/queries.ts';
 import type { WorkloadObject } from './entries.ts';
 
 const kinds = ['app', 'function', 'job', 'service', 'volume'] as const;
 const limit = 500;
 /** Opening the palette again within this time shows what it read before. */
 const staleTime = 5_000;
-
-const objectsQuery = (project: string, kind: (typeof kinds)[number]) =>
-  queryOptions({
-    // No environment has this key: it is about all of them.
-    queryKey: ['project', project, null, kind],
-    queryFn: ({ signal }) =>
-      request<List<Omit<WorkloadObject, 'kind'>>>(pathOf('projects', project, `${kind}s`), {
-        query: { limit },
-        signal,
-      }),
-    staleTime,
-  });
 
 const accessQuery = <View>(list: 'api-keys' | 'plans', project: string, environment: string) =>
   queryOptions({
@@ -38,24 +26,27 @@ export function usePaletteObjects({
   project?: string | undefined;
   environment?: string | undefined;
 }) {
+  const projects = useQuery(projectsQuery);
+  // The API lists one environment at a time.
+  const environments = projects.data?.items.find(({ name }) => name === project)?.environments ?? [];
+  const sources = environments.flatMap(({ name }) => kinds.map((kind) => ({ kind, environment: name })));
   const lists = useQueries({
-    queries: kinds.map((kind) => ({ ...objectsQuery(project ?? '', kind), enabled: project !== undefined })),
+    queries: sources.map(({ kind, environment: of }) => ({
+      ...listQuery(`${kind}s`, { project: project ?? '', environment: of }),
+      staleTime,
+    })),
   });
   const inEnvironment = { enabled: project !== undefined && environment !== undefined };
   const keys = useQuery({ ...accessQuery<KeyView>('api-keys', project ?? '', environment ?? ''), ...inEnvironment });
   const plans = useQuery({ ...accessQuery<PlanView>('plans', project ?? '', environment ?? ''), ...inEnvironment });
-  const projects = useQuery(projectsQuery);
   const all = [...lists, keys, plans, projects];
   return {
     projects: projects.data?.items ?? [],
-    objects: lists.flatMap(({ data }, index): WorkloadObject[] =>
-      (data?.items ?? []).map(({ name, environment: of, url }) => ({
-        kind: kinds[index] ?? 'app',
-        name,
-        environment: of,
-        url,
-      })),
-    ),
+    objects: lists.flatMap(({ data }, index) => {
+      const { kind = 'app', environment: of = '' } = sources[index] ?? {};
+      const items: readonly { name: string; url?: string | undefined }[] = data?.items ?? [];
+      return items.map(({ name, url }): WorkloadObject => ({ kind, name, environment: of, url }));
+    }),
     keys: keys.data?.items ?? [],
     plans: plans.data?.items ?? [],
     isLoading: all.some(({ isLoading }) => isLoading),
