@@ -8,7 +8,7 @@ export interface Usage {
   /** Since each began, including its children that have ended. */
   cpuSeconds: number;
   /** By size, the largest first. */
-  processes: { command: string; megabytes: number }[];
+  processes: { command: string; megabytes: number; cpuSeconds: number }[];
 }
 
 /** `getconf CLK_TCK` on Linux. */

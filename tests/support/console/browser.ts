@@ -13,14 +13,19 @@ export interface TestBrowser {
   page(t: Test, options?: { width?: number; scheme?: 'light' | 'dark' }): Promise<Page>;
 }
 
-/** Starts Chromium for a file's tests; names below `localhost` are this machine. */
-export async function startBrowser(t: Test): Promise<TestBrowser> {
-  const faults: string[] = [];
-  const browser: Browser = await chromium.launch({
+/** Starts Chromium; names below `localhost` are this machine. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
     executablePath,
     // Chromium's sandbox does not start for root; the pages are our own.
     args: ['--no-sandbox', '--host-resolver-rules=MAP *.localhost 127.0.0.1'],
   });
+}
+
+/** Starts Chromium for a file's tests. */
+export async function startBrowser(t: Test): Promise<TestBrowser> {
+  const faults: string[] = [];
+  const browser = await launchBrowser();
   t.teardown(() => browser.close());
   return {
     faults,
@@ -49,18 +54,22 @@ interface AxeResult {
 
 /** Checks what the page shows for accessibility, in light and dark. */
 export async function checkAccessibility(t: Test, page: Page, name: string): Promise<void> {
-  await page.evaluate(axe.source);
   for (const scheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: scheme });
-    const { violations } = await page.evaluate(async () =>
-      (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run(),
-    );
-    const faulty = violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
-    );
-    t.same(faulty, [], `${name}, ${scheme}: no violations`);
+    t.same(await accessibilityFaults(page), [], `${name}, ${scheme}: no violations`);
   }
   await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/** What axe finds in the page as it is: one line for each element. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(async () =>
+    (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run(),
+  );
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
+  );
 }
 
 /** Whether the page is wider than its window. */

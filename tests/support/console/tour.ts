@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import { codeFile } from '../code-file.ts';
+import type { Platform } from '../platform.ts';
+import { consolePages } from './pages.ts';
+
+const image = 'localhost:5000/svc/hello';
+
+/** A page of the console, and what it shows once it is complete. */
+export interface TourPage {
+  /** Of a picture's file. */
+  name: string;
+  title: string;
+  path: string;
+  /** What a person does on the page before it is looked at. */
+  prepare?: (page: Page) => Promise<void>;
+  ready: (page: Page) => Locator;
+}
+
+/** The main pages of a project that {@link createTourProject} made. */
+export function tourPages(project: string): readonly TourPage[] {
+  const place = `/projects/${project}/environments/prod`;
+  const app = `${place}/apps/api`;
+  const row = (name: string) => (page: Page) =>
+    page.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) });
+  return [
+    { name: 'projects', title: 'Projects', path: '/', ready: row(project) },
+    { name: 'environment', title: 'Workloads of an environment', path: place, ready: row('api') },
+    { name: 'app', title: 'App', path: app, ready: (page) => page.getByText(`${image}:v1`) },
+    {
+      name: 'deployments',
+      title: 'Deployments',
+      path: `${app}/deployments`,
+      ready: (page) => page.getByRole('article', { name: 'Revision 1', exact: true }),
+    },
+    {
+      name: 'rollback',
+      title: 'Rollback',
+      path: `${app}/deployments`,
+      prepare: (page) => page.getByRole('button', { name: 'Rollback to revision 2', exact: true }).click(),
+      ready: (page) => page.getByRole('dialog'),
+    },
+    { name: 'variables', title: 'Variables and secrets', path: `${app}/variables`, ready: row('SIGNING_KEY') },
+    { name: 'gate', title: 'Gate', path: `${app}/gate`, ready: (page) => page.getByText('off', { exact: true }) },
+    { name: 'keys', title: 'API keys', path: `${place}/keys`, ready: (page) => page.getByText('first customer') },
+    { name: 'plans', title: 'Plans', path: `${place}/plans`, ready: row('small') },
+    {
+      name: 'search',
+      title: 'Search',
+      path: place,
+      prepare: async (page) => {
+        await row('api')(page).waitFor();
+        await page.keyboard.press('ControlOrMeta+k');
+        await page.getByRole('combobox').fill('api');
+      },
+      ready: (page) => page.getByRole('option', { name: 'Restart api' }),
+    },
+  ];
+}
+
+/** Makes a project with some of everything; {@link tourPages} shows it. @returns the flags that name its environment */
+export async function createTourProject(platform: Platform, project: string): Promise<string[]> {
+  const flags = ['--project', project, '--environment', 'prod'];
+  const ends: (() => unknown)[] = [];
+  const code = 'exports.handler = async () => ({ statusCode: 200, body: "hello" });\n';
+  const file = codeFile({ teardown: (end) => void ends.push(end) }, 'hello.js', code);
+  try {
+    await platform.ok(['project', 'create', project, '--environment', 'prod', '--environment', 'staging']);
+    await platform.ok(['app', 'create', 'api', '--image', `${image}:v1`, ...flags]);
+    await platform.ok(['app', 'env', 'set', 'api', 'LOG_LEVEL=info', 'REGION=eu', ...flags]);
+    await platform.ok(['app', 'secret', 'set', 'api', 'SIGNING_KEY', '--value-stdin', ...flags], 'not in any picture');
+    await platform.ok(['app', 'update', 'api', '--image', `${image}:v2`, '--commit', '4be1f0c2d9', ...flags]);
+    await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
+    await platform.ok(['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, ...flags]);
+    await platform.ok(['service', 'create', 'orders', '--type', 'redis', ...flags]);
+    await platform.ok(['volume', 'create', 'data', '--size', '1Gi', ...flags]);
+    await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '10', ...flags]);
+    await platform.ok(['key', 'create', '--plan', 'small', '--name', 'first customer', ...flags]);
+  } finally {
+    for (const end of ends) end();
+  }
+  return flags;
+}
+
+/** Browser contexts that are signed in as the admin of the platform. */
+export async function signedIn(
+  browser: Browser,
+  { info }: Platform,
+): Promise<(options?: Parameters<Browser['newContext']>[0]) => Promise<BrowserContext>> {
+  const first = await browser.newContext();
+  const page = await first.newPage();
+  const pages = consolePages(page, info.api);
+  await pages.open();
+  await pages.signIn(info.adminEmail, readFileSync(info.adminPasswordFile, 'utf8').trim());
+  await pages.heading('Projects').waitFor();
+  const storageState = await first.storageState();
+  await first.close();
+  return (options = {}) => browser.newContext({ storageState, ...options });
+}
