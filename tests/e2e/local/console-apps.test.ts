@@ -1,5 +1,6 @@
 import t from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { gitServer } from '../../support/git-server.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
@@ -152,6 +153,8 @@ t.test('an app requires an API key, and the page says when it is protected', asy
   await page.getByText(phase.message).waitFor();
   await checkAccessibility(t, page, 'a gate that is being applied');
   await page.unroute('**/apps/api/gate?*');
+  // The event of the last change can have come before.
+  await page.reload();
   await page.getByText('The ingress refuses requests without an API key.').waitFor();
   t.equal(await gate(), 'gated');
   t.equal((await platform.request(url)).status, 401);
@@ -160,11 +163,13 @@ t.test('an app requires an API key, and the page says when it is protected', asy
     ({ status }) => status === 200,
   );
 
+  const handle = key.split('_')[1] ?? '';
+  await eventually(
+    () => platform.json<{ totals: { allowed: number } }>(['key', 'usage', handle, ...flags]),
+    ({ totals }) => totals.allowed > 0,
+  );
   await pages.link('API keys').click();
-  await pages
-    .row(key.split('_')[1] ?? '')
-    .getByRole('link')
-    .click();
+  await pages.row(handle).getByRole('link').click();
   await page.getByText('Allowed: 1').waitFor();
   await page.getByText('Show as a table').click();
   await page.getByRole('rowheader', { name: /^\d{4}-\d{2}-\d{2}$/ }).waitFor();
@@ -245,30 +250,80 @@ t.test('a webhook is enabled, called, redelivered, tested and disabled', async (
   t.equal((await status()).enabled, false);
 });
 
+t.test('an app is built from git, the log of a build is followed, and the source is removed', async (t) => {
+  const { page, pages } = await visit(t, `${place}/apps/api`);
+  const token = 'glpat-console-7f3k9q2m5x';
+  const repository = await gitServer(t, { host: '127.0.0.1', token });
+  const commit = repository.push({
+    'package.json': JSON.stringify({ name: 'api', scripts: { start: 'node server.mjs' } }),
+    'server.mjs': `import { createServer } from 'node:http';
+createServer((_request, response) => response.end('built')).listen(Number(process.env.PORT));
+`,
+  });
+  const source = () =>
+    platform.json<{ configured: boolean; url?: string; branch?: string; credentials?: string }>([
+      ...['app', 'git', 'status', 'api', ...flags],
+    ]);
+  await pages.link('Git').click();
+  await page.getByText('This app is not built from git.').waitFor();
+  await pages.button('Connect a repository').click();
+  await page.getByLabel('Repository URL').fill(repository.url());
+  await page.getByLabel('Credentials').selectOption('Token, for https');
+  await page.getByLabel('Token or private key').fill(token);
+  await checkAccessibility(t, page, 'connect a repository');
+  await pages.dialog().getByRole('button', { name: 'Connect a repository' }).click();
+  await page.getByText(repository.url(), { exact: true }).waitFor();
+  t.match(await source(), { configured: true, url: repository.url(), branch: 'main', credentials: 'token' });
+  t.notMatch(await page.content(), token);
+
+  await page.getByRole('link', { name: /^Log of the build of revision/ }).click();
+  const row = page.getByRole('row').filter({ hasText: commit.slice(0, 12) });
+  await row.getByText('succeeded').waitFor();
+  await page.getByText('The build is in progress.').waitFor({ state: 'detached' });
+  const [, build = ''] = /^\?build=([\w-]+)$/.exec(new URL(page.url()).search) ?? [];
+  const logs = await platform.json<{ build?: { text: string } }>([
+    ...['deployment', 'logs', build, '--project', project],
+  ]);
+  t.ok(logs.build && logs.build.text !== '');
+  t.equal(await page.getByLabel('Build log').textContent(), logs.build?.text);
+  await checkAccessibility(t, page, 'git');
+  await pages.button('Check now').click();
+  await page.getByText('The repository is being checked.').waitFor();
+
+  await pages.button('Remove').click();
+  await pages.dialog().getByText('The app keeps its current image').waitFor();
+  await pages.dialog().getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('This app is not built from git.').waitFor();
+  t.equal((await source()).configured, false);
+});
+
 t.test('a deployer sees keys and plans, and no button to change them', async (t) => {
   const { page, pages } = await visit(t, `${place}/keys`, { width: 360, user: await member('deployer') });
   const { handle } = (await keys()).find(({ name }) => name === undefined) ?? { handle: '' };
   await pages.row(handle).waitFor();
   t.notOk(await overflows(page));
-  const buttons = () => page.getByRole('button').allInnerTexts();
-  t.same(await buttons(), ['Search', 'Sign out', 'Copy']);
+  const buttons = () => page.getByRole('main').getByRole('button').allInnerTexts();
+  t.same(await buttons(), ['Copy']);
   await pages.link(handle).click();
   await pages.heading(handle).waitFor();
   await page.getByText('There were no requests').waitFor();
   t.notOk(await overflows(page));
-  t.same(await buttons(), ['Search', 'Sign out', 'Copy', 'Copy']);
+  t.same(await buttons(), ['Copy', 'Copy']);
   await pages.open(`${place}/apps/api/gate`);
   await page.getByText('off', { exact: true }).waitFor();
   t.notOk(await overflows(page));
-  t.same(await buttons(), ['Sign out', 'Restart', 'Copy', 'Copy']);
+  t.same(await buttons(), ['Restart', 'Copy', 'Copy']);
   await pages.open(`${place}/apps/api/webhook`);
   await page.getByRole('row').filter({ hasText: 'accepted' }).first().waitFor();
   t.notOk(await overflows(page));
-  t.same(await buttons(), ['Sign out', 'Restart', 'Test', 'Copy']);
+  t.same(await buttons(), ['Restart', 'Test', 'Copy']);
+  await pages.open(`${place}/apps/api/git`);
+  await page.getByRole('link', { name: /^Log of the build/ }).waitFor();
+  t.notOk(await overflows(page));
   await pages.open(`${place}/plans`);
   await pages.row('small').waitFor();
   t.notOk(await overflows(page));
-  t.same(await eventually(buttons, (names) => names.length > 1), ['Search', 'Sign out', 'Copy']);
+  t.same(await eventually(buttons, (names) => names.length > 0), ['Copy']);
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

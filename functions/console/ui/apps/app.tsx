@@ -20,6 +20,7 @@ const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
   { to: '/projects/$project/environments/$environment/apps/$app/gate', title: appSettingsText.tabs.gate },
   { to: '/projects/$project/environments/$environment/apps/$app/webhook', title: appSettingsText.tabs.webhook },
+  { to: '/projects/$project/environments/$environment/apps/$app/git', title: appSettingsText.tabs.git },
 ] as const;
 
 export const appRoute = '/frame/projects/$project/environments/$environment/apps/$app';

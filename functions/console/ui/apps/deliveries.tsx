@@ -147,7 +147,12 @@ function Delivery({ place, app, id, show }: AppProps & { id: string; show: (id: 
             </div>
           )}
           {redeliver.error && <ErrorNote error={redeliver.error} />}
-          <Command command={commandOf('app', 'webhook', 'redeliver', app, id, ...placeFlags(place))} />
+          <Command
+            command={commandOf(
+              ...['app', 'webhook', delivery.sender === 'test' ? 'deliveries' : 'redeliver', app, id],
+              ...placeFlags(place),
+            )}
+          />
         </article>
       )}
     </Loaded>

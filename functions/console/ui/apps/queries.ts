@@ -1,8 +1,10 @@
 import { queryOptions } from '@tanstack/react-query';
+import type { z } from 'zod';
+import type { buildLogView, BuildView, GitSourceView } from '../../../../runtime/contracts/api/git.ts';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import type { DeliveryItem, DeliveryView, WebhookView } from '../../../../runtime/contracts/api/webhooks.ts';
 import { pathOf, request } from '../api/client.ts';
-import { live } from '../api/live.ts';
+import { live, polled } from '../api/live.ts';
 import type { List, Place } from '../api/queries.ts';
 
 /** The keys of all queries about an app begin with this one. */
@@ -56,4 +58,47 @@ export const deliveryQuery = (place: Place, app: string, id: string) =>
         signal,
       }),
     ...live,
+  });
+
+/** The git source of an app; no event tells when the repository was checked. */
+export const gitQuery = (place: Place, app: string) =>
+  queryOptions({
+    queryKey: [...appKey(place, app), 'git'],
+    queryFn: ({ signal }) =>
+      request<GitSourceView>(pathOf('projects', place.project, 'apps', app, 'git'), {
+        query: { environment: place.environment },
+        signal,
+      }),
+    ...live,
+    ...polled,
+  });
+
+/** The newest builds of all apps of an environment. */
+export const buildsQuery = ({ project, environment }: Place) =>
+  queryOptions({
+    queryKey: ['project', project, environment, 'builds'],
+    queryFn: ({ signal }) =>
+      request<List<BuildView>>(pathOf('projects', project, 'builds'), { query: { environment, limit: 100 }, signal }),
+    ...live,
+  });
+
+type BuildLog = z.infer<typeof buildLogView>;
+
+/** How often the log of a build in progress is read on. */
+const buildLogIntervalMs = 1_000;
+
+/** The log of a build; each read continues where the one before ended. @param deployment an id */
+export const buildLogQuery = (place: Place, deployment: string) =>
+  queryOptions({
+    queryKey: ['project', place.project, place.environment, 'build log', deployment],
+    queryFn: async ({ client, queryKey, signal }): Promise<BuildLog> => {
+      const before = client.getQueryData<BuildLog>(queryKey);
+      const next = await request<BuildLog>(pathOf('projects', place.project, 'builds', deployment, 'logs'), {
+        query: { offset: before?.offset ?? 0 },
+        signal,
+      });
+      return { ...next, log: `${before?.log ?? ''}${next.log}` };
+    },
+    staleTime: Infinity,
+    refetchInterval: ({ state }) => (state.data?.ended ? false : buildLogIntervalMs),
   });

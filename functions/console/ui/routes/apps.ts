@@ -40,5 +40,14 @@ const webhook = createRoute({
   component: lazyRouteComponent(() => import('../apps/webhook.tsx'), 'Webhook'),
 });
 
+const git = createRoute({
+  getParentRoute: () => app,
+  path: 'git',
+  // The deployment whose build log is shown.
+  validateSearch: ({ build }: Record<string, unknown>): { build?: string } =>
+    typeof build === 'string' ? { build } : {},
+  component: lazyRouteComponent(() => import('../apps/git.tsx'), 'Git'),
+});
+
 /** The pages of an app. */
-export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook]);
+export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook, git]);
