@@ -320,10 +320,61 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await pages.open(`${place}/apps/api/git`);
   await page.getByRole('link', { name: /^Log of the build/ }).waitFor();
   t.notOk(await overflows(page));
+  await pages.open(`${place}/apps/api/settings`);
+  await pages.button('Save').waitFor();
+  t.notOk(await overflows(page));
   await pages.open(`${place}/plans`);
   await pages.row('small').waitFor();
   t.notOk(await overflows(page));
   t.same(await eventually(buttons, (names) => names.length > 0), ['Copy']);
+});
+
+t.test('settings and hosts are changed, and an app is deleted once its name is typed', async (t) => {
+  const { page, pages } = await visit(t, `${place}/apps/api/settings`);
+  interface App {
+    replicas: number;
+    memory?: string;
+    healthPath?: string;
+    autoRollback: boolean;
+    extraHosts: string[];
+  }
+  const app = () => platform.json<App>(['app', 'show', 'api', ...flags]);
+  await page.getByLabel('Memory limit').fill('much');
+  await pages.button('Save').click();
+  t.match(await pages.alert().innerText(), /invalid_value/);
+  await page.getByLabel('Memory limit').fill('192Mi');
+  await page.getByLabel('Roll back automatically').uncheck();
+  // Another person changes what this form does not.
+  await platform.ok(['app', 'update', 'api', '--health-path', '/', ...flags]);
+  await pages.button('Save').click();
+  await page.getByText('The settings are saved.').waitFor();
+  t.match(await app(), { memory: '192Mi', autoRollback: false, healthPath: '/' });
+
+  const host = `${uniqueName('www')}.apps.localhost`;
+  await pages.button('Add a host').click();
+  await page.getByLabel('Host, such as').fill(host);
+  await checkAccessibility(t, page, 'add a host');
+  await pages.dialog().getByRole('button', { name: 'Add a host' }).click();
+  await pages.row(host).waitFor();
+  t.same((await app()).extraHosts, [host]);
+  await checkAccessibility(t, page, 'settings');
+  await pages.button(`Remove ${host}`).click();
+  await pages.dialog().getByRole('button', { name: 'Remove' }).click();
+  await pages.row(host).waitFor({ state: 'detached' });
+  t.same((await app()).extraHosts, []);
+
+  await pages.button('Delete the app').click();
+  const confirm = pages.dialog().getByRole('button', { name: 'Delete the app' });
+  t.ok(await confirm.isDisabled());
+  await page.getByLabel('Type api to confirm').fill('api');
+  await checkAccessibility(t, page, 'delete an app');
+  await confirm.click();
+  await pages.heading(`${project} / prod`).waitFor();
+  await eventually(
+    () => platform.json<App[]>(['app', 'list', ...flags]),
+    (apps) => apps.length === 0,
+  );
+  await page.getByText('Nothing runs in this environment yet.').waitFor();
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

@@ -21,6 +21,7 @@ const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app/gate', title: appSettingsText.tabs.gate },
   { to: '/projects/$project/environments/$environment/apps/$app/webhook', title: appSettingsText.tabs.webhook },
   { to: '/projects/$project/environments/$environment/apps/$app/git', title: appSettingsText.tabs.git },
+  { to: '/projects/$project/environments/$environment/apps/$app/settings', title: appSettingsText.tabs.settings },
 ] as const;
 
 export const appRoute = '/frame/projects/$project/environments/$environment/apps/$app';

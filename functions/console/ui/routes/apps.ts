@@ -49,5 +49,11 @@ const git = createRoute({
   component: lazyRouteComponent(() => import('../apps/git.tsx'), 'Git'),
 });
 
+const settings = createRoute({
+  getParentRoute: () => app,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('../apps/settings.tsx'), 'Settings'),
+});
+
 /** The pages of an app. */
-export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook, git]);
+export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook, git, settings]);
