@@ -23,7 +23,7 @@ const routeTree = rootRoute.addChildren([
   ...sessionRoutes,
   frameRoute.addChildren([
     projects,
-    environmentRoute.addChildren([overview, appRoutes, functionRoutes, jobRoutes, ...keyRoutes]),
+    environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes]),
   ]),
 ]);
 

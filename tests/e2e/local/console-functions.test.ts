@@ -86,6 +86,54 @@ t.test('a cron function shows its schedule, and a test run its log', async (t) =
   t.same(await platform.json(['function', 'list', ...flags]), []);
 });
 
+t.test('a function is created from code, and changed after its differences are shown', async (t) => {
+  const { page, pages } = await visit(t, place);
+  const shown = () => platform.json<Record<string, unknown>>(['function', 'show', 'greet', ...flags]);
+  await pages.link('Create a function').click();
+  await pages.heading('Create a function').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('Greet');
+  await page.getByLabel('Code', { exact: true }).fill(`export const handler = () => ({ body: 'one' });\n`);
+  await pages.button('Create a function').click();
+  t.match(await pages.alert().innerText(), /Code \w+ · Request ID/);
+  await checkAccessibility(t, page, 'a refused function');
+  await page.getByLabel('Name', { exact: true }).fill('greet');
+  await page.getByLabel('Trigger').selectOption('cron');
+  await page.getByLabel('Common schedules').selectOption('Monday 09:00 UTC');
+  await page.getByText('At 09:00, only on Monday').waitFor();
+  t.equal(await page.getByText(/9:00:00 AM UTC$/).count(), 5, 'the next five times');
+  await checkAccessibility(t, page, 'form of a function');
+  await page.getByLabel('Trigger').selectOption('http');
+  await page.getByLabel('Idle time-out').fill('60');
+  await pages.button('Create a function').click();
+  await pages.heading('greet').waitFor();
+  t.match(await shown(), { runtime: 'node', trigger: 'http', idleTimeoutSeconds: 60, maxReplicas: 10 });
+  const { url } = (await shown()) as { url: string };
+  const answers = (text: string) =>
+    eventually(
+      () => platform.request(url),
+      ({ body }) => body === text,
+    );
+  await answers('one');
+
+  await pages.link('Settings').click();
+  t.ok(await pages.button('Review changes').isDisabled());
+  await page.getByLabel('Code', { exact: true }).fill(`export const handler = () => ({ body: 'two' });\n`);
+  await page.getByLabel('Maximum number of pods').fill('3');
+  await pages.button('Review changes').click();
+  const changes = pages.dialog().getByRole('list', { name: 'Changes' });
+  t.match(
+    await changes.innerText(),
+    /Code\n- the current code\n\+ export const handler.*'two'.*Maximum number of pods\n- 10\n\+ 3/s,
+  );
+  await checkAccessibility(t, page, 'differences of a function');
+  t.match(await shown(), { maxReplicas: 10 }, 'nothing was sent');
+  await pages.button('Save 2 changes').click();
+  await page.getByText('The changes are saved.').waitFor();
+  t.match(await shown(), { maxReplicas: 3, idleTimeoutSeconds: 60 });
+  await answers('two');
+  await checkAccessibility(t, page, 'settings of a function');
+});
+
 t.test('dead letters of a function are redriven and purged', async (t) => {
   await platform.ok(['service', 'create', 'cache', '--type', 'redis', ...flags]);
   const code = codeFile(t, 'work.mjs', workCode);
@@ -179,6 +227,9 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   };
   await page.getByRole('rowheader', { name: /^report-/ }).waitFor();
   t.same(await shown(), []);
+  await pages.open(place);
+  await pages.row('work').waitFor();
+  t.equal(await pages.link('Create a function').count(), 0);
   await pages.open(`${place}/jobs/report/settings`);
   await page.getByText('Only deployers and admins').waitFor();
   t.same(await shown(), []);

@@ -1,6 +1,20 @@
 import { text } from '../text/common.ts';
 import { reportReachable, reportUnreachable } from './connection.ts';
 
+interface Refusal {
+  status: number;
+  code: string;
+  requestId?: string;
+  field?: string | undefined;
+}
+
+/** What a refusal says. */
+interface ProblemBody {
+  code?: string;
+  message?: string;
+  details?: { field?: string; issues?: { path: string }[] };
+}
+
 /** A refusal of the API, or a request that did not reach it. */
 export class ApiError extends Error {
   /** 0 when no response arrived. */
@@ -8,13 +22,16 @@ export class ApiError extends Error {
   /** The stable code of the API, or `unreachable`. */
   readonly code: string;
   readonly requestId: string | undefined;
+  /** The field of the request that the API refused, such as `schedule` or `events.query`. */
+  readonly field: string | undefined;
 
-  constructor(message: string, { status, code, requestId }: { status: number; code: string; requestId?: string }) {
+  constructor(message: string, { status, code, requestId, field }: Refusal) {
     super(message);
     this.name = 'ApiError';
     this.status = status;
     this.code = code;
     this.requestId = requestId;
+    this.field = field;
   }
 }
 
@@ -108,11 +125,13 @@ async function open(path: string, { method = 'GET', query = {}, body, signal }: 
     return response;
   }
   const requestId = response.headers.get('x-request-id') ?? undefined;
-  const problem = (await bodyOf(response).catch(() => undefined)) as { code?: string; message?: string } | undefined;
+  const problem = (await bodyOf(response).catch(() => undefined)) as ProblemBody | undefined;
+  const { field, issues } = problem?.details ?? {};
   const refusal = new ApiError(problem?.message ?? text.errors.noReason(response.status), {
     status: response.status,
     code: problem?.code ?? 'unexpected_response',
     ...(requestId !== undefined && { requestId }),
+    field: field ?? issues?.[0]?.path,
   });
   if (isOutage(refusal)) reportUnreachable();
   else reportReachable();

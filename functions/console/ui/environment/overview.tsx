@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { deploymentsQuery, listQuery, topQuery, type Place } from '../api/queries.ts';
+import { useMay } from '../api/role.ts';
 import { State } from '../parts/badge.tsx';
 import { buttonLook } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
@@ -18,11 +19,17 @@ const words = text.environment;
 
 /** All that runs in an environment, with its state and use. */
 export function Overview(place: Place) {
+  const mayCreate = useMay(place.project, 'deployer');
   return (
     <>
       <Crumbs {...place} />
       <Heading title={`${place.project} / ${place.environment}`}>
         <span className="flex-1" />
+        {mayCreate && (
+          <Link to="/projects/$project/environments/$environment/new-function" params={place} className={buttonLook()}>
+            {words.createFunction}
+          </Link>
+        )}
         <Link to="/projects/$project/environments/$environment/keys" params={place} className={buttonLook()}>
           {keyText.keys.title}
         </Link>

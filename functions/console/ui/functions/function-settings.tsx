@@ -4,11 +4,12 @@ import { useMay } from '../api/role.ts';
 import { functionText } from '../text/functions.ts';
 import { DangerZone } from '../workloads/danger.tsx';
 import { viewQuery } from '../workloads/queries.ts';
+import { EditFunction } from './edit-function.tsx';
 import { useFunction } from './function.tsx';
 
 const words = functionText.settings;
 
-/** The deletion of a function. */
+/** Changes or deletes a function. */
 export function FunctionSettings() {
   const workload = useFunction();
   const navigate = useNavigate();
@@ -16,11 +17,21 @@ export function FunctionSettings() {
   const { data: view } = useQuery(viewQuery(workload));
   if (!mayDelete) return <p className="text-sm">{words.viewer}</p>;
   return (
-    <DangerZone
-      workload={workload}
-      effect={words.delete}
-      discard={view?.events && words.discard}
-      deleted={() => void navigate({ to: '/projects/$project/environments/$environment', params: workload.place })}
-    />
+    <div className="flex flex-col gap-8">
+      {view && (
+        <section aria-labelledby="change" className="flex flex-col gap-3">
+          <h2 id="change" className="text-lg font-semibold">
+            {words.title}
+          </h2>
+          <EditFunction workload={workload} view={view} />
+        </section>
+      )}
+      <DangerZone
+        workload={workload}
+        effect={words.delete}
+        discard={view?.events && words.discard}
+        deleted={() => void navigate({ to: '/projects/$project/environments/$environment', params: workload.place })}
+      />
+    </div>
   );
 }

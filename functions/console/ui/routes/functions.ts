@@ -38,5 +38,11 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('../functions/function-settings.tsx'), 'FunctionSettings'),
 });
 
-/** The pages of a function. */
-export const functionRoutes = page.addChildren([overview, runs, events, variables, settings]);
+const create = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'new-function',
+  component: lazyRouteComponent(() => import('../functions/new-function.tsx'), 'NewFunction'),
+});
+
+/** The pages of a function, and the form of a new one. */
+export const functionRoutes = [page.addChildren([overview, runs, events, variables, settings]), create] as const;

@@ -64,6 +64,7 @@ export const text = {
   environment: {
     workloads: 'Workloads',
     storage: 'Services and volumes',
+    createFunction: 'Create a function',
     empty: 'Nothing runs in this environment yet.',
     emptyHint: 'Deploy a first app from an image. Its public URL is shown here.',
     noStorage: 'There are no services or volumes.',

@@ -16,6 +16,19 @@ function Moment({ at, timeZone }: { at: string; timeZone: string }) {
   return <time dateTime={at}>{label}</time>;
 }
 
+/** Times of a schedule, in its time zone. */
+export function Times({ times, timeZone }: { times: readonly string[]; timeZone: string }) {
+  return (
+    <ol>
+      {times.map((at) => (
+        <li key={at}>
+          <Moment at={at} timeZone={timeZone} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 interface ScheduleProps {
   schedule: string;
   description: string | undefined;
@@ -37,18 +50,7 @@ export function Schedule({ schedule, description, timeZone, overlap, next }: Sch
           [words.expression, <code key="expression">{schedule}</code>],
           [words.zone, timeZone],
           [words.overlap, words.overlaps[overlap]],
-          [
-            words.next,
-            next.length > 0 && (
-              <ol>
-                {next.map((at) => (
-                  <li key={at}>
-                    <Moment at={at} timeZone={timeZone} />
-                  </li>
-                ))}
-              </ol>
-            ),
-          ],
+          [words.next, next.length > 0 && <Times key="next" times={next} timeZone={timeZone} />],
         ]}
       />
     </section>

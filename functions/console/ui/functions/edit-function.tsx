@@ -1,0 +1,90 @@
+import { useState } from 'react';
+import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
+import { useChange } from '../api/change.ts';
+import { commandOf, placeFlags } from '../api/command.ts';
+import { Button } from '../parts/button.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+import { Note } from '../parts/note.tsx';
+import { functionText } from '../text/functions.ts';
+import { workloadText } from '../text/workloads.ts';
+import { pathBelow, type Workload } from '../workloads/workload.ts';
+import { changeBody, changedFields, draftOf, type Draft, type DraftField } from './draft.ts';
+import { FunctionFields, isShownAtField } from './function-form.tsx';
+
+const words = functionText.form;
+
+/** Changes the code and settings of a function, after showing what differs. */
+export function EditFunction({ workload, view }: { workload: Workload; view: FunctionView }) {
+  // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
+  const [before, setBefore] = useState(() => draftOf(view));
+  const [draft, setDraft] = useState(before);
+  const [asks, setAsks] = useState(false);
+  const changed = changedFields(before, draft);
+  const save = useChange<FunctionView>(workload.place, (saved) => {
+    setAsks(false);
+    setBefore(draftOf(saved));
+    setDraft(draftOf(saved));
+  });
+  return (
+    <>
+      <form
+        className="flex max-w-3xl flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.reset();
+          setAsks(true);
+        }}
+      >
+        <FunctionFields draft={draft} change={setDraft} error={save.error} isNew={false} />
+        {save.isSuccess && changed.length === 0 && <Note look="good">{words.saved}</Note>}
+        <div>
+          <Button type="submit" look="primary" disabled={changed.length === 0}>
+            {words.review}
+          </Button>
+        </div>
+      </form>
+      {asks && (
+        <FormDialog
+          title={words.saveTitle(workload.name)}
+          close={() => setAsks(false)}
+          action={words.save(changed.length)}
+          command={commandOf('function', 'update', workload.name, ...placeFlags(workload.place))}
+          request={{ ...save, error: isShownAtField(save.error, draft, false) ? null : save.error }}
+          submit={() =>
+            save.mutate(
+              { path: pathBelow(workload), method: 'PATCH', body: changeBody(before, draft) },
+              // The reason is at its field, which the dialog covers.
+              { onError: (error) => isShownAtField(error, draft, false) && setAsks(false) },
+            )
+          }
+        >
+          <Difference before={before} after={draft} fields={changed} />
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+function Difference({ before, after, fields }: { before: Draft; after: Draft; fields: readonly DraftField[] }) {
+  return (
+    <ul aria-label={workloadText.variables.changes} className="flex max-h-96 flex-col gap-2 overflow-auto" tabIndex={0}>
+      {fields.map((field) => (
+        <li key={field}>
+          <strong>{words.fields[field]}</strong>
+          <div className="font-mono text-xs whitespace-pre-wrap">
+            {field === 'code' && <del className="block">{`- ${words.oldCode}`}</del>}
+            {field !== 'code' && before[field] !== '' && <del className="block">{linesOf('-', before[field])}</del>}
+            {after[field] !== '' && <ins className="block no-underline">{linesOf('+', after[field])}</ins>}
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function linesOf(mark: string, value: string): string {
+  return value
+    .split('\n')
+    .map((line) => `${mark} ${line}`)
+    .join('\n');
+}

@@ -1,0 +1,60 @@
+import { useNavigate, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useChange } from '../api/change.ts';
+import { commandOf, placeFlags } from '../api/command.ts';
+import { useMay } from '../api/role.ts';
+import { Crumbs } from '../environment/crumbs.tsx';
+import { Button } from '../parts/button.tsx';
+import { Command } from '../parts/command.tsx';
+import { ErrorNote } from '../parts/note.tsx';
+import { Heading } from '../parts/page.tsx';
+import { functionText } from '../text/functions.ts';
+import { createBody, newDraft, type Draft } from './draft.ts';
+import { FunctionFields, isShownAtField } from './function-form.tsx';
+
+const words = functionText.form;
+
+/** The form of a new function from code. */
+export function NewFunction() {
+  const place = useParams({ from: '/frame/projects/$project/environments/$environment' });
+  const navigate = useNavigate();
+  const mayCreate = useMay(place.project, 'deployer');
+  const [draft, setDraft] = useState<Draft>(newDraft);
+  const create = useChange<unknown>(place, () => {
+    const params = { ...place, function: draft.name };
+    void navigate({ to: '/projects/$project/environments/$environment/functions/$function', params });
+  });
+  const file = draft.runtime === 'python' ? 'handler.py' : 'handler.mjs';
+  const name = draft.name === '' ? 'hello' : draft.name;
+  const flags = ['--runtime', draft.runtime, '--code-file', file, '--trigger', draft.trigger];
+  return (
+    <>
+      <Crumbs {...place} />
+      <Heading title={words.create} />
+      {mayCreate && (
+        <form
+          className="flex max-w-3xl flex-col gap-4"
+          onSubmit={(event) => {
+            event.preventDefault();
+            create.mutate({ path: ['functions'], method: 'POST', body: createBody(draft) });
+          }}
+        >
+          <p className="text-sm">
+            {words.hint[draft.runtime === 'python' ? 'python' : 'node']} {words.defaults}
+          </p>
+          <FunctionFields draft={draft} change={setDraft} error={create.error} isNew />
+          {create.error !== null && !isShownAtField(create.error, draft, true) && <ErrorNote error={create.error} />}
+          <div>
+            <Button type="submit" look="primary" disabled={create.isPending}>
+              {words.create}
+            </Button>
+          </div>
+        </form>
+      )}
+      {!mayCreate && <p className="text-sm">{functionText.settings.viewer}</p>}
+      <div className="mt-4">
+        <Command command={commandOf('function', 'create', name, ...flags, ...placeFlags(place))} />
+      </div>
+    </>
+  );
+}
