@@ -17,7 +17,7 @@ interface ChangesOptions {
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Reads the changes of a project for as long as somebody looks. */
+/** Reads the changes of a project for as long as a page shows them. */
 export interface Changes {
   start(): void;
   /** Closes the stream; the next start continues where it was. */

@@ -13,7 +13,7 @@ export const jobText = {
   lastRun: 'Last run',
   created: 'Created',
   outOfMemory: 'Killed for memory',
-  manual: 'The job has no schedule. It runs when somebody starts it.',
+  manual: 'The job has no schedule. It runs when a user starts it.',
   suspended: 'The schedule is suspended: no run starts by itself.',
   suspend: 'Suspend the schedule',
   resume: 'Resume the schedule',

@@ -45,7 +45,7 @@ export const secretsQuery = (workload: Workload) => part<List<SecretView>>(workl
 export const runsQuery = (workload: Workload & { kind: Exclude<WorkloadKind, 'app'> }) =>
   part<List<AnyRunView>>(workload, ['runs'], { limit: pageSize });
 
-/** The log of a run. The event stream tells of the run's state, and not of its lines. */
+/** The log of a run. The event stream reports the state of the run, and not its lines. */
 export const runLogQuery = (workload: Workload, run: string) => ({
   ...part<RunLogs>(workload, ['run-logs'], { run }),
   ...polled,
