@@ -11,6 +11,7 @@ import { ErrorNote, Note } from '../parts/note.tsx';
 import { Heading } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { functionText } from '../text/functions.ts';
+import { logText } from '../text/logs.ts';
 import { viewQuery } from '../workloads/queries.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
@@ -54,6 +55,9 @@ export function FunctionPage() {
             {tabs.events}
           </Link>
         )}
+        <Link to={`${base}/logs`} params={params} {...tabLook}>
+          {logText.tab}
+        </Link>
         <Link to={`${base}/variables`} params={params} {...tabLook}>
           {tabs.variables}
         </Link>

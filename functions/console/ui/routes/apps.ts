@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { logSearch } from '../logs/search.ts';
 import { environmentRoute } from './frame.tsx';
 
 const app = createRoute({
@@ -55,5 +56,12 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('../apps/settings.tsx'), 'Settings'),
 });
 
+const logs = createRoute({
+  getParentRoute: () => app,
+  path: 'logs',
+  validateSearch: logSearch,
+  component: lazyRouteComponent(() => import('../apps/app-logs.tsx'), 'AppLogs'),
+});
+
 /** The pages of an app. */
-export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook, git, settings]);
+export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook, git, logs, settings]);

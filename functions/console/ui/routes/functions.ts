@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { logSearch } from '../logs/search.ts';
 import { environmentRoute } from './frame.tsx';
 
 const page = createRoute({
@@ -26,6 +27,13 @@ const events = createRoute({
   component: lazyRouteComponent(() => import('../functions/function-events.tsx'), 'FunctionEvents'),
 });
 
+const logs = createRoute({
+  getParentRoute: () => page,
+  path: 'logs',
+  validateSearch: logSearch,
+  component: lazyRouteComponent(() => import('../functions/function-logs.tsx'), 'FunctionLogs'),
+});
+
 const variables = createRoute({
   getParentRoute: () => page,
   path: 'variables',
@@ -45,4 +53,4 @@ const create = createRoute({
 });
 
 /** The pages of a function, and the form of a new one. */
-export const functionRoutes = [page.addChildren([overview, runs, events, variables, settings]), create] as const;
+export const functionRoutes = [page.addChildren([overview, logs, runs, events, variables, settings]), create] as const;

@@ -1,0 +1,119 @@
+/** A part of a line with the same look; `classes` are those of the style sheet. */
+export interface Span {
+  text: string;
+  classes: string;
+}
+
+/** Bounded repetitions: the time for a line of a stranger's program stays linear. */
+const escapes = /\u001B(?:\[([0-9;:?]{0,64})[ -/]{0,4}([@-~])|\][^\u0007\u001B]{0,2000}(?:\u0007|\u001B\\)|[@-Z\\^_])/g;
+
+const colours = [
+  'text-zinc-500 dark:text-zinc-400',
+  'text-red-700 dark:text-red-400',
+  'text-emerald-800 dark:text-emerald-400',
+  'text-amber-800 dark:text-amber-300',
+  'text-blue-700 dark:text-blue-400',
+  'text-fuchsia-800 dark:text-fuchsia-400',
+  'text-cyan-800 dark:text-cyan-300',
+  '',
+];
+
+interface Look {
+  colour: string;
+  isBold: boolean;
+  isUnderlined: boolean;
+}
+
+const plain: Look = { colour: '', isBold: false, isUnderlined: false };
+
+/** ECMA-48, select graphic rendition; of the 256 and direct colours none is shown. */
+function applied(look: Look, parameters: string): Look {
+  const codes = parameters.split(/[;:]/).map(Number);
+  const next = { ...look };
+  for (let index = 0; index < codes.length; index++) {
+    const code = codes[index] ?? 0;
+    if (code === 0) Object.assign(next, plain);
+    else if (code === 1) next.isBold = true;
+    else if (code === 22) next.isBold = false;
+    else if (code === 4) next.isUnderlined = true;
+    else if (code === 24) next.isUnderlined = false;
+    else if (code >= 30 && code <= 37) next.colour = colours[code - 30] ?? '';
+    else if (code >= 90 && code <= 97) next.colour = colours[code - 90] ?? '';
+    else if (code === 39) next.colour = '';
+    else if (code === 38 || code === 48) index += codes[index + 1] === 5 ? 2 : 4;
+  }
+  return next;
+}
+
+function classesOf({ colour, isBold, isUnderlined }: Look): string {
+  return [colour, isBold && 'font-bold', isUnderlined && 'underline'].filter(Boolean).join(' ');
+}
+
+/** What a terminal shows of a line that returns to its beginning: what was written last. */
+function afterReturn(line: string): string {
+  const end = line.endsWith('\r') ? line.length - 1 : line.length;
+  return line.slice(end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1, end);
+}
+
+/** A line with the colours that its program set. Other escape sequences are left out. */
+export function spansOf(line: string): Span[] {
+  const shown = afterReturn(line);
+  const spans: Span[] = [];
+  let look = plain;
+  let from = 0;
+  const add = (to: number) => {
+    if (to > from) spans.push({ text: shown.slice(from, to), classes: classesOf(look) });
+  };
+  for (const match of shown.matchAll(escapes)) {
+    add(match.index);
+    from = match.index + match[0].length;
+    if (match[2] === 'm') look = applied(look, match[1] ?? '');
+  }
+  add(shown.length);
+  return spans;
+}
+
+/** A line without escape sequences. */
+export function plainText(line: string): string {
+  return line.includes('\u001B') || line.includes('\r') ? afterReturn(line).replace(escapes, '') : line;
+}
+
+/** The parts of a line, divided where a text that is searched begins and ends, whatever its case. */
+export function highlighted(spans: readonly Span[], search: string): (Span & { isMatch: boolean })[] {
+  const whole = spans.map(({ text }) => text).join('');
+  const found = rangesOf(whole, search);
+  const parts: (Span & { isMatch: boolean })[] = [];
+  let offset = 0;
+  let next = 0;
+  for (const { text, classes } of spans) {
+    let from = 0;
+    while (from < text.length) {
+      while (next < found.length && (found[next]?.to ?? 0) <= offset + from) next++;
+      const range = found[next];
+      const isMatch = range !== undefined && range.from <= offset + from;
+      const border = range === undefined ? Infinity : isMatch ? range.to : range.from;
+      const to = Math.min(text.length, border - offset);
+      parts.push({ text: text.slice(from, to), classes, isMatch });
+      from = to;
+    }
+    offset += text.length;
+  }
+  return parts;
+}
+
+/** As {@link highlighted} finds it, so that what is counted is what is marked. */
+export function contains(line: string, search: string): boolean {
+  return rangesOf(plainText(line), search).length > 0;
+}
+
+function rangesOf(text: string, search: string): { from: number; to: number }[] {
+  if (search === '') return [];
+  const [lower, wanted] = [text.toLowerCase(), search.toLowerCase()];
+  // Some letters have another length in lower case, so that no position would fit.
+  if (lower.length !== text.length) return [];
+  const ranges = [];
+  for (let from = lower.indexOf(wanted); from >= 0; from = lower.indexOf(wanted, from + wanted.length)) {
+    ranges.push({ from, to: from + wanted.length });
+  }
+  return ranges;
+}

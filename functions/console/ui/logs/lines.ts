@@ -1,0 +1,89 @@
+import type { LogLineView } from '../../../../runtime/contracts/api/logs.ts';
+
+/** A line that the page has. */
+export interface Line extends LogLineView {
+  /** Increases with each line that the page got, and never changes. */
+  id: number;
+}
+
+/** The lines of a log that the page has, oldest first. */
+export interface Lines {
+  /** A new array after each change. */
+  items: () => readonly Line[];
+  /** Adds lines at the end; those that the log store delivered late go where their time is. */
+  append(lines: readonly LogLineView[]): void;
+  /** Adds older lines at the beginning. */
+  prepend(lines: readonly LogLineView[]): void;
+  /** How many of the oldest lines were dropped to make room. */
+  dropped(): number;
+  /** A test for the lines of a stream that repeats some: whether the page does not have a line yet. */
+  isFresh(): (line: LogLineView) => boolean;
+  /** From where a stream continues; it repeats some lines, because clocks of nodes differ. Undefined without any line. */
+  continuesFrom(): string | undefined;
+  subscribe: (listener: () => void) => () => void;
+}
+
+/** Clocks of nodes differ by less. */
+const overlapMs = 10_000;
+
+/** Keeps the newest `max` lines. */
+export function createLines(max: number): Lines {
+  let items: readonly Line[] = [];
+  let nextId = 0;
+  let dropped = 0;
+  const listeners = new Set<() => void>();
+  const set = (lines: readonly Line[]) => {
+    const excess = Math.max(0, lines.length - max);
+    dropped += excess;
+    items = excess > 0 ? lines.slice(excess) : lines;
+    for (const listener of listeners) listener();
+  };
+  const identified = (lines: readonly LogLineView[]) => lines.map((line) => ({ ...line, id: nextId++ }));
+  return {
+    items: () => items,
+    dropped: () => dropped,
+    append(lines) {
+      if (lines.length === 0) return;
+      const all = items.concat(identified(lines));
+      set(lines.some(({ late }) => late) ? all.sort((a, b) => compare(a.time, b.time) || a.id - b.id) : all);
+    },
+    prepend(lines) {
+      if (lines.length > 0) set(identified(lines).concat(items));
+    },
+    isFresh() {
+      const from = earlier(items.at(-1)?.time) ?? '';
+      const counts = new Map<string, number>();
+      for (const item of items.slice(items.findLastIndex(({ time }) => time < from) + 1)) {
+        counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+      }
+      return (line) => {
+        const count = counts.get(keyOf(line)) ?? 0;
+        if (count > 0) counts.set(keyOf(line), count - 1);
+        return count === 0;
+      };
+    },
+    continuesFrom: () => earlier(items.at(-1)?.time),
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+const keyOf = ({ pod, time, line }: LogLineView) => `${pod} ${time} ${line}`;
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+function earlier(time: string | undefined): string | undefined {
+  if (time === undefined) return undefined;
+  return new Date(Date.parse(time) - overlapMs).toISOString();
+}
+
+/**
+ * Of a full page of older lines, those that the next page does not have: it ends before the first time of this one. Where
+ * all have the same time, the page itself.
+ */
+export function wholeTimes(page: readonly LogLineView[]): readonly LogLineView[] {
+  const [first] = page;
+  const rest = page.filter(({ time }) => time !== first?.time);
+  return rest.length > 0 ? rest : page;
+}

@@ -1,0 +1,108 @@
+import { useId } from 'react';
+import { Button } from '../parts/button.tsx';
+import { logText } from '../text/logs.ts';
+import { ranges, type LogSearch, type RangeName } from './search.ts';
+
+interface LogControlsProps {
+  search: LogSearch;
+  change: (change: Partial<LogSearch>) => void;
+  pods: readonly string[];
+  matches: { number: number; count: number } | undefined;
+  step: (by: 1 | -1) => void;
+}
+
+/** What of a log is shown, and how. */
+export function LogControls({ search, change, pods, matches, step }: LogControlsProps) {
+  const id = useId();
+  const { since = '1h', level = '', pod = '', q = '', nowrap, nofollow } = search;
+  return (
+    <div role="search" className="flex flex-wrap items-end gap-3 text-sm">
+      <Select
+        label={logText.range}
+        value={since}
+        options={Object.keys(ranges).map((name) => [name, logText.ranges[name as RangeName]])}
+        choose={(value) => change({ since: value as RangeName, at: undefined })}
+      />
+      <Select
+        label={logText.level}
+        value={level}
+        options={Object.entries(logText.levels).map(([name, title]) => [name === 'all' ? '' : name, title])}
+        choose={(value) => change({ level: (value || undefined) as LogSearch['level'] })}
+      />
+      <Select
+        label={logText.pod}
+        value={pod}
+        options={[['', logText.allPods], ...pods.map((name): [string, string] => [name, name])]}
+        choose={(value) => change({ pod: value || undefined })}
+      />
+      <div className="min-w-48 flex-1">
+        <label htmlFor={id} className="mb-1 block font-medium">
+          {logText.search}
+        </label>
+        <input
+          id={id}
+          type="search"
+          value={q}
+          maxLength={200}
+          onChange={({ target }) => change({ q: target.value || undefined })}
+          onKeyDown={({ key, shiftKey }) => {
+            if (key === 'Enter' && matches) step(shiftKey ? -1 : 1);
+          }}
+          className="w-full rounded-md border border-zinc-400 bg-white px-3 py-1.5 dark:border-zinc-600 dark:bg-zinc-900"
+        />
+      </div>
+      {matches && (
+        <div className="flex items-center gap-2">
+          <span role="status">{logText.matches(matches.number, matches.count)}</span>
+          <Button disabled={matches.count === 0} aria-label={logText.previous} onClick={() => step(-1)}>
+            ↑
+          </Button>
+          <Button disabled={matches.count === 0} aria-label={logText.next} onClick={() => step(1)}>
+            ↓
+          </Button>
+        </div>
+      )}
+      <Check label={logText.wrap} isOn={!nowrap} set={(isOn) => change({ nowrap: isOn ? undefined : true })} />
+      <Check label={logText.follow} isOn={!nofollow} set={(isOn) => change({ nofollow: isOn ? undefined : true })} />
+    </div>
+  );
+}
+
+interface SelectProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, title: string])[];
+  choose: (value: string) => void;
+}
+
+function Select({ label, value, options, choose }: SelectProps) {
+  const id = useId();
+  return (
+    <div>
+      <label htmlFor={id} className="mb-1 block font-medium">
+        {label}
+      </label>
+      <select
+        id={id}
+        value={value}
+        onChange={({ target }) => choose(target.value)}
+        className="max-w-52 rounded-md border border-zinc-400 bg-white px-2 py-1.5 dark:border-zinc-600 dark:bg-zinc-900"
+      >
+        {options.map(([option, title]) => (
+          <option key={option} value={option}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+function Check({ label, isOn, set }: { label: string; isOn: boolean; set: (isOn: boolean) => void }) {
+  return (
+    <label className="flex items-center gap-1.5 py-1.5">
+      <input type="checkbox" checked={isOn} onChange={({ target }) => set(target.checked)} />
+      {label}
+    </label>
+  );
+}

@@ -1,0 +1,94 @@
+import t from 'tap';
+import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { startVisitor } from '../../support/console/visitor.ts';
+import { codeFile } from '../../support/code-file.ts';
+import { runningPlatform, testProject } from '../../support/platform.ts';
+
+const platform = await runningPlatform();
+const { browser, visit } = await startVisitor(t, platform);
+const { project, flags } = await testProject(t, platform);
+const address = `/projects/${project}/environments/prod/functions/chatty/logs`;
+
+const code = `
+exports.handler = async () => {
+  for (let i = 0; i < 300; i++) process.stdout.write('line ' + i + '\\n');
+  process.stdout.write('\\u001b[31mred\\u001b[0m <img src=x onerror=alert(1)>\\n');
+  process.stdout.write('10 %\\r100 %\\n');
+  process.stdout.write(JSON.stringify({ level: 'error', msg: 'it failed', details: { order: 7 } }) + '\\n');
+  return { statusCode: 200, body: 'ok' };
+};`;
+
+t.before(async () => {
+  const file = codeFile(t, 'chatty.js', code);
+  await platform.ok(['function', 'create', 'chatty', '--runtime', 'node', '--code-file', file, ...flags]);
+});
+
+async function call(): Promise<void> {
+  const { url } = await platform.json<{ url: string }>(['function', 'show', 'chatty', ...flags]);
+  await platform.request(url);
+}
+
+t.test('a log shows what is printed while it is open, and finds lines', async (t) => {
+  const { page, pages } = await visit(t, address);
+  await page.getByText('No lines in this range.').waitFor();
+  await checkAccessibility(t, page, 'an empty log');
+  await call();
+  const log = page.getByRole('log', { name: 'Log of chatty' });
+  await log.getByText('it failed').waitFor();
+  await log.getByText('<img src=x onerror=alert(1)>').waitFor();
+  await log.getByText('100 %', { exact: true }).waitFor();
+  t.match(await log.getByText('red', { exact: true }).getAttribute('class'), /text-red/);
+  await checkAccessibility(t, page, 'a log');
+  t.equal(await log.getByText('line 0', { exact: true }).count(), 0, 'only lines in view are in the page');
+
+  await log.getByRole('button', { name: 'Fields' }).last().click();
+  await log.getByText('"order": 7').waitFor();
+
+  await page.getByLabel('Search these lines').fill('LINE 29');
+  await page.getByText('11 of 11').waitFor();
+  await pages.button('Next match').click();
+  await page.getByText('1 of 11').waitFor();
+  await log.getByText('line 29', { exact: true }).waitFor();
+  t.match(new URL(page.url()).search, /q=LINE/);
+
+  const before = await log.getByText('line 29', { exact: true }).boundingBox();
+  await call();
+  await page.getByText('of 22').waitFor();
+  t.same(await log.getByText('line 29', { exact: true }).first().boundingBox(), before, 'new lines move nothing');
+  await pages.button('Go to the newest line').click();
+  await log.getByText('it failed').last().waitFor();
+});
+
+t.test('an address names a level, and a line', async (t) => {
+  const { page, pages } = await visit(t, `${address}?level=error`, { width: 360 });
+  const log = page.getByRole('log', { name: 'Log of chatty' });
+  await log.getByText('it failed').first().waitFor();
+  t.equal(await log.getByText('line 299').count(), 0);
+  t.notOk(await overflows(page));
+  await log
+    .getByRole('button', { name: /^Link to the line of/ })
+    .first()
+    .click();
+  await page.getByText('These are the lines around one of them.').waitFor();
+  t.match(new URL(page.url()).searchParams.get('at'), /^\d{4}-/);
+  await pages.button('Show the newest lines').click();
+  await page.getByText('These are the lines around one of them.').waitFor({ state: 'detached' });
+});
+
+t.test('all lines are downloaded as they were printed', async (t) => {
+  const { page, pages } = await visit(t, address);
+  await page.getByRole('log').waitFor();
+  const [download] = await Promise.all([page.waitForEvent('download'), pages.link('Download all').click()]);
+  t.equal(download.suggestedFilename(), 'chatty.log.jsonl');
+  const chunks: Buffer[] = [];
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+  const text = Buffer.concat(chunks).toString();
+  t.match(text, '"line":"line 0"');
+  t.match(text, String.raw`\u001b[31mred`);
+  t.match(text, '{"end":true');
+});
+
+t.test('no page of these tests had an error, or did what its policy forbids', (t) => {
+  t.same(browser.faults, []);
+  t.end();
+});
