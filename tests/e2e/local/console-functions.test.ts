@@ -115,6 +115,18 @@ t.test('a function is created from code, and changed after its differences are s
     );
   await answers('one');
 
+  await pages.link('Invoke').click();
+  await page.getByLabel('Method').selectOption('POST');
+  await page.getByLabel('Path and query').fill('/a?b=1');
+  await page.getByLabel('Headers').fill('x-trace: 1');
+  await page.getByLabel('Body').fill(`-${hostile}'$(id)`);
+  const command = await page.getByText(/^svc function invoke greet/).innerText();
+  t.match(
+    command,
+    String.raw`greet --method POST --path '/a?b=1' --header 'x-trace: 1' '--data=-${hostile}'\''$(id)' --project ${project}`,
+  );
+  await checkAccessibility(t, page, 'invoke a function');
+
   await pages.link('Settings').click();
   t.ok(await pages.button('Review changes').isDisabled());
   await page.getByLabel('Code', { exact: true }).fill(`export const handler = () => ({ body: 'two' });\n`);
@@ -235,6 +247,7 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   t.same(await shown(), []);
   for (const [tab, text] of [
     ['', 'Event source'],
+    ['/invoke', 'Path and query'],
     ['/events', 'No event is pending.'],
     ['/variables', 'This function has no secrets.'],
     ['/settings', 'Only deployers and admins'],

@@ -45,6 +45,11 @@ export function FunctionPage() {
         <Link to={base} params={params} {...tabLook}>
           {tabs.overview}
         </Link>
+        {view.data?.url !== undefined && (
+          <Link to={`${base}/invoke`} params={params} {...tabLook}>
+            {tabs.invoke}
+          </Link>
+        )}
         {view.data?.trigger === 'cron' && (
           <Link to={`${base}/runs`} params={params} {...tabLook}>
             {tabs.runs}

@@ -14,6 +14,12 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('../functions/function-overview.tsx'), 'FunctionOverview'),
 });
 
+const invoke = createRoute({
+  getParentRoute: () => page,
+  path: 'invoke',
+  component: lazyRouteComponent(() => import('../functions/function-invoke.tsx'), 'FunctionInvoke'),
+});
+
 const runs = createRoute({
   getParentRoute: () => page,
   path: 'runs',
@@ -53,4 +59,7 @@ const create = createRoute({
 });
 
 /** The pages of a function, and the form of a new one. */
-export const functionRoutes = [page.addChildren([overview, logs, runs, events, variables, settings]), create] as const;
+export const functionRoutes = [
+  page.addChildren([overview, logs, invoke, runs, events, variables, settings]),
+  create,
+] as const;

@@ -1,6 +1,13 @@
 /** The texts of the pages of a function. */
 export const functionText = {
-  tabs: { overview: 'Overview', runs: 'Runs', events: 'Events', variables: 'Variables', settings: 'Settings' },
+  tabs: {
+    overview: 'Overview',
+    invoke: 'Invoke',
+    runs: 'Runs',
+    events: 'Events',
+    variables: 'Variables',
+    settings: 'Settings',
+  },
   open: 'Open',
   restart: 'Restart',
   restarted: 'The pods are being replaced, one by one.',
@@ -40,6 +47,14 @@ export const functionText = {
     updating: 'The last change is being applied.',
     pending: 'Running pods have older variables, secrets or limits. Restart the function to apply the changes.',
     outOfMemory: 'Killed for memory',
+  },
+  invoke: {
+    hint: 'Describe a request, and run the command to send it: it prints the response. This page cannot send it, because the function has another address than the console.',
+    noUrl: 'Only functions that HTTP requests call have a URL.',
+    method: 'Method',
+    path: 'Path and query',
+    headers: 'Headers, one name: value on each line',
+    body: 'Body',
   },
   runs: {
     test: 'Test run',
