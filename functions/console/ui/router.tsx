@@ -7,6 +7,7 @@ import { Crashed, environmentRoute, frameRoute, NotFound, rootRoute } from './ro
 import { functionRoutes } from './routes/functions.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { serviceRoutes } from './routes/services.ts';
 import { sessionRoutes } from './routes/session.tsx';
 
 const projects = createRoute({ getParentRoute: () => frameRoute, path: '/', component: Projects });
@@ -23,7 +24,7 @@ const routeTree = rootRoute.addChildren([
   ...sessionRoutes,
   frameRoute.addChildren([
     projects,
-    environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes]),
+    environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes, ...serviceRoutes]),
   ]),
 ]);
 

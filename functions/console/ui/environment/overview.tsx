@@ -196,8 +196,8 @@ function Storage(place: Place) {
                   <tbody>
                     {rows.map(({ kind, name, detail, status, message }) => (
                       <tr key={`${kind} ${name}`} className={rowLook}>
-                        <th scope="row" className={`${cellLook} text-left font-medium`}>
-                          {name}
+                        <th scope="row" className={`${cellLook} text-left`}>
+                          <StorageName place={place} kind={kind} name={name} />
                         </th>
                         <td className={cellLook}>
                           {text.kinds[kind]} ({detail})
@@ -217,5 +217,21 @@ function Storage(place: Place) {
         </Loaded>
       )}
     </Loaded>
+  );
+}
+
+function StorageName({ place, kind, name }: { place: Place; kind: 'service' | 'volume'; name: string }) {
+  const base = '/projects/$project/environments/$environment';
+  if (kind === 'service') {
+    return (
+      <Link to={`${base}/services/$service`} params={{ ...place, service: name }} className={linkLook}>
+        {name}
+      </Link>
+    );
+  }
+  return (
+    <Link to={`${base}/volumes/$volume`} params={{ ...place, volume: name }} className={linkLook}>
+      {name}
+    </Link>
   );
 }

@@ -1,16 +1,23 @@
 import { useState } from 'react';
 import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
+import type { Place } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
 import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { workloadText } from '../text/workloads.ts';
-import { pathBelow, type Workload } from './workload.ts';
 
 const words = workloadText.danger;
 
+/** An object of an environment whose list in the API has the plural of its kind. */
+interface Deletable {
+  place: Place;
+  kind: 'app' | 'function' | 'job' | 'service' | 'volume';
+  name: string;
+}
+
 interface DangerProps {
-  workload: Workload;
+  workload: Deletable;
   /** What is lost. */
   effect: string;
   /** Called once the API has accepted the deletion. */
@@ -19,7 +26,7 @@ interface DangerProps {
   discard?: string | undefined;
 }
 
-/** The deletion of a workload, behind its name. */
+/** The deletion of an object, behind its name. */
 export function DangerZone({ effect, ...rest }: DangerProps) {
   const [open, setOpen] = useState(false);
   return (
@@ -56,7 +63,7 @@ function DeleteDialog({ workload, effect, discard, deleted, close }: DangerProps
       request={remove}
       submit={() =>
         remove.mutate({
-          path: pathBelow(workload),
+          path: [`${kind}s`, name],
           method: 'DELETE',
           query: { discardEvents: discardEvents || undefined },
         })
