@@ -1,8 +1,9 @@
 import { useQueryClient, type QueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { WatchMessage } from '../../../../runtime/contracts/api/watch.ts';
 import { createChanges } from '../api/changes.ts';
 import { ApiError, pathOf, requestLines } from '../api/client.ts';
+import { subscribeConnection, unreachableSince } from '../api/connection.ts';
 import { isAbout } from '../api/live.ts';
 import { text } from '../text/common.ts';
 
@@ -18,6 +19,8 @@ const fallbackMs = 5_000;
 export function LiveProject({ project }: { project: string }) {
   const client = useQueryClient();
   const [isInterrupted, setInterrupted] = useState(false);
+  // The frame tells of an outage, which is why the stream is interrupted as well.
+  const isOutage = useSyncExternalStore(subscribeConnection, unreachableSince) !== undefined;
   useEffect(() => {
     const refresh = createRefresh(client, project);
     const changes = createChanges({
@@ -46,7 +49,7 @@ export function LiveProject({ project }: { project: string }) {
 
   return (
     <p role="status" className="text-sm text-amber-800 empty:hidden dark:text-amber-300">
-      {isInterrupted && text.notLive}
+      {isInterrupted && !isOutage && text.notLive}
     </p>
   );
 }
