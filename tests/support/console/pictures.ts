@@ -10,6 +10,7 @@ const folder = join(import.meta.dirname, '../../../docs/console');
 const project = 'shop';
 const widths = [1440, 768, 360];
 const quality = 0.85;
+const settleMs = 1_000;
 /** Everything was made less than an hour before, so each time is `1 hr. ago`, in every run. */
 const aheadMs = 3_600_000;
 
@@ -55,9 +56,8 @@ async function picture(context: BrowserContext, converter: Page, { path, prepare
   await page.goto(`${platform.info.api}${path}`);
   await prepare?.(page);
   await ready(page).first().waitFor();
-  // Parts that no page waits for, such as the use of processors.
-  await page.waitForLoadState('networkidle');
-  await systemClock.sleep(300);
+  // Parts that no page waits for, such as the use of processors. The event stream never ends, so no network is idle.
+  await systemClock.sleep(settleMs);
   const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
   await page.close();
   return toWebp(converter, png);

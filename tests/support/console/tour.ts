@@ -42,6 +42,12 @@ export function tourPages(project: string): readonly TourPage[] {
     },
     { name: 'variables', title: 'Variables and secrets', path: `${app}/variables`, ready: row('SIGNING_KEY') },
     { name: 'gate', title: 'Gate', path: `${app}/gate`, ready: (page) => page.getByText('off', { exact: true }) },
+    {
+      name: 'function',
+      title: 'Function',
+      path: `${place}/functions/hello`,
+      ready: (page) => page.getByRole('heading', { level: 1, name: 'hello', exact: true }),
+    },
     { name: 'keys', title: 'API keys', path: `${place}/keys`, ready: (page) => page.getByText('first customer') },
     { name: 'plans', title: 'Plans', path: `${place}/plans`, ready: row('small') },
     {
