@@ -5,6 +5,7 @@ export interface Span {
 }
 
 /** Bounded repetitions: the time for a line of a stranger's program stays linear. */
+// oxlint-disable-next-line no-control-regex -- escape sequences begin with one
 const escapes = /\u001B(?:\[([0-9;:?]{0,64})[ -/]{0,4}([@-~])|\][^\u0007\u001B]{0,2000}(?:\u0007|\u001B\\)|[@-Z\\^_])/g;
 
 const colours = [
@@ -81,15 +82,15 @@ export function plainText(line: string): string {
 /** The parts of a line, divided where a text that is searched begins and ends, whatever its case. */
 export function highlighted(spans: readonly Span[], search: string): (Span & { isMatch: boolean })[] {
   const whole = spans.map(({ text }) => text).join('');
-  const found = rangesOf(whole, search);
+  const ranges = rangesOf(whole, search);
   const parts: (Span & { isMatch: boolean })[] = [];
   let offset = 0;
   let next = 0;
   for (const { text, classes } of spans) {
     let from = 0;
     while (from < text.length) {
-      while (next < found.length && (found[next]?.to ?? 0) <= offset + from) next++;
-      const range = found[next];
+      while (next < ranges.length && (ranges[next]?.to ?? 0) <= offset + from) next++;
+      const range = ranges[next];
       const isMatch = range !== undefined && range.from <= offset + from;
       const border = range === undefined ? Infinity : isMatch ? range.to : range.from;
       const to = Math.min(text.length, border - offset);
@@ -108,12 +109,12 @@ export function contains(line: string, search: string): boolean {
 
 function rangesOf(text: string, search: string): { from: number; to: number }[] {
   if (search === '') return [];
-  const [lower, wanted] = [text.toLowerCase(), search.toLowerCase()];
+  const [lower, needle] = [text.toLowerCase(), search.toLowerCase()];
   // Some letters have another length in lower case, so that no position would fit.
   if (lower.length !== text.length) return [];
   const ranges = [];
-  for (let from = lower.indexOf(wanted); from >= 0; from = lower.indexOf(wanted, from + wanted.length)) {
-    ranges.push({ from, to: from + wanted.length });
+  for (let from = lower.indexOf(needle); from >= 0; from = lower.indexOf(needle, from + needle.length)) {
+    ranges.push({ from, to: from + needle.length });
   }
   return ranges;
 }

@@ -113,12 +113,12 @@ function usePods(items: readonly Line[], chosen: string | undefined): string[] {
 /** The lines that contain a text, and the one that was stepped to. */
 function useMatches(items: readonly Line[], term: string) {
   // Typing stays fluent: the search of 100,000 lines follows.
-  const wanted = useDeferredValue(term);
+  const lateTerm = useDeferredValue(term);
   const [current, setCurrent] = useState<number>();
   const matches = useMemo(() => {
-    if (wanted === '') return undefined;
-    return items.filter(({ line }) => contains(line, wanted)).map(({ id }) => id);
-  }, [items, wanted]);
+    if (lateTerm === '') return undefined;
+    return items.filter(({ line }) => contains(line, lateTerm)).map(({ id }) => id);
+  }, [items, lateTerm]);
   const count = matches?.length ?? 0;
   const last = count - 1;
   const index = current === undefined ? last : (matches?.indexOf(current) ?? last);

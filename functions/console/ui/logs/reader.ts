@@ -94,13 +94,13 @@ export function readLog({ path, environment, range, follows }: ReadOptions): Log
   /** The first lines from a time on. */
   const readAfter = async (time: string) => {
     const enough = new AbortController();
-    const found: LogLineView[] = [];
+    const page: LogLineView[] = [];
     for await (const item of open({ all: true, sinceTime: time }, AbortSignal.any([signal, enough.signal]))) {
-      if (item && 'line' in item) found.push(item);
-      if (found.length >= pageSize) break;
+      if (item && 'line' in item) page.push(item);
+      if (page.length >= pageSize) break;
     }
     enough.abort();
-    lines.append(found);
+    lines.append(page);
   };
 
   let hidden = new AbortController();
@@ -165,7 +165,7 @@ export function readLog({ path, environment, range, follows }: ReadOptions): Log
         return Promise.resolve();
       older ??= readPage(first)
         .then(
-          (found) => lines.prepend(found),
+          (page) => lines.prepend(page),
           (error: unknown) => set({ error }),
         )
         .finally(() => (older = undefined));
