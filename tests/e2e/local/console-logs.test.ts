@@ -66,7 +66,7 @@ t.test('an address names a level, and a line', async (t) => {
   t.equal(await log.getByText('line 299').count(), 0);
   t.notOk(await overflows(page));
   await log
-    .getByRole('button', { name: /^Link to the line of/ })
+    .getByRole('button', { name: /link to this line$/ })
     .first()
     .click();
   await page.getByText('These are the lines around one of them.').waitFor();

@@ -55,7 +55,8 @@ t.test('the palette finds objects and actions by keyboard alone', async (t) => {
   await field.fill('archive');
   await selected().filter({ hasText: 'staging' }).waitFor();
   await page.keyboard.press('Enter');
-  await pages.heading(`${project} / staging`).waitFor();
+  await pages.heading('archive').waitFor();
+  t.equal(pages.path(), `/projects/${project}/environments/staging/volumes/archive`);
 
   await page.keyboard.press('ControlOrMeta+k');
   await field.fill('restart shop');

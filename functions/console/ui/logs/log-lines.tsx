@@ -142,7 +142,7 @@ function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, to
       <button
         type="button"
         tabIndex={-1}
-        aria-label={logText.permalink(time)}
+        aria-label={logText.permalink(time.slice(11, 23))}
         title={time}
         onClick={() => linkTo(time)}
         className="mr-3 text-zinc-600 hover:underline dark:text-zinc-400"
@@ -157,10 +157,8 @@ function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, to
           aria-label={logText.fields}
           aria-expanded={isOpen}
           onClick={() => toggle(id)}
-          className="mr-2"
-        >
-          {isOpen ? '▾' : '▸'}
-        </button>
+          className={`mr-2 ${isOpen ? "before:content-['▾']" : "before:content-['▸']"}`}
+        />
       )}
       {highlighted(spansOf(line), term).map(({ text, classes, isMatch }, index) =>
         isMatch ? (

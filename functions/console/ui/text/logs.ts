@@ -41,5 +41,5 @@ export const logText = {
   surrounding: 'These are the lines around one of them.',
   newest: 'Show the newest lines',
   fields: 'Fields',
-  permalink: (time: string) => `Link to the line of ${time}`,
+  permalink: (time: string) => `${time}: link to this line`,
 } as const;
