@@ -8,8 +8,8 @@ import { usageOf } from '../local/process-tree.ts';
 import { printFigure } from '../figure.ts';
 import type { Subject } from './subject.ts';
 
-/** As many as an event stream each allows for (decision 0067). */
-const tabsPerUser = 10;
+/** Each tab holds an event stream, and a browser has six connections to a host (decision 0068). */
+const tabsPerUser = 5;
 const settleMs = 10_000;
 
 /**

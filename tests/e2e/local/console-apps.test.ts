@@ -312,10 +312,13 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await pages.open(`${place}/apps/api/gate`);
   await page.getByText('off', { exact: true }).waitFor();
   t.notOk(await overflows(page));
+  await pages.button('Restart').waitFor();
   t.same(await buttons(), ['Restart', 'Copy', 'Copy']);
   await pages.open(`${place}/apps/api/webhook`);
   await page.getByRole('row').filter({ hasText: 'accepted' }).first().waitFor();
   t.notOk(await overflows(page));
+  await pages.button('Test').waitFor();
+  await pages.button('Restart').waitFor();
   t.same(await buttons(), ['Restart', 'Test', 'Copy']);
   await pages.open(`${place}/apps/api/git`);
   await page.getByRole('link', { name: /^Log of the build/ }).waitFor();

@@ -53,6 +53,8 @@ t.test('a change is shown without a click, and causes only the requests that sho
 t.test('a hidden tab asks nothing and has no stream, and catches up when it is visible', async (t) => {
   const { page, pages } = await visit(t, place);
   await pages.row('first').waitFor();
+  await platform.ok(job('seen'));
+  await pages.row('seen').waitFor();
   const closed = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/watch'));
   await show(page, 'hidden');
   await closed;
@@ -77,6 +79,7 @@ t.test('an interrupted stream is told, and the page stays up to date meanwhile a
   await platform.ok(job('third'));
   await pages.row('third').waitFor();
   await page.unroute('**/watch*');
+  await page.waitForResponse((response) => response.url().includes('/watch') && response.ok());
   await page.getByText('The connection that reports changes is interrupted.').waitFor({ state: 'detached' });
   await platform.ok(job('fourth'));
   await pages.row('fourth').waitFor();

@@ -88,6 +88,14 @@ t.test('a stream that continues repeats lines, of which each is taken once', asy
   t.same(texts(stream.filter(isFresh)), ['late of another pod', 'twice', 'line 31'], 'printed three times');
 });
 
+t.test('a line of the very moment from which a stream continues is taken once', async (t) => {
+  const lines = createLines(100);
+  const exact = { pod: 'api-1', time: '2026-01-01T00:00:20.123456789Z', line: 'tick' };
+  lines.append([exact, { ...exact, time: '2026-01-01T00:00:30.123456789Z' }]);
+  t.equal(lines.continuesFrom(), '2026-01-01T00:00:20.000Z');
+  t.notOk(lines.isFresh()(exact));
+});
+
 t.test('a full page ends where the next one begins', async (t) => {
   t.same(texts(wholeTimes([at(1, 'a'), at(1, 'b'), at(2, 'c')])), ['c']);
   t.same(texts(wholeTimes([at(1, 'a'), at(1, 'b')])), ['a', 'b']);

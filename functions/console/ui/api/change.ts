@@ -11,13 +11,16 @@ export interface ChangeRequest extends RequestOptions {
  * A request that changes something in an environment. Afterwards, all that the page shows of the environment is read
  * again. The result is not kept longer than the part that made the request, because it can be a key or a token.
  */
-export function useChange<Result>({ project, environment }: Place, done?: (result: Result) => void) {
+export function useChange<Result>(
+  { project, environment }: Place,
+  done?: (result: Result, request: ChangeRequest) => void,
+) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: ({ path, query, ...options }: ChangeRequest) =>
       request<Result>(pathOf('projects', project, ...path), { ...options, query: { environment, ...query } }),
-    onSuccess: async (result) => {
-      done?.(result);
+    onSuccess: async (result, change) => {
+      done?.(result, change);
       await client.invalidateQueries({ queryKey: ['project', project, environment] });
     },
     gcTime: 0,

@@ -41,6 +41,8 @@ export interface RequestOptions {
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
   body?: unknown;
   signal?: AbortSignal | undefined;
+  /** Whether a failure says that the API does not answer; default yes. A stream alone can fail at a proxy. */
+  reports?: boolean;
 }
 
 /**
@@ -102,7 +104,7 @@ function unreachable(): ApiError {
   return new ApiError(text.errors.unreachable, { status: 0, code: 'unreachable' });
 }
 
-async function open(path: string, { method = 'GET', query = {}, body, signal }: RequestOptions) {
+async function open(path: string, { method = 'GET', query = {}, body, signal, reports = true }: RequestOptions) {
   const parameters = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined ? [] : [[name, String(value)]],
   );
@@ -117,7 +119,7 @@ async function open(path: string, { method = 'GET', query = {}, body, signal }: 
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    reportUnreachable();
+    if (reports) reportUnreachable();
     throw unreachable();
   }
   if (response.ok) {
@@ -133,8 +135,8 @@ async function open(path: string, { method = 'GET', query = {}, body, signal }: 
     ...(requestId !== undefined && { requestId }),
     field: field ?? issues?.[0]?.path,
   });
-  if (isOutage(refusal)) reportUnreachable();
-  else reportReachable();
+  if (!isOutage(refusal)) reportReachable();
+  else if (reports) reportUnreachable();
   throw refusal;
 }
 

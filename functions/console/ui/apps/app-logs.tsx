@@ -15,7 +15,7 @@ export function AppLogs() {
         void navigate({
           to: '/projects/$project/environments/$environment/apps/$app/logs',
           params: { ...place, app: name },
-          search: { ...search, ...change },
+          search: (before) => ({ ...before, ...change }),
           replace: true,
         })
       }

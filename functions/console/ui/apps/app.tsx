@@ -38,7 +38,7 @@ export function AppPage() {
       <Heading title={name}>
         {app.data && <State state={app.data.status} />}
         <span className="flex-1" />
-        {app.data && <Actions place={place} app={app.data} />}
+        {app.data && <Actions key={name} place={place} app={app.data} />}
       </Heading>
       <nav
         aria-label={text.kinds.app}

@@ -55,8 +55,13 @@ function changeOf(form: HTMLFormElement, before: AppView): Record<string, unknow
 
 function Pods({ place, app, mayChange }: AppProps & { mayChange: boolean }) {
   const [before, setBefore] = useState(app);
+  const [saves, setSaves] = useState(0);
   const [unchanged, setUnchanged] = useState(false);
-  const save = useChange<AppView>(place, setBefore);
+  const save = useChange<AppView>(place, (saved) => {
+    setBefore(saved);
+    // Fields show what the app has now, so that the next save sends nothing that another person has changed.
+    setSaves(saves + 1);
+  });
   const submit = (form: HTMLFormElement) => {
     const body = changeOf(form, before);
     setUnchanged(Object.keys(body).length === 0);
@@ -74,7 +79,7 @@ function Pods({ place, app, mayChange }: AppProps & { mayChange: boolean }) {
           submit(event.currentTarget);
         }}
       >
-        <fieldset disabled={!mayChange} className="grid grid-cols-1 gap-4 sm:grid-cols-2">
+        <fieldset key={saves} disabled={!mayChange} className="grid grid-cols-1 gap-4 sm:grid-cols-2">
           <Field
             label={words.fields.port}
             name="port"

@@ -15,7 +15,7 @@ export function FunctionLogs() {
         void navigate({
           to: '/projects/$project/environments/$environment/functions/$function/logs',
           params: { ...workload.place, function: workload.name },
-          search: { ...search, ...change },
+          search: (before) => ({ ...before, ...change }),
           replace: true,
         })
       }

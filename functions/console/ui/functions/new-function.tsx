@@ -1,5 +1,6 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { useMay } from '../api/role.ts';
@@ -20,8 +21,8 @@ export function NewFunction() {
   const navigate = useNavigate();
   const mayCreate = useMay(place.project, 'deployer');
   const [draft, setDraft] = useState<Draft>(newDraft);
-  const create = useChange<unknown>(place, () => {
-    const params = { ...place, function: draft.name };
+  const create = useChange<FunctionView>(place, (view) => {
+    const params = { ...place, function: view.name };
     void navigate({ to: '/projects/$project/environments/$environment/functions/$function', params });
   });
   const file = draft.runtime === 'python' ? 'handler.py' : 'handler.mjs';

@@ -41,7 +41,7 @@ export function KeyPage() {
       <Loaded query={key}>
         {(data) => (
           <div className="flex flex-col gap-8">
-            <Settings place={place} current={data} />
+            <Settings key={handle} place={place} current={data} />
             <Usage place={place} handle={handle} />
           </div>
         )}
@@ -56,8 +56,8 @@ function Settings({ place, current }: { place: Place; current: KeyView }) {
   const [dialog, setDialog] = useState<'change' | 'rotate' | 'revoke'>();
   const [outcome, setOutcome] = useState<GateOutcome>();
   const [created, setCreated] = useState<NewKey>();
-  const toggle = useChange<Omit<GateOutcome, 'verb'>>(place, ({ change }) =>
-    setOutcome({ change, verb: current.enabled ? 'disabled' : 'enabled' }),
+  const toggle = useChange<Omit<GateOutcome, 'verb'>>(place, ({ change }, { body }) =>
+    setOutcome({ change, verb: (body as { enabled: boolean }).enabled ? 'enabled' : 'disabled' }),
   );
   const close = () => setDialog(undefined);
   const toKeys = () => router.navigate({ to: '/projects/$project/environments/$environment/keys', params: place });

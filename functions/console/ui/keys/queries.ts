@@ -34,15 +34,17 @@ export const keysQuery = ({ project, environment }: Place) =>
         signal,
       }),
     ...liveFor('Key', 'Plan'),
+    ...polled,
   });
 
-/** @param key a handle */
+/** What the gate counts comes without a message of the stream. @param key a handle */
 export const keyQuery = ({ project, environment }: Place, key: string) =>
   queryOptions({
     queryKey: ['project', project, environment, 'keys', key],
     queryFn: ({ signal }) =>
       request<KeyView>(pathOf('projects', project, 'api-keys', key), { query: { environment }, signal }),
     ...liveFor('Key', 'Plan'),
+    ...polled,
   });
 
 /** The last 90 days of a key. @param key a handle */

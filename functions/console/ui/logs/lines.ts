@@ -14,6 +14,8 @@ export interface Lines {
   append(lines: readonly LogLineView[]): void;
   /** Adds older lines at the beginning. */
   prepend(lines: readonly LogLineView[]): void;
+  /** Whether this number of further lines fits, without dropping any. */
+  hasRoom(count: number): boolean;
   /** How many of the oldest lines were dropped to make room. */
   dropped(): number;
   /** A test for the lines of a stream that repeats some: whether the page does not have a line yet. */
@@ -42,6 +44,7 @@ export function createLines(max: number): Lines {
   return {
     items: () => items,
     dropped: () => dropped,
+    hasRoom: (count) => items.length + count <= max,
     append(lines) {
       if (lines.length === 0) return;
       const all = items.concat(identified(lines));
@@ -51,10 +54,10 @@ export function createLines(max: number): Lines {
       if (lines.length > 0) set(identified(lines).concat(items));
     },
     isFresh() {
-      const from = earlier(items.at(-1)?.time) ?? '';
+      const from = Date.parse(earlier(items.at(-1)?.time) ?? '');
       const counts = new Map<string, number>();
-      for (const item of items.slice(items.findLastIndex(({ time }) => time < from) + 1)) {
-        counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
+      for (const item of items) {
+        if (Date.parse(item.time) >= from) counts.set(keyOf(item), (counts.get(keyOf(item)) ?? 0) + 1);
       }
       return (line) => {
         const count = counts.get(keyOf(line)) ?? 0;
@@ -75,7 +78,8 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 function earlier(time: string | undefined): string | undefined {
   if (time === undefined) return undefined;
-  return new Date(Date.parse(time) - overlapMs).toISOString();
+  // Kubernetes compares whole seconds.
+  return new Date(Math.floor((Date.parse(time) - overlapMs) / 1000) * 1000).toISOString();
 }
 
 /**

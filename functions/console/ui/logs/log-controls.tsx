@@ -1,4 +1,4 @@
-import { useId } from 'react';
+import { useId, useState } from 'react';
 import { Button } from '../parts/button.tsx';
 import { logText } from '../text/logs.ts';
 import { ranges, type LogSearch, type RangeName } from './search.ts';
@@ -15,6 +15,9 @@ interface LogControlsProps {
 export function LogControls({ search, change, pods, matches, step }: LogControlsProps) {
   const id = useId();
   const { since = '1h', level = '', pod = '', q = '', nowrap, nofollow } = search;
+  // The address follows what is typed, and the field follows the address only when that changes by itself.
+  const [typed, setTyped] = useState({ text: q, address: q });
+  if (typed.address !== q) setTyped({ text: typed.text === q ? typed.text : q, address: q });
   return (
     <div role="search" className="flex flex-wrap items-end gap-3 text-sm">
       <Select
@@ -42,9 +45,12 @@ export function LogControls({ search, change, pods, matches, step }: LogControls
         <input
           id={id}
           type="search"
-          value={q}
+          value={typed.text}
           maxLength={200}
-          onChange={({ target }) => change({ q: target.value || undefined })}
+          onChange={({ target }) => {
+            setTyped({ text: target.value, address: q });
+            change({ q: target.value || undefined });
+          }}
           onKeyDown={({ key, shiftKey }) => {
             if (key === 'Enter' && matches) step(shiftKey ? -1 : 1);
           }}

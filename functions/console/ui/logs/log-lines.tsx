@@ -38,15 +38,16 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
     overscan: 20,
   });
   const first = items[0]?.id;
-  const before = useRef({ first, count: items.length });
+  const before = useRef(items);
 
   // Older lines, or those that were dropped, do not move the lines in view.
   useLayoutEffect(() => {
-    const { first: firstBefore, count } = before.current;
-    before.current = { first, count: items.length };
+    const former = before.current;
+    before.current = items;
+    const firstBefore = former[0]?.id;
     if (first === firstBefore || firstBefore === undefined || isAtEnd) return;
     const added = items.findIndex(({ id }) => id === firstBefore);
-    const moved = added >= 0 ? added : items.length - count;
+    const moved = added >= 0 ? added : -former.findIndex(({ id }) => id === first);
     virtualizer.scrollToOffset((virtualizer.scrollOffset ?? 0) + moved * rowHeight);
   }, [first, items, isAtEnd, virtualizer]);
 

@@ -1,6 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { pathOf } from '../api/client.ts';
+import { sessionQuery } from '../api/queries.ts';
 import { Button, buttonLook } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
@@ -32,7 +34,11 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
   const { environment } = place;
   const { since = '1h', level, pod, at, nofollow } = search;
   const [reader, setReader] = useState<LogReader>();
+  const [attempt, setAttempt] = useState(0);
+  // A reading ends with the session, and begins again with the next one.
+  const isSignedIn = Boolean(useQuery(sessionQuery).data);
   useEffect(() => {
+    if (!isSignedIn) return undefined;
     const range = { sinceSeconds: ranges[since], level, pod, at };
     const next = readLog({ path, environment, range, follows: !nofollow });
     const show = () => next.show(!document.hidden);
@@ -43,7 +49,7 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
       document.removeEventListener('visibilitychange', show);
       next.stop();
     };
-  }, [path, environment, since, level, pod, at, nofollow]);
+  }, [path, environment, since, level, pod, at, nofollow, isSignedIn, attempt]);
   const state = useSyncExternalStore(reader?.subscribe ?? never, reader?.state ?? (() => waiting));
   const items = useSyncExternalStore(reader?.lines.subscribe ?? never, reader?.lines.items ?? (() => none));
   const { matches, current, step } = useMatches(items, search.q ?? '');
@@ -54,10 +60,10 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
         search={search}
         change={change}
         pods={usePods(items, pod)}
-        matches={matches === undefined ? undefined : { number: current + 1, count: matches.length }}
+        matches={matches && { number: matches.indexOf(current ?? -1) + 1, count: matches.length }}
         step={step}
       />
-      <Notices state={state} dropped={reader?.lines.dropped() ?? 0} />
+      <Notices state={state} dropped={reader?.lines.dropped() ?? 0} retry={() => setAttempt(attempt + 1)} />
       {at !== undefined && (
         <Note look="good">
           {logText.surrounding} <Button onClick={() => change({ at: undefined })}>{logText.newest}</Button>
@@ -74,10 +80,10 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
           showsPods={pod === undefined && usesPods(items)}
           wraps={!search.nowrap}
           term={matches === undefined ? '' : (search.q ?? '')}
-          current={matches?.[current]}
+          current={current}
           at={at}
           linkTo={(time) => change({ at: time })}
-          older={state.hasOlder ? reader.readOlder : undefined}
+          older={reader.mayReadOlder() ? reader.readOlder : undefined}
         />
       )}
       <div className="flex flex-wrap items-center gap-3 text-sm">
@@ -110,26 +116,32 @@ function usePods(items: readonly Line[], chosen: string | undefined): string[] {
   }, [items, chosen]);
 }
 
-/** The lines that contain a text, and the one that was stepped to. */
+/** The ids of the lines that contain a text, and of the one that was stepped to. */
 function useMatches(items: readonly Line[], term: string) {
   // Typing stays fluent: the search of 100,000 lines follows.
   const lateTerm = useDeferredValue(term);
-  const [current, setCurrent] = useState<number>();
+  const [choice, setChoice] = useState<{ term: string; id: number | undefined }>();
   const matches = useMemo(() => {
     if (lateTerm === '') return undefined;
     return items.filter(({ line }) => contains(line, lateTerm)).map(({ id }) => id);
   }, [items, lateTerm]);
-  const count = matches?.length ?? 0;
-  const last = count - 1;
-  const index = current === undefined ? last : (matches?.indexOf(current) ?? last);
-  const step = (by: 1 | -1) => setCurrent(matches?.[(Math.max(index, 0) + by + count) % count]);
-  return { matches, current: Math.max(index, 0), step };
+  // Another text begins at its newest line. A line that comes later does not move the view.
+  if (choice?.term !== lateTerm) setChoice({ term: lateTerm, id: matches?.at(-1) });
+  const current = choice?.term === lateTerm ? choice.id : undefined;
+  const step = (by: 1 | -1) => {
+    if (!matches || matches.length === 0) return;
+    const index = matches.indexOf(current ?? -1);
+    const next = index < 0 ? matches.length - 1 : (index + by + matches.length) % matches.length;
+    setChoice({ term: lateTerm, id: matches[next] });
+  };
+  return { matches, current: current !== undefined && matches?.includes(current) ? current : undefined, step };
 }
 
-function Notices({ state: { store, keptSince, error }, dropped }: { state: LogState; dropped: number }) {
+function Notices({ state, dropped, retry }: { state: LogState; dropped: number; retry: () => void }) {
+  const { store, keptSince, error } = state;
   return (
     <>
-      {error !== undefined && <ErrorNote error={error} />}
+      {error !== undefined && <ErrorNote error={error} retry={retry} />}
       {store === 'unavailable' && <Note look="warn">{logText.unavailable}</Note>}
       {store === 'disabled' && (
         <Note look="warn">

@@ -49,6 +49,8 @@ export interface LogReader {
   subscribe: (listener: () => void) => () => void;
   /** Reads older lines of the range, if there are any. */
   readOlder: () => Promise<void>;
+  /** Whether there are older lines, and room for them. */
+  mayReadOlder(): boolean;
   /** A hidden page does not follow; a visible one continues where it was. */
   show(isVisible: boolean): void;
   /** Ends the reading. */
@@ -140,9 +142,23 @@ export function readLog({ path, environment, range, follows }: ReadOptions): Log
     }
   };
 
+  /** The first page, also when the API does not answer at first. */
+  const readFirst = async () => {
+    while (!signal.aborted) {
+      try {
+        return await readPage(at);
+      } catch (error) {
+        if (!(error instanceof ApiError && isTemporary(error))) throw error;
+        set({ error, isRead: true });
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
+      }
+    }
+    return [];
+  };
+
   const read = async () => {
     try {
-      lines.append(await readPage(at));
+      lines.append(await readFirst());
       if (at !== undefined) await readAfter(at);
       else if (follows) await followForever();
     } catch (error) {
@@ -159,10 +175,10 @@ export function readLog({ path, environment, range, follows }: ReadOptions): Log
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    mayReadOlder: () => state.hasOlder && lines.hasRoom(pageSize),
     readOlder: () => {
       const first = lines.items()[0]?.time;
-      if (!state.hasOlder || first === undefined || lines.items().length + pageSize > linesMax)
-        return Promise.resolve();
+      if (!state.hasOlder || first === undefined || !lines.hasRoom(pageSize)) return Promise.resolve();
       older ??= readPage(first)
         .then(
           (page) => lines.prepend(page),

@@ -19,11 +19,14 @@ export interface FormDialogProps {
   children: React.ReactNode;
 }
 
+/** While the request is under way, the dialog stays, so that its result is told. */
+const keepOpen = () => undefined;
+
 /** A dialog that asks for the values of a request, or whether to make it. */
 export function FormDialog({ title, close, action, look = 'primary', command, request, ...rest }: FormDialogProps) {
   const { submit, children, disabled = false } = rest;
   return (
-    <Dialog title={title} close={close}>
+    <Dialog title={title} close={request.isPending ? keepOpen : close}>
       <form
         className="flex flex-col gap-3 text-sm"
         onSubmit={(event) => {
@@ -35,7 +38,9 @@ export function FormDialog({ title, close, action, look = 'primary', command, re
         <Command command={command} />
         {request.error !== null && <ErrorNote error={request.error} />}
         <div className="flex flex-wrap justify-end gap-2">
-          <Button onClick={close}>{text.cancel}</Button>
+          <Button onClick={close} disabled={request.isPending}>
+            {text.cancel}
+          </Button>
           <Button type="submit" look={look} disabled={disabled || request.isPending}>
             {action}
           </Button>

@@ -25,25 +25,30 @@ export function LiveProject({ project }: { project: string }) {
     const refresh = createRefresh(client, project);
     const changes = createChanges({
       open: (cursor, signal) =>
-        requestLines<WatchMessage>(pathOf('projects', project, 'watch'), { query: { cursor }, signal }),
-      onChange: refresh,
+        requestLines<WatchMessage>(pathOf('projects', project, 'watch'), { query: { cursor }, signal, reports: false }),
+      onChange: (change) => refresh.add(change),
       onInterrupted: setInterrupted,
       isFinal: (error) => error instanceof ApiError && [401, 403, 404].includes(error.status),
       pause,
     });
-    const onVisibility = () => (document.hidden ? changes.stop() : changes.start());
+    const onVisibility = () => {
+      refresh.pause(document.hidden);
+      if (document.hidden) changes.stop();
+      else changes.start();
+    };
     onVisibility();
     document.addEventListener('visibilitychange', onVisibility);
     return () => {
       document.removeEventListener('visibilitychange', onVisibility);
       changes.stop();
+      refresh.pause(true);
     };
   }, [client, project]);
 
   useEffect(() => {
     if (!isInterrupted) return undefined;
     const refresh = createRefresh(client, project);
-    const timer = setInterval(() => refresh('all'), fallbackMs);
+    const timer = setInterval(() => refresh.add('all'), fallbackMs);
     return () => clearInterval(timer);
   }, [client, project, isInterrupted]);
 
@@ -54,24 +59,39 @@ export function LiveProject({ project }: { project: string }) {
   );
 }
 
-/** Sends the queries again that show what has changed: one round after the other, so that no change is missed. */
-function createRefresh(client: QueryClient, project: string): (change: WatchMessage | 'all') => void {
+interface Refresh {
+  /** Sends the queries again that show what has changed. */
+  add(change: WatchMessage | 'all'): void;
+  /** While it is paused, it keeps what it is given, and sends nothing. */
+  pause(isPaused: boolean): void;
+}
+
+/** Sends queries again in rounds, one after the other, so that no change is missed and a burst costs each one request. */
+function createRefresh(client: QueryClient, project: string): Refresh {
   const due: (WatchMessage | 'all')[] = [];
-  let isRunning = false;
+  const state = { isRunning: false, isPaused: false };
   const run = async () => {
-    isRunning = true;
-    while (due.length > 0) {
+    if (state.isRunning) return;
+    state.isRunning = true;
+    while (due.length > 0 && !state.isPaused) {
       await new Promise((resolve) => setTimeout(resolve, gatherMs));
-      const changes = due.splice(0);
+      // It can be paused meanwhile.
+      const changes = state.isPaused ? [] : due.splice(0);
       await client.invalidateQueries({
         predicate: (query) => changes.some((change) => isAbout(query, project, change)),
       });
     }
-    isRunning = false;
+    state.isRunning = false;
   };
-  return (change) => {
-    due.push(change);
-    if (!isRunning) void run();
+  return {
+    add(change) {
+      due.push(change);
+      if (!state.isPaused) void run();
+    },
+    pause(value) {
+      state.isPaused = value;
+      if (!value) void run();
+    },
   };
 }
 

@@ -7,6 +7,8 @@ import { text } from '../text/common.ts';
 
 const firstMs = 1_000;
 const longestMs = 15_000;
+/** A connection that is dead would keep the question for minutes. */
+const probeMs = 10_000;
 
 /**
  * Says that the API does not answer, over the end of the page so that nothing moves, and asks whether it does again. Then
@@ -53,7 +55,9 @@ function probe(): () => void {
     if (isAsking || document.hidden) return;
     isAsking = true;
     // What it answers does not matter: `request` reports that it did.
-    await request('/session', { signal }).catch(() => undefined);
+    await request('/session', { signal: AbortSignal.any([signal, AbortSignal.timeout(probeMs)]) }).catch(
+      () => undefined,
+    );
     isAsking = false;
     if (signal.aborted) return;
     timer = setTimeout(askNow, waitMs);

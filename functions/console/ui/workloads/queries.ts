@@ -53,4 +53,5 @@ export const runLogQuery = (workload: Workload, run: string) => ({
 
 /** A list below a function, such as its dead letters. */
 export const eventsQuery = <Item>(workload: Workload, list: 'events' | 'dead-letters') =>
-  part<List<Item>>(workload, [list], { limit: pageSize });
+  // An attempt that fails changes an event without a message of the stream.
+  queryOptions({ ...part<List<Item>>(workload, [list], { limit: pageSize }), ...polled });
