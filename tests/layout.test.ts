@@ -160,6 +160,7 @@ t.test('what the web console imports runs in a browser', (t) => {
     '@tanstack/react-virtual',
     'react',
     'react-dom/client',
+    'uplot',
   ];
   /** Without types, which are gone when it runs. */
   const valuesOf = (file: string) => {

@@ -14,11 +14,13 @@ import { appSettingsText } from '../text/app-settings.ts';
 import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
 import { logText } from '../text/logs.ts';
+import { metricText } from '../text/metrics.ts';
 
 const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app', title: appText.app.tabs.overview },
   { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: appText.app.tabs.deployments },
   { to: '/projects/$project/environments/$environment/apps/$app/logs', title: logText.tab },
+  { to: '/projects/$project/environments/$environment/apps/$app/metrics', title: metricText.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
   { to: '/projects/$project/environments/$environment/apps/$app/gate', title: appSettingsText.tabs.gate },
   { to: '/projects/$project/environments/$environment/apps/$app/webhook', title: appSettingsText.tabs.webhook },

@@ -43,10 +43,10 @@ export function rowsOf({ apps, functions, jobs, top, deployments }: Lists): Row[
   return rows.map((row) => ({ ...row, top: topOf(row.kind, row.name) })).toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** `0.25`, `1.5`, `12`: three digits at most; undefined for what is not known. */
+/** `0.25`, `1.5`, `12`: three digits, and no fraction from 100 on; undefined for what is not known. */
 export function figure(value: number | null | undefined): string | undefined {
   if (value === null || value === undefined) return undefined;
-  return value.toLocaleString('en', { maximumSignificantDigits: value >= 100 ? 21 : 3, maximumFractionDigits: 3 });
+  return value.toLocaleString('en', value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 });
 }
 
 /** `64 MiB` */

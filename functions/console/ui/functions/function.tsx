@@ -12,6 +12,7 @@ import { Heading } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { functionText } from '../text/functions.ts';
 import { logText } from '../text/logs.ts';
+import { metricText } from '../text/metrics.ts';
 import { viewQuery } from '../workloads/queries.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
@@ -62,6 +63,9 @@ export function FunctionPage() {
         )}
         <Link to={`${base}/logs`} params={params} {...tabLook}>
           {logText.tab}
+        </Link>
+        <Link to={`${base}/metrics`} params={params} {...tabLook}>
+          {metricText.tab}
         </Link>
         <Link to={`${base}/variables`} params={params} {...tabLook}>
           {tabs.variables}

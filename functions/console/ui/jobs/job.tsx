@@ -6,6 +6,7 @@ import { Loaded } from '../parts/loaded.tsx';
 import { Heading } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { jobText } from '../text/jobs.ts';
+import { metricText } from '../text/metrics.ts';
 import { viewQuery } from '../workloads/queries.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
 import type { Workload } from '../workloads/workload.ts';
@@ -35,6 +36,9 @@ export function JobPage() {
         </Link>
         <Link to={`${base}/runs`} params={params} {...tabLook}>
           {tabs.runs}
+        </Link>
+        <Link to={`${base}/metrics`} params={params} {...tabLook}>
+          {metricText.tab}
         </Link>
         <Link to={`${base}/variables`} params={params} {...tabLook}>
           {tabs.variables}

@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { logSearch } from '../logs/search.ts';
+import { metricsSearch } from '../metrics/search.ts';
 import { environmentRoute } from './frame.tsx';
 
 const app = createRoute({
@@ -63,5 +64,22 @@ const logs = createRoute({
   component: lazyRouteComponent(() => import('../apps/app-logs.tsx'), 'AppLogs'),
 });
 
+const metrics = createRoute({
+  getParentRoute: () => app,
+  path: 'metrics',
+  validateSearch: metricsSearch,
+  component: lazyRouteComponent(() => import('../apps/app-metrics.tsx'), 'AppMetrics'),
+});
+
 /** The pages of an app. */
-export const appRoutes = app.addChildren([overview, deployments, variables, gate, webhook, git, logs, settings]);
+export const appRoutes = app.addChildren([
+  overview,
+  deployments,
+  variables,
+  gate,
+  webhook,
+  git,
+  logs,
+  metrics,
+  settings,
+]);

@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { logSearch } from '../logs/search.ts';
+import { metricsSearch } from '../metrics/search.ts';
 import { environmentRoute } from './frame.tsx';
 
 const page = createRoute({
@@ -40,6 +41,13 @@ const logs = createRoute({
   component: lazyRouteComponent(() => import('../functions/function-logs.tsx'), 'FunctionLogs'),
 });
 
+const metrics = createRoute({
+  getParentRoute: () => page,
+  path: 'metrics',
+  validateSearch: metricsSearch,
+  component: lazyRouteComponent(() => import('../functions/function-metrics.tsx'), 'FunctionMetrics'),
+});
+
 const variables = createRoute({
   getParentRoute: () => page,
   path: 'variables',
@@ -60,6 +68,6 @@ const create = createRoute({
 
 /** The pages of a function, and the form of a new one. */
 export const functionRoutes = [
-  page.addChildren([overview, logs, invoke, runs, events, variables, settings]),
+  page.addChildren([overview, logs, metrics, invoke, runs, events, variables, settings]),
   create,
 ] as const;

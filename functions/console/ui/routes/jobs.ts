@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { metricsSearch } from '../metrics/search.ts';
 import { environmentRoute } from './frame.tsx';
 
 const page = createRoute({
@@ -20,6 +21,13 @@ const runs = createRoute({
   component: lazyRouteComponent(() => import('../jobs/job-runs.tsx'), 'JobRuns'),
 });
 
+const metrics = createRoute({
+  getParentRoute: () => page,
+  path: 'metrics',
+  validateSearch: metricsSearch,
+  component: lazyRouteComponent(() => import('../jobs/job-metrics.tsx'), 'JobMetrics'),
+});
+
 const variables = createRoute({
   getParentRoute: () => page,
   path: 'variables',
@@ -33,4 +41,4 @@ const settings = createRoute({
 });
 
 /** The pages of a job. */
-export const jobRoutes = page.addChildren([overview, runs, variables, settings]);
+export const jobRoutes = page.addChildren([overview, runs, metrics, variables, settings]);
