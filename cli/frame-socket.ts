@@ -3,6 +3,8 @@ import { Duplex } from 'node:stream';
 
 /** Bytes of a read. */
 const readBytes = 256 * 1024;
+/** Of the response to the handshake, which is searched again with each part of it that arrives. */
+const headMaxBytes = 16 * 1024;
 /** Longest header of a frame of a server, which has no mask. */
 const headerMax = 10;
 const headEnd = Buffer.from('\r\n\r\n');
@@ -89,7 +91,7 @@ export class FrameSocket extends Duplex {
     }
     this.#head = Buffer.concat([this.#head, data]);
     const end = this.#head.indexOf(headEnd);
-    if (end < 0 && this.#head.length < readBytes) return false;
+    if (end < 0 && this.#head.length < headMaxBytes) return false;
     this.#isRefused = end < 0 || this.#head.toString('latin1', 0, accepted.length) !== accepted;
     const length = this.#isRefused ? this.#head.length : end + headEnd.length;
     const head = this.#head.subarray(0, length);
@@ -114,7 +116,11 @@ export class FrameSocket extends Duplex {
     const [pieces, others] = [this.#pieces, this.#others];
     this.#pieces = [];
     this.#others = [];
-    const isNeeded = pieces.length > 0 && this.#take?.(pieces) === true;
+    // A receiver that waits keeps what it gets. Little content must not keep the memory of a whole read.
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const isSmall = length < readBytes / 32;
+    const content = isSmall ? pieces.map((piece) => Buffer.from(piece)) : pieces;
+    const isNeeded = content.length > 0 && this.#take?.(content) === true && !isSmall;
     // After the content, because a text message that ends a direction comes after it.
     for (const other of others) this.push(other);
     return isNeeded;

@@ -40,6 +40,15 @@ t.test('a text that is searched is marked across colours, whatever its case', as
   t.same(marked('Error: no error', 'ERROR'), ['<Error>', ': no ', '<error>']);
   t.same(marked('a\u001B[31mb\u001B[0mc', 'bc'), ['a', '<b>', '<c>']);
   t.same(marked('aaa', 'aa'), ['<aa>', 'a']);
+  t.same(
+    highlighted(spansOf('a\u001B[31mb\u001B[0mc\u001B[32md'), 'x', 3).map(({ text }) => text),
+    ['a', 'b', 'cd'],
+    'no line makes more parts than these',
+  );
+  t.same(
+    highlighted(spansOf('aaaa'), 'a', 3).map(({ text }) => text),
+    ['a', 'a', 'aa'],
+  );
   t.same(marked('abc', ''), ['abc']);
   t.same(marked('abc', 'x'), ['abc']);
   t.same(marked('\u0130 x', 'x'), ['\u0130 x'], 'a letter that is longer in lower case');
@@ -61,6 +70,17 @@ t.test('the newest lines are kept, and the page knows how many it has dropped', 
   t.equal(changes, 2);
   unsubscribe();
   t.equal(new Set(lines.items().map(({ id }) => id)).size, 3);
+});
+
+t.test('long lines take the place of more lines', async (t) => {
+  const lines = createLines(100, 25);
+  t.ok(lines.hasRoom(50));
+  lines.append([at(1, 'x'.repeat(10)), at(2, 'y'.repeat(10)), at(3, 'z'.repeat(10))]);
+  t.same(texts(lines.items()), ['y'.repeat(10), 'z'.repeat(10)]);
+  t.equal(lines.dropped(), 1);
+  t.notOk(lines.hasRoom(1), 'older lines would drop others');
+  lines.append([at(4, 'w'.repeat(50))]);
+  t.equal(lines.items().length, 1, 'the newest line stays, however long it is');
 });
 
 t.test('older lines come first, and late ones where their time is', async (t) => {

@@ -27,6 +27,11 @@ How to use the console: [Use the web console](../how-to/use-the-web-console.md).
  */
 const platform = await runningPlatform();
 const browser = await launchBrowser();
+const existing = await platform.svc(['project', 'show', project]);
+if (existing.code === 0) {
+  await browser.close();
+  throw new Error(`the platform has a project ${project} already; delete it, or use another platform`);
+}
 try {
   await createTourProject(platform, project);
   mkdirSync(folder, { recursive: true });

@@ -31,6 +31,10 @@ export function WebhookSettings({ place, app }: WebhookProps) {
   // Held by this part alone, so that a secret is gone with the dialog that shows it.
   const [secrets, setSecrets] = useState<WebhookView>();
   const read = useChange<WebhookView>(place, setSecrets);
+  const forget = () => {
+    setSecrets(undefined);
+    read.reset();
+  };
   const path = ['apps', app, 'webhook'];
   const props = { place, app, close: () => setDialog(undefined) };
   return (
@@ -86,7 +90,7 @@ export function WebhookSettings({ place, app }: WebhookProps) {
           </>
         )}
       </Loaded>
-      {secrets && <SecretsDialog secrets={secrets} close={() => setSecrets(undefined)} />}
+      {secrets && <SecretsDialog secrets={secrets} close={forget} />}
     </section>
   );
 }

@@ -79,16 +79,21 @@ export function plainText(line: string): string {
   return line.includes('\u001B') || line.includes('\r') ? afterReturn(line).replace(escapes, '') : line;
 }
 
-/** The parts of a line, divided where a text that is searched begins and ends, whatever its case. */
-export function highlighted(spans: readonly Span[], search: string): (Span & { isMatch: boolean })[] {
+/**
+ * The parts of a line, divided where a text that is searched begins and ends, whatever its case. After `max` parts, the
+ * rest is one.
+ */
+export function highlighted(spans: readonly Span[], search: string, max = Infinity): (Span & { isMatch: boolean })[] {
   const whole = spans.map(({ text }) => text).join('');
   const ranges = rangesOf(whole, search);
   const parts: (Span & { isMatch: boolean })[] = [];
   let offset = 0;
   let next = 0;
+  const isFull = () => parts.length >= max - 1;
   for (const { text, classes } of spans) {
+    if (isFull()) break;
     let from = 0;
-    while (from < text.length) {
+    while (from < text.length && !isFull()) {
       while (next < ranges.length && (ranges[next]?.to ?? 0) <= offset + from) next++;
       const range = ranges[next];
       const isMatch = range !== undefined && range.from <= offset + from;
@@ -97,14 +102,17 @@ export function highlighted(spans: readonly Span[], search: string): (Span & { i
       parts.push({ text: text.slice(from, to), classes, isMatch });
       from = to;
     }
-    offset += text.length;
+    offset += from;
   }
+  if (offset < whole.length) parts.push({ text: whole.slice(offset), classes: '', isMatch: false });
   return parts;
 }
 
 /** As {@link highlighted} finds it, so that what is counted is what is marked. */
 export function contains(line: string, search: string): boolean {
-  return rangesOf(plainText(line), search).length > 0;
+  const text = plainText(line);
+  const lower = text.toLowerCase();
+  return search !== '' && lower.length === text.length && lower.includes(search.toLowerCase());
 }
 
 function rangesOf(text: string, search: string): { from: number; to: number }[] {

@@ -28,14 +28,22 @@ export interface Lines {
 /** Clocks of nodes differ by less. */
 const overlapMs = 10_000;
 
-/** Keeps the newest `max` lines. */
-export function createLines(max: number): Lines {
+/** Keeps the newest `max` lines, and of them no more than so much text: a line can have 256 Ki characters. */
+export function createLines(max: number, maxLength = 64 * 1024 * 1024): Lines {
   let items: readonly Line[] = [];
   let nextId = 0;
   let dropped = 0;
   const listeners = new Set<() => void>();
+  let length = 0;
+  /** How many of the oldest lines have to go. */
+  const excessOf = (lines: readonly Line[]) => {
+    let excess = Math.max(0, lines.length - max);
+    length = lines.reduce((sum, { line }, index) => (index < excess ? sum : sum + line.length), 0);
+    for (; length > maxLength && excess < lines.length - 1; excess++) length -= lines[excess]?.line.length ?? 0;
+    return excess;
+  };
   const set = (lines: readonly Line[]) => {
-    const excess = Math.max(0, lines.length - max);
+    const excess = excessOf(lines);
     dropped += excess;
     items = excess > 0 ? lines.slice(excess) : lines;
     for (const listener of listeners) listener();
@@ -44,7 +52,7 @@ export function createLines(max: number): Lines {
   return {
     items: () => items,
     dropped: () => dropped,
-    hasRoom: (count) => items.length + count <= max,
+    hasRoom: (count) => items.length + count <= max && length < maxLength / 2,
     append(lines) {
       if (lines.length === 0) return;
       const all = items.concat(identified(lines));

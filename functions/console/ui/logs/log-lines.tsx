@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from '../parts/button.tsx';
 import { logText } from '../text/logs.ts';
 import { highlighted, spansOf } from './ansi.ts';
@@ -9,6 +9,15 @@ import type { Line } from './lines.ts';
 const rowHeight = 20;
 /** The end counts as shown within this distance, and older lines are read within it of the beginning. */
 const edge = 40;
+
+/** Of a longer line, the beginning is shown; a download has all of it. */
+const shownMaxLength = 8_000;
+/** Maximum differently coloured or marked parts of a line, so that no line makes the page slow. */
+const partsMax = 400;
+/** Longer lines do not unfold. */
+const fieldsMaxLength = 32_768;
+/** With so many, a line of a stranger's program would be indented to many times its length. */
+const bracketsMax = 500;
 
 interface LogLinesProps {
   label: string;
@@ -136,8 +145,9 @@ interface RowProps {
   toggle: (id: number) => void;
 }
 
-function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, toggle }: RowProps) {
-  const fields = line.startsWith('{') ? fieldsOf(line) : undefined;
+const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, toggle }: RowProps) {
+  const shown = line.length > shownMaxLength ? `${line.slice(0, shownMaxLength)}…` : line;
+  const hasFields = line.startsWith('{') && line.length <= fieldsMaxLength;
   return (
     <>
       <button
@@ -151,7 +161,7 @@ function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, to
         {time.slice(11, 23)}
       </button>
       {showsPod && <span className="mr-3 text-indigo-800 dark:text-indigo-300">{pod}</span>}
-      {fields !== undefined && (
+      {hasFields && (
         <button
           type="button"
           tabIndex={-1}
@@ -161,7 +171,7 @@ function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, to
           className={`mr-2 ${isOpen ? "before:content-['▾']" : "before:content-['▸']"}`}
         />
       )}
-      {highlighted(spansOf(line), term).map(({ text, classes, isMatch }, index) =>
+      {highlighted(spansOf(shown), term, partsMax).map(({ text, classes, isMatch }, index) =>
         isMatch ? (
           <mark key={index} className="bg-amber-300 text-zinc-950">
             {text}
@@ -172,16 +182,21 @@ function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, to
           </span>
         ),
       )}
-      {isOpen && fields !== undefined && <pre className="pl-8 whitespace-pre-wrap">{fields}</pre>}
+      {isOpen && <Fields line={line} />}
     </>
   );
-}
+});
 
-/** The fields of a JSON line, one below the other. */
-function fieldsOf(line: string): string | undefined {
+const Fields = memo(function Fields({ line }: { line: string }) {
+  return <pre className="pl-8 whitespace-pre-wrap">{fieldsOf(line)}</pre>;
+});
+
+/** The fields of a JSON line, one below the other; the line itself where it is none, or is nested so deep that it grows. */
+function fieldsOf(line: string): string {
+  if ((line.match(/[[{]/g)?.length ?? 0) > bracketsMax) return line;
   try {
     return JSON.stringify(JSON.parse(line), null, 2);
   } catch {
-    return undefined;
+    return line;
   }
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { ApiError, request } from '../api/client.ts';
 import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
@@ -19,7 +19,12 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
   const { project } = useParams({ strict: false });
   // Once the session has ended, this is who was signed in.
   const [email, setEmail] = useState(session?.email);
-  if (session && session.email !== email) setEmail(session.email);
+  if (session && email === undefined) setEmail(session.email);
+  // Another tab has signed in another user: tabs share the cookie. Nothing of the user before may be left in the page.
+  const isAnother = session !== undefined && session !== null && email !== undefined && session.email !== email;
+  useEffect(() => {
+    if (isAnother) location.assign('/');
+  }, [isAnother]);
   const signOut = useMutation({
     mutationFn: async () => {
       try {
@@ -34,6 +39,7 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
       signedOut();
     },
   });
+  if (isAnother) return null;
   return (
     <>
       <a

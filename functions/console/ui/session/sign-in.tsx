@@ -39,7 +39,12 @@ export function SignInForm({ signedIn }: { signedIn: (session: SessionView) => v
       });
       return request<SessionView>('/session');
     },
-    onSuccess: signedIn,
+    onSuccess(session, form) {
+      form.reset();
+      signedIn(session);
+    },
+    // The form has the password.
+    gcTime: 0,
   });
   return (
     <form
