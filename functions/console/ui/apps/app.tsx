@@ -15,6 +15,7 @@ import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
 import { logText } from '../text/logs.ts';
 import { metricText } from '../text/metrics.ts';
+import { tabLook, Tabs } from '../workloads/tabs.tsx';
 
 const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app', title: appText.app.tabs.overview },
@@ -42,23 +43,13 @@ export function AppPage() {
         <span className="flex-1" />
         {app.data && <Actions key={name} place={place} app={app.data} />}
       </Heading>
-      <nav
-        aria-label={text.kinds.app}
-        className="mb-6 flex flex-wrap gap-x-5 border-b border-zinc-200 text-sm dark:border-zinc-800"
-      >
+      <Tabs label={text.kinds.app}>
         {tabs.map(({ to, title }) => (
-          <Link
-            key={to}
-            to={to}
-            params={{ ...place, app: name }}
-            activeOptions={{ exact: true, includeSearch: false }}
-            activeProps={{ className: 'border-b-2 border-indigo-600 py-2 font-semibold dark:border-indigo-400' }}
-            inactiveProps={{ className: 'py-2 hover:underline' }}
-          >
+          <Link key={to} to={to} params={{ ...place, app: name }} {...tabLook}>
             {title}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       <Loaded query={app}>{() => <Outlet />}</Loaded>
     </>
   );

@@ -28,7 +28,7 @@ export interface Lines {
 /** Clocks of nodes differ by less. */
 const overlapMs = 10_000;
 
-/** Keeps the newest `max` lines, and of them no more than so much text: a line can have 256 Ki characters. */
+/** Keeps the newest lines: at most `max`, with at most `maxLength` characters in all. A line can have 256 Ki characters. */
 export function createLines(max: number, maxLength = 64 * 1024 * 1024): Lines {
   let items: readonly Line[] = [];
   let nextId = 0;

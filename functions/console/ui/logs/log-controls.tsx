@@ -1,7 +1,11 @@
 import { useId, useState } from 'react';
 import { Button } from '../parts/button.tsx';
+import { Select } from '../parts/choice.tsx';
 import { logText } from '../text/logs.ts';
 import { ranges, type LogSearch, type RangeName } from './search.ts';
+
+const selectLook =
+  'max-w-52 rounded-md border border-zinc-400 bg-white px-2 py-1.5 dark:border-zinc-600 dark:bg-zinc-900';
 
 interface LogControlsProps {
   search: LogSearch;
@@ -23,20 +27,23 @@ export function LogControls({ search, change, pods, matches, step }: LogControls
       <Select
         label={logText.range}
         value={since}
-        options={Object.keys(ranges).map((name) => [name, logText.ranges[name as RangeName]])}
-        choose={(value) => change({ since: value as RangeName, at: undefined })}
+        options={Object.keys(ranges).map((value) => ({ value, label: logText.ranges[value as RangeName] }))}
+        className={selectLook}
+        onChange={({ target }) => change({ since: target.value as RangeName, at: undefined })}
       />
       <Select
         label={logText.level}
         value={level}
-        options={Object.entries(logText.levels).map(([name, title]) => [name === 'all' ? '' : name, title])}
-        choose={(value) => change({ level: (value || undefined) as LogSearch['level'] })}
+        options={Object.entries(logText.levels).map(([name, label]) => ({ value: name === 'all' ? '' : name, label }))}
+        className={selectLook}
+        onChange={({ target }) => change({ level: (target.value || undefined) as LogSearch['level'] })}
       />
       <Select
         label={logText.pod}
         value={pod}
-        options={[['', logText.allPods], ...pods.map((name): [string, string] => [name, name])]}
-        choose={(value) => change({ pod: value || undefined })}
+        options={[{ value: '', label: logText.allPods }, ...pods.map((value) => ({ value }))]}
+        className={selectLook}
+        onChange={({ target }) => change({ pod: target.value || undefined })}
       />
       <div className="min-w-48 flex-1">
         <label htmlFor={id} className="mb-1 block font-medium">
@@ -70,36 +77,6 @@ export function LogControls({ search, change, pods, matches, step }: LogControls
       )}
       <Check label={logText.wrap} isOn={!nowrap} set={(isOn) => change({ nowrap: isOn ? undefined : true })} />
       <Check label={logText.follow} isOn={!nofollow} set={(isOn) => change({ nofollow: isOn ? undefined : true })} />
-    </div>
-  );
-}
-
-interface SelectProps {
-  label: string;
-  value: string;
-  options: readonly (readonly [value: string, title: string])[];
-  choose: (value: string) => void;
-}
-
-function Select({ label, value, options, choose }: SelectProps) {
-  const id = useId();
-  return (
-    <div>
-      <label htmlFor={id} className="mb-1 block font-medium">
-        {label}
-      </label>
-      <select
-        id={id}
-        value={value}
-        onChange={({ target }) => choose(target.value)}
-        className="max-w-52 rounded-md border border-zinc-400 bg-white px-2 py-1.5 dark:border-zinc-600 dark:bg-zinc-900"
-      >
-        {options.map(([option, title]) => (
-          <option key={option} value={option}>
-            {title}
-          </option>
-        ))}
-      </select>
     </div>
   );
 }

@@ -16,7 +16,7 @@ const shownMaxLength = 8_000;
 const partsMax = 400;
 /** Longer lines do not unfold. */
 const fieldsMaxLength = 32_768;
-/** With so many, a line of a stranger's program would be indented to many times its length. */
+/** A line with more brackets does not unfold: indentation makes a deeply nested line many times longer. */
 const bracketsMax = 500;
 
 interface LogLinesProps {

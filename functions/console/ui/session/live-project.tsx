@@ -19,7 +19,7 @@ const fallbackMs = 5_000;
 export function LiveProject({ project }: { project: string }) {
   const client = useQueryClient();
   const [isInterrupted, setInterrupted] = useState(false);
-  // The frame tells of an outage, which is why the stream is interrupted as well.
+  // During an outage, the frame already says that the API does not answer.
   const isOutage = useSyncExternalStore(subscribeConnection, unreachableSince) !== undefined;
   useEffect(() => {
     const refresh = createRefresh(client, project);
