@@ -22,7 +22,7 @@ export interface PasswordTurns {
   /**
    * Runs work when its turn comes. Known callers go first, but for each fifth turn. Their accounts have turns one after the
    * other, and so have the networks of strangers, so that the many calls of some do not keep out the others.
-   * @param work returns its result and the milliseconds that it spent on hashing @throws Problem `too_many_requests`
+   * @param work returns its result and the milliseconds of a processor that its hashing takes @throws Problem `too_many_requests`
    */
   run<T>(caller: Caller, work: () => Promise<{ result: T; hashMs: number }>): Promise<T>;
 }

@@ -240,3 +240,23 @@ t.test(
     await all;
   },
 );
+
+t.test('on a busy machine, where a hash takes longer, the pauses between strangers do not grow', async (t) => {
+  const clock = { ms: 0 };
+  const hashes = [100, 900, 150];
+  const pauses: number[] = [];
+  const passwords = createPasswords({
+    derive: async (_password, _salt, bytes) => {
+      await setImmediate();
+      clock.ms += hashes.shift() ?? 0;
+      return Buffer.alloc(bytes);
+    },
+    pause: async (ms) => void pauses.push(ms),
+    nowMs: () => clock.ms,
+  });
+  const strangers = ['a', 'b', 'c'].map((network) =>
+    passwords.signIn({ network }, (verify) => verify('password', undefined)),
+  );
+  await Promise.all(strangers);
+  t.same(pauses, [700, 700], 'seven times the fastest hash, while another one waits');
+});
