@@ -21,6 +21,13 @@ interface Entry {
   current: boolean;
 }
 
+/** The address of the app, which has one once the controllers have seen it. */
+async function urlOf(flags: string[]): Promise<string> {
+  const show = () => platform.json<{ url?: string }>(['app', 'show', 'api', ...flags]);
+  const { url = '' } = await eventually(show, (app) => app.url !== undefined);
+  return url;
+}
+
 /** A program without a Dockerfile that answers with one word. */
 const program = (word: string) => ({
   'services/api/package.json': JSON.stringify({ name: 'api', scripts: { start: 'node server.mjs' } }),
@@ -52,7 +59,7 @@ t.test('a commit on the branch is built and deployed, until the source is remove
   const repository = await gitServer(t, { host, token });
   const first = repository.push(program('one'), { message: 'Say one' });
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), '--no-wait', ...flags]);
-  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const url = await urlOf(flags);
   const serves = (word: string) =>
     eventually(
       () => platform.request(url),
@@ -110,7 +117,7 @@ t.test('an app is built from a repository over ssh; errors of the key or the ser
   const set = ['app', 'git', 'set', 'api', '--url', repository.url];
   const view = await platform.ok([...set, ...source], key.privateKey);
   t.match(view, `Public key:   ${key.publicKey}`);
-  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const url = await urlOf(flags);
   await eventually(
     () => platform.request(url),
     ({ status, body }) => status === 200 && body.includes('Python by ssh'),

@@ -86,7 +86,7 @@ t.test('an interrupted stream is told, and the page stays up to date meanwhile a
 });
 
 t.test('the end of the session is told without a click, and changes appear again after signing in', async (t) => {
-  const { page, pages } = await visit(t, place);
+  const { page, pages } = await visit(t, place, { session: 'own' });
   await pages.row('fourth').waitFor();
   t.equal(await page.evaluate(`fetch('/api/v1/session', { method: 'DELETE' }).then(({ status }) => status)`), 204);
   await page.getByText('Your session has ended.').waitFor();

@@ -220,7 +220,7 @@ t.test('one who signed in with a one-time password chooses a new one first', asy
 });
 
 t.test('addresses that lead nowhere, or elsewhere, stay in the console', async (t) => {
-  const { page, pages } = await visit(t, '/sign-in?next=%2F%2Fevil.example%2Fphish');
+  const { page, pages } = await visit(t, '/sign-in?next=%2F%2Fevil.example%2Fphish', { session: 'own' });
   await pages.heading('Projects').waitFor();
   t.equal(new URL(page.url()).origin, new URL(api).origin);
   await pages.open('/nowhere');

@@ -42,10 +42,19 @@ export async function startBrowser(t: Test): Promise<TestBrowser> {
         faults.push(`a dialog: ${dialog.message()}`);
         void dialog.dismiss();
       });
-      test.teardown(() => context.close());
+      test.teardown(async () => {
+        if (!test.passing()) test.comment(await describePage(page));
+        await context.close();
+      });
       return page;
     },
   };
+}
+
+/** What a page showed at the end of a test that failed. */
+async function describePage(page: Page): Promise<string> {
+  const text = await page.innerText('body', { timeout: 1_000 }).catch((error: unknown) => String(error));
+  return `${page.url()} shows:\n${text.slice(0, 2_000)}`;
 }
 
 interface AxeResult {
