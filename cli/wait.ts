@@ -52,7 +52,7 @@ export async function waitFor<Value>(
       progress.show(step.progress, elapsed);
       if (elapsed >= seconds) {
         throw new Failure(
-          `Timed out after ${durationText(seconds)}; the operation continues. Last status: ${step.progress}.`,
+          `Timed out after ${durationText(seconds)}; the operation continues. Last status: ${step.progress.replace(/\.$/, '')}.`,
           { code: 'timeout', hint, exitCode: exitCodes.timeout },
         );
       }

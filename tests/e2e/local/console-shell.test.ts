@@ -16,7 +16,7 @@ await platform.ok(['environment', 'create', 'staging', '--project', project]);
 await platform.ok(['volume', 'create', 'archive', '--size', '1Gi', ...flags.slice(0, 2), '--environment', 'staging']);
 
 t.test('the palette finds objects and actions by keyboard alone', async (t) => {
-  const { page, pages } = await visit(t);
+  const { page, pages } = await visit(t, '/', { session: 'own' });
   const field = page.getByRole('combobox');
   const selected = () => page.getByRole('option', { selected: true });
   await pages.row(project).waitFor();
