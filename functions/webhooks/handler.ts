@@ -80,17 +80,14 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
         const { settings, urlSecret } = newSettings(body);
         const token = generateWebhookToken();
         const current = await findWebhook(pool, id);
+        const { graceSeconds, replaces } = body;
+        if (replaces !== undefined && replaces !== (current?.version ?? 0)) throw newerToken();
         // The Secret is written first: a crash before the second write leaves a version that is never valid.
         const version = await tokens.write(app, token, current?.version ?? 0);
-        const enabled = await enableWebhook(pool, id, version, body.graceSeconds);
+        const enabled = await enableWebhook(pool, id, version, { graceSeconds, replaces });
         if (enabled) await changeWebhook(pool, id, settings);
         const webhook = await findWebhook(pool, id);
-        if (!enabled || !webhook) {
-          throw new Problem(
-            'conflict',
-            'Another request created a new token at the same time. Show it with `svc app webhook status`.',
-          );
-        }
+        if (!enabled || !webhook) throw newerToken();
         const view = webhookToView(environment, name, webhook, { token, urlSecret });
         return { status: 200, body: view, audit: { regenerated: current !== undefined } };
       },
@@ -142,6 +139,11 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
     ...createDeliveryRoutes(apps, dependencies),
     ...createReceiveRoutes(dependencies),
   ];
+}
+
+function newerToken(): Problem {
+  const message = 'Another request created a new token in the meantime. Show it with `svc app webhook status`.';
+  return new Problem('conflict', message);
 }
 
 /** The settings of a request body, and a new secret for the URL if requested. @throws Problem `invalid_value` */

@@ -102,14 +102,15 @@ export async function findReceivers(database: Database, apps: readonly AppName[]
 /**
  * Enables the webhook with the token of `version`, which must have been written before. Older tokens become invalid at
  * the commit, except the current one, which stays valid for `graceSeconds`.
- * @returns false when a newer version is enabled
+ * @param options.replaces the only version that may be replaced, 0 for none; default any
+ * @returns false when a newer version is enabled, or another than the one to replace
  * @throws Problem `not_ready` when the app is not projected yet
  */
 export async function enableWebhook(
   database: Database,
   workloadId: Id,
   version: number,
-  graceSeconds = 0,
+  { graceSeconds = 0, replaces }: { graceSeconds?: number | undefined; replaces?: number | undefined } = {},
 ): Promise<boolean> {
   const { rowCount: projected } = await database.query('SELECT 1 FROM workloads WHERE id = $1', [workloadId]);
   if (!projected) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
@@ -119,8 +120,8 @@ export async function enableWebhook(
      ON CONFLICT (workload_id) DO UPDATE SET enabled = true, version = $2, updated_at = now(),
        previous_version = CASE WHEN webhooks.enabled AND $3 > 0 THEN webhooks.version END,
        previous_until = CASE WHEN webhooks.enabled AND $3 > 0 THEN clock_timestamp() + $3 * interval '1 s' END
-     WHERE webhooks.version < $2`,
-    [workloadId, version, graceSeconds],
+     WHERE webhooks.version < $2 AND ($4::integer IS NULL OR webhooks.version = $4)`,
+    [workloadId, version, graceSeconds, replaces ?? null],
   );
   return rowCount === 1;
 }

@@ -18,6 +18,8 @@ export const webhookEnable = z
   .strictObject({
     /** How long the current token stays valid, in seconds; default 0. */
     graceSeconds: z.int().min(0).max(graceLimitSeconds),
+    /** The only version of the token that may be replaced, as the webhook shows it; 0 if it was never enabled. Default: any. */
+    replaces: z.int().min(0),
     ...filters,
   })
   .partial();

@@ -248,6 +248,17 @@ t.test('a webhook is enabled, called, redelivered, tested and disabled', async (
   await pages.dialog().getByRole('button', { name: 'Disable' }).click();
   await pages.button('Enable the webhook').waitFor();
   t.equal((await status()).enabled, false);
+
+  // Another person enables it, and the page does not show that yet.
+  await page.route('**/apps/api/webhook?*', (route) =>
+    route.request().method() === 'GET' ? route.fulfill({ json: { enabled: false, version: 2 } }) : route.continue(),
+  );
+  await platform.ok(['app', 'webhook', 'enable', 'api', ...flags]);
+  const { token: theirs } = await status();
+  await pages.button('Enable the webhook').click();
+  t.match(await pages.alert().innerText(), /conflict/);
+  t.equal((await status()).token, theirs, 'their token is still valid');
+  await page.unroute('**/apps/api/webhook?*');
 });
 
 t.test('an app is built from git, the log of a build is followed, and the source is removed', async (t) => {

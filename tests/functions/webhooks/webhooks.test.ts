@@ -255,6 +255,33 @@ t.test('409: a token that another request has replaced is not shown', async (t) 
   t.match(await enable(), { status: 409, body: { code: 'conflict', message: /svc app webhook status/ } });
 });
 
+t.test('409: a request that replaces a certain version keeps the token of another one', async (t) => {
+  const { kube, api, enable, deploy } = await service(t);
+  const replace = (replaces: number) => api.call('PUT', `${apps}/api/webhook`, { body: { replaces } });
+  const refused = { status: 409, body: { code: 'conflict', message: /svc app webhook status/ } };
+  t.match(await replace(1), refused, 'it was never enabled');
+  t.match(await replace(0), { status: 200, body: { version: 1 } });
+  t.match(await replace(0), refused, 'someone else enabled it');
+  t.match(await replace(1), { status: 200, body: { version: 2 } });
+  await api.call('DELETE', `${apps}/api/webhook`);
+  t.match(await replace(1), refused);
+  t.match(await replace(2), { status: 200, body: { version: 3 } });
+  t.equal((await enable()).body.version, 4);
+  const secrets = JSON.stringify(kube.all(kinds.Secret));
+  t.match(await replace(3), refused);
+  t.equal(JSON.stringify(kube.all(kinds.Secret)), secrets, 'a refusal writes nothing');
+  // Another request replaces it while this one writes its token.
+  let other: Awaited<ReturnType<typeof replace>> | undefined;
+  kube.intercept = async ({ verb, kind }) => {
+    if (kind !== 'Secret' || verb !== 'replace') return;
+    kube.intercept = undefined;
+    other = await replace(4);
+  };
+  t.match(await replace(4), refused);
+  t.equal(other?.status, 200);
+  t.equal((await deploy({ 'x-svc-token': other?.body.token })).status, 202, 'the token of the other request is valid');
+});
+
 t.test('204: a disabled webhook accepts nothing, and its token stays dead when it is enabled again', async (t) => {
   const { api, enable, deploy } = await service(t);
   const { token } = (await enable()).body;

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { pathOf, request, type RequestOptions } from './client.ts';
+import { ApiError, pathOf, request, type RequestOptions } from './client.ts';
 import type { Place } from './queries.ts';
 
 export interface ChangeRequest extends RequestOptions {
@@ -9,19 +9,24 @@ export interface ChangeRequest extends RequestOptions {
 
 /**
  * A request that changes something in an environment. Afterwards, all that the page shows of the environment is read
- * again. The result is not kept longer than the part that made the request, because it can be a key or a token.
+ * again, also after a conflict, because what the page showed was old. The result is not kept longer than the part that
+ * made the request, because it can be a key or a token.
  */
 export function useChange<Result>(
   { project, environment }: Place,
   done?: (result: Result, request: ChangeRequest) => void,
 ) {
   const client = useQueryClient();
+  const readAgain = () => client.invalidateQueries({ queryKey: ['project', project, environment] });
   return useMutation({
     mutationFn: ({ path, query, ...options }: ChangeRequest) =>
       request<Result>(pathOf('projects', project, ...path), { ...options, query: { environment, ...query } }),
     onSuccess: async (result, change) => {
       done?.(result, change);
-      await client.invalidateQueries({ queryKey: ['project', project, environment] });
+      await readAgain();
+    },
+    onError: async (error) => {
+      if (error instanceof ApiError && error.status === 409) await readAgain();
     },
     gcTime: 0,
   });

@@ -30,8 +30,8 @@ export const webhookQuery = (place: Place, app: string) =>
         query: { environment: place.environment },
         signal,
       });
-      const { enabled, url, graceUntil, branch, tags, hasSecretUrl } = view;
-      return { enabled, url, graceUntil, branch, tags, hasSecretUrl };
+      const { enabled, url, version = 0, graceUntil, branch, tags, hasSecretUrl } = view;
+      return { enabled, url, version, graceUntil, branch, tags, hasSecretUrl };
     },
     ...live,
   });

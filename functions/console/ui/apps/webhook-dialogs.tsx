@@ -23,9 +23,17 @@ const graces = [
   { value: '604800', label: words.graces.week, flag: '7d' },
 ] as const;
 
+interface TokenDialogProps extends DialogProps {
+  /** Of the current token. */
+  version: number;
+  done: (secrets: WebhookView) => void;
+}
+
 /** Replaces the token of a webhook. */
-export function TokenDialog({ place, app, close, done }: DialogProps & { done: (secrets: WebhookView) => void }) {
+export function TokenDialog({ place, app, version, close, done }: TokenDialogProps) {
   const [grace, setGrace] = useState('3600');
+  // The token that was there when the dialog opened: one that someone else creates meanwhile stays.
+  const [replaces] = useState(version);
   const rotate = useChange<WebhookView>(place, (view) => {
     close();
     done(view);
@@ -39,7 +47,11 @@ export function TokenDialog({ place, app, close, done }: DialogProps & { done: (
       command={commandOf('app', 'webhook', 'enable', app, '--grace', flag, ...placeFlags(place))}
       request={rotate}
       submit={() =>
-        rotate.mutate({ path: ['apps', app, 'webhook'], method: 'PUT', body: { graceSeconds: Number(grace) } })
+        rotate.mutate({
+          path: ['apps', app, 'webhook'],
+          method: 'PUT',
+          body: { graceSeconds: Number(grace), replaces },
+        })
       }
     >
       <p>{words.rotateWhat}</p>

@@ -44,7 +44,7 @@ export function WebhookSettings({ place, app }: WebhookProps) {
       </h2>
       <p className="text-sm">{words.what}</p>
       <Loaded query={useQuery(webhookQuery(place, app))}>
-        {({ enabled, url, graceUntil, branch, tags, hasSecretUrl }) => (
+        {({ enabled, url, version, graceUntil, branch, tags, hasSecretUrl }) => (
           <>
             <Facts
               facts={[
@@ -75,7 +75,8 @@ export function WebhookSettings({ place, app }: WebhookProps) {
                 <Button
                   look="primary"
                   disabled={read.isPending}
-                  onClick={() => read.mutate({ path, method: 'PUT', body: {} })}
+                  // Someone else can have enabled it since the page was read: their token stays.
+                  onClick={() => read.mutate({ path, method: 'PUT', body: { replaces: version } })}
                 >
                   {words.enable}
                 </Button>
@@ -84,7 +85,7 @@ export function WebhookSettings({ place, app }: WebhookProps) {
             {read.error && <ErrorNote error={read.error} />}
             <Command command={commandOf('app', 'webhook', enabled ? 'status' : 'enable', app, ...placeFlags(place))} />
             {enabled && url !== undefined && <WebhookSetup url={url} />}
-            {dialog === 'rotate' && <TokenDialog {...props} done={setSecrets} />}
+            {dialog === 'rotate' && <TokenDialog {...props} version={version} done={setSecrets} />}
             {dialog === 'settings' && <SettingsDialog {...props} branch={branch} tags={tags} />}
             {dialog === 'disable' && <DisableDialog {...props} />}
           </>
