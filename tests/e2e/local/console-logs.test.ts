@@ -44,6 +44,14 @@ t.test('a log shows what is printed while it is open, and finds lines', async (t
   await log.getByRole('button', { name: 'Fields' }).last().click();
   await log.getByText('"order": 7').waitFor();
 
+  await log.getByRole('button', { name: 'The whole line' }).last().click();
+  await log.getByText('10 %\u240D100 %', { exact: true }).waitFor();
+  await log.getByRole('button', { name: 'The whole line' }).last().click();
+  await page.getByLabel('Search these lines').fill('10 %');
+  await page.getByText('1 of 1').waitFor();
+  await log.getByText('10 %', { exact: true }).waitFor();
+  await checkAccessibility(t, page, 'a line that hides a match');
+
   await page.getByLabel('Search these lines').fill('LINE 29');
   await page.getByText('11 of 11').waitFor();
   await pages.button('Next match').click();

@@ -1,5 +1,12 @@
 import t from 'tap';
-import { contains, highlighted, plainText, spansOf } from '../../../functions/console/ui/logs/ansi.ts';
+import {
+  contains,
+  highlighted,
+  plainText,
+  shows,
+  spansOf,
+  wholeText,
+} from '../../../functions/console/ui/logs/ansi.ts';
 import { createLines, wholeTimes } from '../../../functions/console/ui/logs/lines.ts';
 import { logSearch } from '../../../functions/console/ui/logs/search.ts';
 
@@ -51,9 +58,50 @@ t.test('a text that is searched is marked across colours, whatever its case', as
   );
   t.same(marked('abc', ''), ['abc']);
   t.same(marked('abc', 'x'), ['abc']);
-  t.same(marked('\u0130 x', 'x'), ['\u0130 x'], 'a letter that is longer in lower case');
-  t.notOk(contains('\u0130 x', 'x'), 'what is not marked is not counted');
+  t.same(marked('\u0130stanbul x', 'x'), ['\u0130stanbul ', '<x>'], 'a letter that is longer in lower case');
+  t.same(marked('in \u0130STANBUL.', 'istanbul'), ['in ', '<\u0130STANBUL>', '.']);
+  t.same(marked('\u039F\u0394\u039F\u03A3\u0391', '\u039F\u0394\u039F\u03A3'), [
+    '<\u039F\u0394\u039F\u03A3>',
+    '\u0391',
+  ]);
+  t.ok(contains('\u0130 x', 'x'));
   t.ok(contains('a\u001B[31mb\u001B[0mc', 'BC'));
+});
+
+t.test('every letter is found by itself, at its position', async (t) => {
+  const wrong: string[] = [];
+  for (let code = 0x21; code <= 0x1ffff; code++) {
+    if (code >= 0xd800 && code <= 0xdfff) continue;
+    const letter = String.fromCodePoint(code);
+    const [before, match] = highlighted([{ text: `- ${letter}.`, classes: '' }], letter);
+    if (letter === '-' || letter === '.') continue;
+    if (before?.text !== '- ' || match?.text !== letter || !match.isMatch) wrong.push(letter);
+  }
+  t.same(wrong, []);
+});
+
+t.test('no line hides what its program printed', async (t) => {
+  t.equal(wholeText('plain'), undefined);
+  t.equal(wholeText('\u001B[31mred\u001B[0m\r'), undefined, 'all of its text is shown');
+  t.equal(wholeText('10 %\r100 %\r'), '10 %\u240D100 %\u240D');
+  t.equal(wholeText('rm -rf /\r\u001B[2Kall \u001B[32mis well'), 'rm -rf /\u240Dall is well');
+  t.equal(wholeText('\u001B]0;rm -rf /\u0007all is well'), '\u241B]0;rm -rf /\u2407all is well');
+  t.equal(wholeText('\u001B]8;;http://evil.example\u001B\\link'), '\u241B]8;;http://evil.example\u241B\\link');
+
+  const hidden = [
+    'rm -rf /\rall is well',
+    'r\u001B[31mm -r\u001B]0;x\u0007f /\rall is well',
+    '\u001B]0;rm -rf /\u0007all is well',
+    'x\u001B]0;rm -rf /\u0007\rall is well',
+  ];
+  for (const line of hidden) {
+    t.ok(contains(line, 'RM -rf'), JSON.stringify(line));
+    t.notOk(shows(line, 'rm -rf'));
+    t.ok(contains(line, 'all is well') && shows(line, 'all is well'));
+    t.not(wholeText(line), undefined);
+    t.notOk(contains(line, 'x-'));
+  }
+  t.notOk(shows('a', '') || contains('a', ''));
 });
 
 t.test('the newest lines are kept, and the page knows how many it has dropped', async (t) => {

@@ -74,9 +74,36 @@ export function spansOf(line: string): Span[] {
   return spans;
 }
 
-/** A line without escape sequences. */
+/** A line as it is shown: without escape sequences, and without what was written over. */
 export function plainText(line: string): string {
-  return line.includes('\u001B') || line.includes('\r') ? afterReturn(line).replace(escapes, '') : line;
+  return hasControls(line) ? afterReturn(line).replace(escapes, '') : line;
+}
+
+/** Whether a line may be shown in another way than it was written. */
+const hasControls = (line: string) => line.includes('\u001B') || line.includes('\r');
+
+/** Escape sequences that contain text: titles and links. */
+const isTextual = (sequence: string) => sequence.startsWith('\u001B]');
+
+/** Control characters as their pictures (Unicode, 2400 to 2421). */
+// oxlint-disable-next-line no-control-regex -- the characters that a terminal obeys
+const pictures = (text: string) => text.replace(/[\u0000-\u0008\u000A-\u001F\u007F]/g, pictureOf);
+
+function pictureOf(character: string): string {
+  const code = character.charCodeAt(0);
+  return String.fromCharCode(code === 0x7f ? 0x2421 : 0x2400 + code);
+}
+
+/**
+ * All text of a line that {@link plainText} leaves a part of out, with pictures of its control characters: what was written
+ * over, and what is inside escape sequences. A program must not be able to hide what it prints. Undefined when the line
+ * hides nothing.
+ */
+export function wholeText(line: string): string | undefined {
+  if (!hasControls(line)) return undefined;
+  const end = line.endsWith('\r') ? line.length - 1 : line.length;
+  const hidesText = afterReturn(line).length < end || (line.match(escapes)?.some(isTextual) ?? false);
+  return hidesText ? pictures(line.replace(escapes, (sequence) => (isTextual(sequence) ? sequence : ''))) : undefined;
 }
 
 /**
@@ -108,18 +135,30 @@ export function highlighted(spans: readonly Span[], search: string, max = Infini
   return parts;
 }
 
-/** As {@link highlighted} finds it, so that what is counted is what is marked. */
+/** Whether a line has a text, shown or not, whatever its case. */
 export function contains(line: string, search: string): boolean {
-  const text = plainText(line);
-  const lower = text.toLowerCase();
-  return search !== '' && lower.length === text.length && lower.includes(search.toLowerCase());
+  if (search === '') return false;
+  const needle = folded(search);
+  const has = (text: string) => folded(text).includes(needle);
+  return has(plainText(line)) || (hasControls(line) && (has(line.replace(escapes, '')) || has(wholeText(line) ?? '')));
+}
+
+/** Whether the shown part of a line has a text, as {@link highlighted} marks it. */
+export function shows(line: string, search: string): boolean {
+  return search !== '' && folded(plainText(line)).includes(folded(search));
+}
+
+/**
+ * A text in lower case, each letter at its position: the only letter whose lower case is longer loses its dot, and the
+ * sigma at the end of a word is one like any other.
+ */
+function folded(text: string): string {
+  return text.replaceAll('\u0130', 'i').toLowerCase().replaceAll('\u03C2', '\u03C3');
 }
 
 function rangesOf(text: string, search: string): { from: number; to: number }[] {
   if (search === '') return [];
-  const [lower, needle] = [text.toLowerCase(), search.toLowerCase()];
-  // Some letters have another length in lower case, so that no position would fit.
-  if (lower.length !== text.length) return [];
+  const [lower, needle] = [folded(text), folded(search)];
   const ranges = [];
   for (let from = lower.indexOf(needle); from >= 0; from = lower.indexOf(needle, from + needle.length)) {
     ranges.push({ from, to: from + needle.length });

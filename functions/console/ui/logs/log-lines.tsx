@@ -2,7 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from '../parts/button.tsx';
 import { logText } from '../text/logs.ts';
-import { highlighted, spansOf } from './ansi.ts';
+import { contains, highlighted, shows, spansOf, wholeText, type Span } from './ansi.ts';
 import type { Line } from './lines.ts';
 
 /** Of one line of text, in CSS pixels. */
@@ -146,8 +146,11 @@ interface RowProps {
 }
 
 const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, toggle }: RowProps) {
-  const shown = line.length > shownMaxLength ? `${line.slice(0, shownMaxLength)}…` : line;
+  const shown = beginningOf(line);
+  const whole = wholeText(shown);
   const hasFields = line.startsWith('{') && line.length <= fieldsMaxLength;
+  // What is searched is found in what the line hides, too.
+  const isHiddenMatch = whole !== undefined && !shows(shown, term) && contains(shown, term);
   return (
     <>
       <button
@@ -161,31 +164,43 @@ const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, l
         {time.slice(11, 23)}
       </button>
       {showsPod && <span className="mr-3 text-indigo-800 dark:text-indigo-300">{pod}</span>}
-      {hasFields && (
+      {(hasFields || whole !== undefined) && (
         <button
           type="button"
           tabIndex={-1}
-          aria-label={logText.fields}
-          aria-expanded={isOpen}
+          aria-label={whole === undefined ? logText.fields : logText.whole}
+          aria-expanded={isOpen || isHiddenMatch}
           onClick={() => toggle(id)}
-          className={`mr-2 ${isOpen ? "before:content-['▾']" : "before:content-['▸']"}`}
+          className={`mr-2 ${isOpen || isHiddenMatch ? "before:content-['▾']" : "before:content-['▸']"}`}
         />
       )}
-      {highlighted(spansOf(shown), term, partsMax).map(({ text, classes, isMatch }, index) =>
-        isMatch ? (
-          <mark key={index} className="bg-amber-300 text-zinc-950">
-            {text}
-          </mark>
-        ) : (
-          <span key={index} className={classes}>
-            {text}
-          </span>
-        ),
+      <Marked spans={spansOf(shown)} term={term} />
+      {whole !== undefined && (isOpen || isHiddenMatch) && (
+        <p className="pl-8 whitespace-pre-wrap text-zinc-600 dark:text-zinc-400">
+          <Marked spans={[{ text: whole, classes: '' }]} term={term} />
+        </p>
       )}
-      {isOpen && <Fields line={line} />}
+      {hasFields && isOpen && <Fields line={line} />}
     </>
   );
 });
+
+const beginningOf = (line: string) => (line.length > shownMaxLength ? `${line.slice(0, shownMaxLength)}…` : line);
+
+/** A text with the parts marked that are searched. */
+function Marked({ spans, term }: { spans: readonly Span[]; term: string }) {
+  return highlighted(spans, term, partsMax).map(({ text, classes, isMatch }, index) =>
+    isMatch ? (
+      <mark key={index} className="bg-amber-300 text-zinc-950">
+        {text}
+      </mark>
+    ) : (
+      <span key={index} className={classes}>
+        {text}
+      </span>
+    ),
+  );
+}
 
 const Fields = memo(function Fields({ line }: { line: string }) {
   return <pre className="pl-8 whitespace-pre-wrap">{fieldsOf(line)}</pre>;

@@ -41,5 +41,6 @@ export const logText = {
   surrounding: 'These are the lines around one of them.',
   newest: 'Show the newest lines',
   fields: 'Fields',
+  whole: 'The whole line',
   permalink: (time: string) => `${time}: link to this line`,
 } as const;
