@@ -103,7 +103,16 @@ t.test('a key is shown once, changed, disabled, rotated and revoked', async (t) 
   await pages.button('Enable').click();
   await page.getByText(/^enabled on/).waitFor();
 
+  // The list has many other plans, on two pages, and not yet that of the key.
+  await page.route('**/plans?*', (route) => {
+    const isLast = new URL(route.request().url()).searchParams.has('cursor');
+    return route.fulfill({ json: isLast ? { items: [{ name: 'z' }] } : { items: [{ name: 'a' }], nextCursor: 'x' } });
+  });
   await pages.button('Edit').click();
+  await page.getByRole('option', { name: 'z', exact: true }).waitFor({ state: 'attached' });
+  t.equal(await page.getByLabel('Plan', { exact: true }).inputValue(), 'small');
+  t.same(await page.getByRole('option').allInnerTexts(), ['small', 'a', 'z']);
+  await page.unroute('**/plans?*');
   await page.getByLabel('Name, such as').fill('');
   await page.getByLabel('Only clients in these networks').fill('192.0.2.0/24, 198.51.100.7');
   // Another person changes what this form does not.

@@ -1,22 +1,32 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { KeyView } from '../../../../runtime/contracts/api/keys.ts';
 import type { Place } from '../api/queries.ts';
 import { Select } from '../parts/choice.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
 import { keyText } from '../text/keys.ts';
-import { plansQuery } from './queries.ts';
+import { planOptions } from './plan-choice.ts';
+import { planNamesQuery } from './queries.ts';
 
 const words = keyText.keys.fields;
 
 /** The settings of a key. @param current absent for a new key */
 export function KeyFields({ place, current }: { place: Place; current?: KeyView }) {
-  const plans = useQuery(plansQuery(place)).data?.items.map(({ name }) => ({ value: name })) ?? [];
-  // The plan of the key is there before the list of plans is.
-  const options = plans.length === 0 && current ? [{ value: current.plan }] : plans;
+  const { data: names = [] } = useQuery(planNamesQuery(place));
+  const [plan, setPlan] = useState(current?.plan);
+  // The first plan is the default, and stays it when others are created.
+  if (plan === undefined && names[0] !== undefined) setPlan(names[0]);
   return (
     <>
       <Field label={words.name} name="name" maxLength={100} autoComplete="off" defaultValue={current?.name} />
-      <Select label={words.plan} name="plan" options={options} defaultValue={current?.plan} required />
+      <Select
+        label={words.plan}
+        name="plan"
+        options={planOptions(names, plan)}
+        value={plan ?? ''}
+        onChange={({ target }) => setPlan(target.value)}
+        required
+      />
       <Field
         label={words.apps}
         name="apps"

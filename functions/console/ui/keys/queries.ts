@@ -7,6 +7,7 @@ import type { usageView } from '../../../../runtime/contracts/api/usage.ts';
 import { pathOf, request } from '../api/client.ts';
 import { liveFor, polled } from '../api/live.ts';
 import type { List, Place } from '../api/queries.ts';
+import { allItems } from './plan-choice.ts';
 
 export type UsageView = z.infer<typeof usageView>;
 
@@ -23,6 +24,22 @@ export const plansQuery = ({ project, environment }: Place) =>
         signal,
       }),
     ...liveFor('Plan', 'Key'),
+  });
+
+/** The names of all plans, however many there are. */
+export const planNamesQuery = ({ project, environment }: Place) =>
+  queryOptions({
+    queryKey: ['project', project, environment, 'plans', 'names'],
+    queryFn: async ({ signal }) => {
+      const plans = await allItems((cursor) =>
+        request<List<PlanView>>(pathOf('projects', project, 'plans'), {
+          query: { environment, limit: pageSize, cursor },
+          signal,
+        }),
+      );
+      return plans.map(({ name }) => name);
+    },
+    ...liveFor('Plan'),
   });
 
 export const keysQuery = ({ project, environment }: Place) =>
