@@ -1,9 +1,9 @@
 import { appView, type AppView } from '../../runtime/contracts/api/apps.ts';
-import { command, type Command, type Commands } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { table, type Output } from '../output.ts';
-import { resolveScope } from '../scope.ts';
+import { resolveScope, type Scope } from '../scope.ts';
 import { appKind } from './app-kind.ts';
 
 interface Host {
@@ -43,43 +43,48 @@ function advice(hosts: readonly string[], { url }: AppView): string {
   return hosts.map((host) => `${host}: point its DNS to the ingress${certificate}`).join('\n');
 }
 
-/** `add` and `remove`; the API takes the whole list of hosts. */
-function changeCommand(
-  name: 'add' | 'remove',
-  description: string,
-  next: (current: readonly string[], hosts: readonly string[], hint: { app: string; flags: string }) => string[],
-): Command {
-  return command({
-    name,
-    args: ['app', '...hosts'],
-    description,
-    flags: { ...noPromptFlag, ...scopeFlags },
-    examples: [`svc app host ${name} web www.example.com`, `svc app host ${name} web example.com www.example.com`],
-    async run({ context, args, flags }) {
-      const scope = resolveScope(context, flags);
-      const path = scope.path('apps', args.app);
-      const current = await appKind.read(scope, args.app);
-      const extraHosts = next(current.extraHosts, args.hosts, { app: args.app, flags: scope.flags });
-      const app = await scope.api.call('PATCH', path, appView, { query: scope.query, body: { extraHosts } });
-      if (name === 'add') context.say(advice(args.hosts, app));
-      context.print(toOutput(app), flags.output);
-    },
-  });
+const flags = { ...noPromptFlag, ...scopeFlags };
+const examplesOf = (name: 'add' | 'remove') => [
+  `svc app host ${name} web www.example.com`,
+  `svc app host ${name} web example.com www.example.com`,
+];
+
+/** Sends only what changes: what others add or remove at the same time stays. */
+function change(scope: Scope, app: string, body: { add: readonly string[] } | { remove: readonly string[] }) {
+  return scope.api.call('PATCH', scope.path('apps', app, 'hosts'), appView, { query: scope.query, body });
 }
 
-const add = changeCommand('add', 'Add public hosts to an app. If one is taken, none is added.', (current, hosts) => [
-  ...new Set([...current, ...hosts]),
-]);
+const add = command({
+  name: 'add',
+  args: ['app', '...hosts'],
+  description: 'Add public hosts to an app. If one is taken, none is added.',
+  flags,
+  examples: examplesOf('add'),
+  async run({ context, args, flags }) {
+    const app = await change(resolveScope(context, flags), args.app, { add: args.hosts });
+    context.say(advice(args.hosts, app));
+    context.print(toOutput(app), flags.output);
+  },
+});
 
-const remove = changeCommand('remove', 'Remove additional hosts from an app.', (current, hosts, { app, flags }) => {
-  const unknown = hosts.find((host) => !current.includes(host));
-  if (unknown !== undefined) {
-    throw new Failure(`App "${app}" has no additional host "${unknown}".`, {
-      code: 'not_found',
-      hint: `list hosts: svc app host list ${app} ${flags}`,
-    });
-  }
-  return current.filter((host) => !hosts.includes(host));
+const remove = command({
+  name: 'remove',
+  args: ['app', '...hosts'],
+  description: 'Remove additional hosts from an app.',
+  flags,
+  examples: examplesOf('remove'),
+  async run({ context, args, flags }) {
+    const scope = resolveScope(context, flags);
+    const { extraHosts } = await appKind.read(scope, args.app);
+    const unknown = args.hosts.find((host) => !extraHosts.includes(host));
+    if (unknown !== undefined) {
+      throw new Failure(`App "${args.app}" has no additional host "${unknown}".`, {
+        code: 'not_found',
+        hint: `list hosts: svc app host list ${args.app} ${scope.flags}`,
+      });
+    }
+    context.print(toOutput(await change(scope, args.app, { remove: args.hosts })), flags.output);
+  },
 });
 
 const list = command({

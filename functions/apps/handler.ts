@@ -26,6 +26,7 @@ import type { Environment } from '../../runtime/kube/environments.ts';
 import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
+import { hostsRoute } from './hosts.ts';
 import { notRunningReason } from './not-running.ts';
 import { promoteRoute } from './promote.ts';
 import { isRestartPending } from './restart-pending.ts';
@@ -190,6 +191,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }
         checkStart: requireRelease,
       },
     ),
+    hostsRoute(apps, { kube, clock, resolveTxt }),
     promoteRoute({ kube, pool, clock, baseUrl, resolveTxt }),
     ...gateRoutes(apps, { kube }),
     ...bindingRoutes(apps, { kube, pool, clock, baseUrl }, { phrase: 'an app' }),

@@ -59,8 +59,8 @@ function checkHosts(
 }
 
 /**
- * Claims the hosts that `extraHosts` adds to an app, then applies the change; the controller releases the hosts that it
- * removes. When a host is taken or the change fails, the new claims are released.
+ * Claims the hosts of `extraHosts` that an app does not have yet, then applies the change; the controller releases the
+ * hosts that it removes. When a host is taken or the change fails, the new claims are released.
  * @throws Problem `invalid_value`, `host_taken`, `host_not_allowed`, and whatever `change` throws
  */
 export async function withExtraHosts(

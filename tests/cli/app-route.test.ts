@@ -9,6 +9,14 @@ function storing(t: Parameters<typeof world>[0], start: object = {}) {
   let now: object = { ...app, ...start };
   return world(t, {
     [`GET ${path}`]: (): Reply => ({ body: now }),
+    [`PATCH ${path}/hosts`]: ({ body }: Seen): Reply => {
+      const { add = [], remove = [] } = body as { add?: string[]; remove?: string[] };
+      const { extraHosts = [] } = now as { extraHosts?: string[] };
+      const hosts = new Set([...extraHosts, ...add]);
+      for (const host of remove) hosts.delete(host);
+      now = { ...now, extraHosts: [...hosts] };
+      return { body: now };
+    },
     [`PATCH ${path}`]: ({ body }: Seen): Reply => {
       const { security, ...others } = body as { security?: object };
       now = { ...now, ...others, ...(security && { security: { ...app.security, ...security } }) };
@@ -19,7 +27,7 @@ function storing(t: Parameters<typeof world>[0], start: object = {}) {
 
 const patches = (seen: Seen[]) => seen.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
 
-t.test('app host: each change sends the whole list, and the output names the next steps', async (t) => {
+t.test('app host: each change sends only what changes, and the output names the next steps', async (t) => {
   const { run, seen } = await storing(t);
   t.same(await run(['app', 'host', 'add', 'api', 'example.com', 'www.example.com']), {
     code: 0,
@@ -36,9 +44,9 @@ www.example.com                   https://www.example.com                   extr
   t.equal((await run(['app', 'host', 'add', 'api', 'www.example.com', 'new.example.com'])).code, 0);
   t.equal((await run(['app', 'host', 'remove', 'api', 'example.com', 'new.example.com'])).stderr, '');
   t.same(patches(seen), [
-    { extraHosts: ['example.com', 'www.example.com'] },
-    { extraHosts: ['example.com', 'www.example.com', 'new.example.com'] },
-    { extraHosts: ['www.example.com'] },
+    { add: ['example.com', 'www.example.com'] },
+    { add: ['www.example.com', 'new.example.com'] },
+    { remove: ['example.com', 'new.example.com'] },
   ]);
   t.equal(
     (await run(['app', 'host', 'list', 'api', '-o', 'name'])).stdout,
@@ -71,7 +79,7 @@ t.test('app host: a host that is not in the list cannot be removed, and an API f
   t.same(patches(seen), []);
   t.equal((await run(['app', 'host', 'add', 'api'])).code, 2);
   const message = 'The host name "a.example.com" is already used by an app ("web" in shop-prod).';
-  routes[`PATCH ${path}`] = { status: 409, body: { code: 'host_taken', message } };
+  routes[`PATCH ${path}/hosts`] = { status: 409, body: { code: 'host_taken', message } };
   t.match(await run(['app', 'host', 'add', 'api', 'a.example.com']), {
     code: 1,
     stdout: '',

@@ -8,6 +8,10 @@ import { podLog } from './logs.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { mount } from './volumes.ts';
 
+/** Maximum number of additional hosts of an app. */
+export const extraHostsMax = 10;
+const extraHosts = z.array(z.string().max(253)).max(extraHostsMax);
+
 const settings = {
   port: z.int().min(1).max(65_535),
   replicas: z.int().min(0).max(50),
@@ -23,7 +27,7 @@ const settings = {
   /** Whether a failed deployment rolls the app back to the last good revision; default true. */
   autoRollback: z.boolean(),
   /** Additional public hosts. */
-  extraHosts: z.array(z.string().max(253)).max(10),
+  extraHosts,
   security: securityChange,
 };
 
@@ -59,6 +63,9 @@ export const appUpdate = z
     cpu: settings.cpu.nullable(),
   })
   .partial();
+
+/** `PATCH /api/v1/projects/{p}/apps/{a}/hosts`: additional hosts to add and to remove; what others add or remove at the same time stays. */
+export const hostsChange = z.strictObject({ add: extraHosts, remove: extraHosts }).partial();
 
 export const appView = z.object({
   id: z.uuid(),

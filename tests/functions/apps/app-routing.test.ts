@@ -28,7 +28,8 @@ async function service(t: { teardown(end: () => unknown): void }) {
     return Object.fromEntries(held.map(({ metadata, spec }) => [metadata.name, spec.name]));
   };
   const specOf = (name = 'api') => kube.all<App>(kinds.App).find(({ metadata }) => metadata.name === name)?.spec;
-  return { kube, api, create, patch, hosts, specOf };
+  const change = (body: object) => api.call('PATCH', `${path}/api/hosts`, { body });
+  return { kube, api, create, patch, change, hosts, specOf };
 }
 
 t.test('201: an app claims its additional hosts, or is not created', async (t) => {
@@ -113,6 +114,74 @@ t.test('409: one taken host refuses the whole change', async (t) => {
   };
   t.equal((await patch({ extraHosts: ['a.example.com'] })).status, 503);
   t.same(hosts(), before, 'hosts claimed for a change that failed are released');
+});
+
+t.test('200: hosts are added and removed, and those of a request at the same time stay', async (t) => {
+  const { kube, create, change, hosts, specOf } = await service(t);
+  await create({ extraHosts: ['example.com'] });
+  t.match(await change({ add: ['www.example.com', 'example.com'] }), {
+    status: 200,
+    body: { extraHosts: ['example.com', 'www.example.com'] },
+  });
+  t.same(hosts(), { [own]: 'api', 'example.com': 'api', 'www.example.com': 'api' });
+  t.same((await change({ add: ['a.example.com'], remove: ['example.com', 'b.example.com'] })).body.extraHosts, [
+    'www.example.com',
+    'a.example.com',
+  ]);
+
+  // Each request reads the app before the other one writes it.
+  const read = Promise.withResolvers<void>();
+  let readers = 0;
+  kube.intercept = async ({ verb, kind }) => {
+    if (verb !== 'mergePatch' || kind !== 'App') return;
+    readers += 1;
+    if (readers === 2) read.resolve();
+    await read.promise;
+  };
+  const answers = await Promise.all([
+    change({ add: ['c.example.com'] }),
+    change({ add: ['d.example.com'], remove: ['a.example.com'] }),
+  ]);
+  t.same(
+    answers.map(({ status }) => status),
+    [200, 200],
+  );
+  t.same(specOf()?.extraHosts?.toSorted(), ['c.example.com', 'd.example.com', 'www.example.com']);
+  t.match(hosts(), { 'c.example.com': 'api', 'd.example.com': 'api' });
+});
+
+t.test('400, 409 and 422: a change of hosts that is refused changes nothing', async (t) => {
+  const { kube, create, change, hosts, specOf } = await service(t);
+  await create({ extraHosts: ['example.com'] });
+  await create({ name: 'other', extraHosts: ['www.example.com'] });
+  const before = hosts();
+  const refusals: [object, { status: number; body: object }][] = [
+    [{}, { status: 400, body: { code: 'invalid_request' } }],
+    [
+      { add: ['a.example.com', 'www.example.com'], remove: ['example.com'] },
+      { status: 409, body: { code: 'host_taken' } },
+    ],
+    [{ add: ['*.example.com'] }, { status: 422, body: { code: 'invalid_value', details: { field: 'extraHosts' } } }],
+    [{ add: ['a.example.com', 'a.example.com'] }, { status: 422, body: { code: 'invalid_value' } }],
+    [{ add: [own] }, { status: 422, body: { code: 'invalid_value' } }],
+    [
+      { add: Array.from({ length: 10 }, (_, index) => `h${index}.example.com`) },
+      {
+        status: 422,
+        body: { code: 'invalid_value', message: /at most 10 .* would have 11/, details: { field: 'add' } },
+      },
+    ],
+  ];
+  for (const [body, answer] of refusals) t.match(await change(body), answer, JSON.stringify(body));
+  t.same(hosts(), before, 'hosts that were claimed ahead are released');
+  t.same(specOf()?.extraHosts, ['example.com']);
+
+  // Another app of this name: its hosts are not those that were claimed.
+  kube.intercept = ({ verb, kind }) => {
+    if (verb === 'mergePatch' && kind === 'App') throw new KubeError(409, 'Conflict', 'the UID differs');
+  };
+  t.match(await change({ add: ['a.example.com'] }), { status: 409, body: { code: 'conflict' } });
+  t.same(hosts(), before);
 });
 
 t.test('422: hosts that are invalid or reserved', async (t) => {

@@ -69,7 +69,7 @@ interface DialogProps {
   close: () => void;
 }
 
-function AddDialog({ place, app: { name, extraHosts }, close }: DialogProps) {
+function AddDialog({ place, app: { name }, close }: DialogProps) {
   const add = useChange<AppView>(place, close);
   return (
     <FormDialog
@@ -79,8 +79,8 @@ function AddDialog({ place, app: { name, extraHosts }, close }: DialogProps) {
       command={commandOf('app', 'host', 'add', name, 'www.example.com', ...placeFlags(place))}
       request={add}
       submit={(form) => {
-        const hosts = [...new Set([...extraHosts, valueOf(form, 'host').trim()])];
-        add.mutate({ path: ['apps', name], method: 'PATCH', body: { extraHosts: hosts } });
+        const body = { add: [valueOf(form, 'host').trim()] };
+        add.mutate({ path: ['apps', name, 'hosts'], method: 'PATCH', body });
       }}
     >
       <Field label={words.hostLabel} name="host" required maxLength={253} autoComplete="off" spellCheck={false} />
@@ -89,7 +89,7 @@ function AddDialog({ place, app: { name, extraHosts }, close }: DialogProps) {
   );
 }
 
-function RemoveDialog({ place, app: { name, extraHosts }, host, close }: DialogProps & { host: string }) {
+function RemoveDialog({ place, app: { name }, host, close }: DialogProps & { host: string }) {
   const remove = useChange<AppView>(place, close);
   return (
     <FormDialog
@@ -99,10 +99,7 @@ function RemoveDialog({ place, app: { name, extraHosts }, host, close }: DialogP
       look="danger"
       command={commandOf('app', 'host', 'remove', name, host, ...placeFlags(place))}
       request={remove}
-      submit={() => {
-        const hosts = extraHosts.filter((other) => other !== host);
-        remove.mutate({ path: ['apps', name], method: 'PATCH', body: { extraHosts: hosts } });
-      }}
+      submit={() => remove.mutate({ path: ['apps', name, 'hosts'], method: 'PATCH', body: { remove: [host] } })}
     >
       <p>{words.removeWhat}</p>
     </FormDialog>
