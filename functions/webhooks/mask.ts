@@ -1,3 +1,4 @@
+import { platformTokens } from '../../runtime/domain/platform-tokens.ts';
 import { jsonOf } from '../../runtime/http/body.ts';
 
 /** Names of fields that contain a secret, at any depth. */
@@ -8,8 +9,7 @@ const secretField =
  * a look-behind admits only the first beginning.
  */
 const secretTexts: readonly [RegExp, string][] = [
-  // API keys, session tokens and webhook tokens of this platform.
-  [/svc(?:s|wh)?_[a-z0-9_]{40,}/g, '[masked]'],
+  [platformTokens, '[masked]'],
   // GitHub, GitLab, Slack, AWS, Standard Webhooks.
   [/\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})/g, '[masked]'],
   [/\bgl[a-z]{2,6}-[\w-]{16,}/g, '[masked]'],

@@ -66,12 +66,23 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 100));
 }
 
+const passwordGroup = '[a-km-np-z2-9]{5}';
+/** A one-time password, which has no prefix. */
+const oneTimePassword = new RegExp(`(?<![\\w-])${passwordGroup}(?:-${passwordGroup}){3}(?![\\w-])`, 'g');
+
 /** Removes secrets from a text, keeping their prefixes. */
 export function maskSecrets(text: string): string {
-  return text
-    .replaceAll(/(svc_[a-z0-9]{8}_)[a-z0-9]{46}/g, '$1…')
-    .replaceAll(/(svcwh_)[a-z0-9]{40}/g, '$1…')
-    .replaceAll(/(whsec_)[A-Za-z0-9+/]{20,}=*/g, '$1…');
+  return (
+    text
+      // API keys and access tokens, with their handles.
+      .replaceAll(/(svct?_[a-z0-9]{8}_)[a-z0-9]{46}/g, '$1…')
+      // Tokens of webhooks, also in secret URLs, and of sessions.
+      .replaceAll(/(svc(?:wh|s)_)[a-z0-9]{40}/g, '$1…')
+      .replaceAll(/(whsec_)[A-Za-z0-9+/]{20,}=*/g, '$1…')
+      .replaceAll(oneTimePassword, '…')
+      // The password in the URL of a service or a repository.
+      .replaceAll(/(\w:\/\/[^/\s:@]*:)[^/\s@]+@/g, '$1…@')
+  );
 }
 
 function quoted(word: string): string {

@@ -1,3 +1,4 @@
+import { platformTokens } from '../domain/platform-tokens.ts';
 import { Problem } from '../domain/problem.ts';
 import { KubeError } from '../kube/kube-client.ts';
 
@@ -6,12 +7,9 @@ const connectionCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EH
 /** PostgreSQL: connection errors (08), insufficient resources (53), operator intervention (57), lock time-outs. */
 const databaseUnavailable = /^((08|53|57)[0-9A-Z]{3}|55P03|25P03)$/;
 
-/** API keys, session tokens and webhook tokens in a text. */
-const tokens = /svc(?:s|wh)?_[a-z0-9_]{40,}/g;
-
 /** The body of an error response. Tokens are masked: messages repeat parts of the request. */
 export function problemBodyOf(problem: Problem): unknown {
-  return JSON.parse(JSON.stringify(problem.body()).replaceAll(tokens, '[token]'));
+  return JSON.parse(JSON.stringify(problem.body()).replaceAll(platformTokens, '[token]'));
 }
 
 /** The Problem for any error. Errors that the client cannot act on become `unavailable` or `internal`. */

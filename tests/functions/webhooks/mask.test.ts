@@ -1,5 +1,7 @@
 import t from 'tap';
 import { maskBody, maskedStart } from '../../../functions/webhooks/mask.ts';
+import { generateAccessToken } from '../../../runtime/domain/access-token.ts';
+import { generateApiKey, generateSessionToken, generateWebhookToken } from '../../../runtime/domain/api-key.ts';
 
 t.test('fields by their names, texts by their form', (t) => {
   const mask = (value: unknown, secrets: string[] = []) => maskBody(Buffer.from(''), value, secrets);
@@ -30,6 +32,18 @@ t.test('fields by their names, texts by their form', (t) => {
   t.equal(mask('x the-token y', ['the-token']), '"x [masked] y"');
   const long = maskBody(Buffer.from(''), 'x'.repeat(100_000), []);
   t.equal(long.length, 65_536);
+  t.end();
+});
+
+t.test('every token of the platform is masked', (t) => {
+  const tokens = [generateApiKey().key, generateAccessToken().token, generateSessionToken(), generateWebhookToken()];
+  for (const token of tokens) {
+    t.equal(
+      maskBody(Buffer.from(''), { message: `see ${token} there` }, []),
+      '{"message":"see [masked] there"}',
+      token,
+    );
+  }
   t.end();
 });
 
