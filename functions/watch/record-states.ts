@@ -111,10 +111,15 @@ export async function readGateStates(pool: Pool, environments: readonly WatchedE
   return rows;
 }
 
-/** The numbers of events of each function with a data source. */
+/**
+ * The events of each function with a data source: their numbers, and what tells an event from the same one before. A dead
+ * letter can be redriven and die again between two reads.
+ */
 export async function readEventStates(pool: Pool, environments: readonly WatchedEnvironment[]): Promise<RecordState[]> {
-  const counted = (state: string, order: string) => `(SELECT concat(count(*), ' ', max(id)) FROM (SELECT v.id
-    FROM function_events v WHERE v.workload_id = w.id AND v.state = '${state}' ORDER BY v.id ${order} LIMIT ${countMax}) AS kept)`;
+  const counted = (state: string, order: string) => `(SELECT concat(count(*), ' ',
+      sum(hashtextextended(concat_ws(' ', id, failures, leased, ended_at), 0)))
+    FROM (SELECT v.id, v.failures, v.leased, v.ended_at FROM function_events v
+      WHERE v.workload_id = w.id AND v.state = '${state}' ORDER BY v.id ${order} LIMIT ${countMax}) AS kept)`;
   const { rows } = await pool.query<RecordState>({
     name: 'watch-events',
     text: `${watchedEnvironments}

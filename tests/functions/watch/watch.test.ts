@@ -7,6 +7,7 @@ import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { applyObject } from '../../../runtime/kube/children.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { redrive } from '../../../runtime/records/dead-letters.ts';
 import { accessToken } from '../../support/access-tokens.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { startApi } from '../../support/local-api.ts';
@@ -110,10 +111,40 @@ t.test('records of each kind', async (t) => {
   await pool.query(`INSERT INTO event_sources (workload_id, settings, origin) VALUES ($1, '{}', 'o')`, [fn]);
   t.match(await stream.until(about('Event')), { type: 'modified', environment: 'prod', name: 'sync' });
   await pool.query(
-    `INSERT INTO function_events (workload_id, origin, event_id, payload, state) VALUES ($1, 'o', '1', '{}', 'dead')`,
+    `INSERT INTO function_events (workload_id, origin, event_id, payload, state, ended_at)
+     VALUES ($1, 'o', '1', '{}', 'dead', now()), ($1, 'o', '2', '{}', 'pending', NULL)`,
     [fn],
   );
   await stream.until(about('Event', 'sync'));
+});
+
+t.test('an event that is in the same state again has changed', async (t) => {
+  const { pool, replica, admin, shop } = await world(t);
+  const fn = await testWorkload(pool, shop, { kind: 'Function', name: 'sync' });
+  await pool.query(`INSERT INTO event_sources (workload_id, settings, origin) VALUES ($1, '{}', 'o')`, [fn]);
+  await pool.query(
+    `INSERT INTO function_events (workload_id, origin, event_id, payload, state, failures, ended_at)
+     VALUES ($1, 'o', '1', '{}', 'dead', 20, now()), ($1, 'o', '2', '{}', 'pending', 0, NULL)`,
+    [fn],
+  );
+  const stream = await (await replica()).open(admin.headers);
+  await stream.until(({ type }) => type === 'ready');
+  t.equal(await redrive(pool, fn, 'all'), 1);
+  const dead = `UPDATE function_events SET state = 'dead', failures = 20, ended_at = clock_timestamp()
+    WHERE workload_id = $1 AND event_id = '1'`;
+  await pool.query(dead, [fn]);
+  await stream.until(about('Event', 'sync'));
+  await transaction(pool, async (client) => {
+    t.equal(await redrive(client, fn, 'all'), 1);
+    await client.query(dead, [fn]);
+  });
+  t.match(await stream.until(about('Event', 'sync')), { type: 'modified' }, 'it died again between two reads');
+  await pool.query(`UPDATE function_events SET failures = 1 WHERE workload_id = $1 AND event_id = '2'`, [fn]);
+  await stream.until(about('Event', 'sync'));
+  t.same(
+    stream.messages.filter(({ type }) => type === 'reset'),
+    [],
+  );
 });
 
 t.test('a stream continues after its cursor, on the same replica only', async (t) => {

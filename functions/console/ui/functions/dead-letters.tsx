@@ -12,7 +12,7 @@ import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { text } from '../text/common.ts';
 import { functionText } from '../text/functions.ts';
-import { eventsQuery } from '../workloads/queries.ts';
+import { deadLettersQuery } from '../workloads/queries.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
 
 const words = functionText.events;
@@ -35,7 +35,7 @@ export function DeadLetters({ workload }: { workload: Workload }) {
         {words.deadTitle}
       </h2>
       {outcome !== undefined && <Note look="good">{outcome}</Note>}
-      <Loaded query={useQuery(eventsQuery<DeadLetterView>(workload, 'dead-letters'))}>
+      <Loaded query={useQuery(deadLettersQuery(workload))}>
         {({ items, nextCursor }) =>
           items.length === 0 ? (
             <Empty title={words.deadEmpty} hint={words.deadHint} command={command} />

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { FunctionEventView, FunctionView } from '../../../../runtime/contracts/api/functions.ts';
+import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { useMay } from '../api/role.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -71,7 +71,7 @@ function Pending({ workload }: { workload: Workload }) {
       <h2 id="pending" className="text-lg font-semibold">
         {words.pendingTitle}
       </h2>
-      <Loaded query={useQuery(eventsQuery<FunctionEventView>(workload, 'events'))}>
+      <Loaded query={useQuery(eventsQuery(workload))}>
         {({ items, nextCursor }) =>
           items.length === 0 ? (
             <Empty title={words.pendingEmpty} hint={words.pendingHint} command={command} />

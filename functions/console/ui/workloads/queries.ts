@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
-import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
+import type { DeadLetterView, FunctionEventView, FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
 import type { AnyRunView, runLogs } from '../../../../runtime/contracts/api/runs.ts';
 import type { SecretView, VariablesView } from '../../../../runtime/contracts/api/variables.ts';
@@ -51,7 +51,9 @@ export const runLogQuery = (workload: Workload, run: string) => ({
   ...polled,
 });
 
-/** A list below a function, such as its dead letters. */
-export const eventsQuery = <Item>(workload: Workload, list: 'events' | 'dead-letters') =>
-  // An attempt that fails changes an event without a message of the stream.
-  queryOptions({ ...part<List<Item>>(workload, [list], { limit: pageSize }), ...polled });
+/** The pending events of a function. No message tells when the lease of a delivery ends by itself. */
+export const eventsQuery = (workload: Workload) =>
+  queryOptions({ ...part<List<FunctionEventView>>(workload, ['events'], { limit: pageSize }), ...polled });
+
+export const deadLettersQuery = (workload: Workload) =>
+  part<List<DeadLetterView>>(workload, ['dead-letters'], { limit: pageSize });
