@@ -109,6 +109,7 @@ await runProcess({
       alerts: createAlertsProcessor({ pool, clock, alerts: createAlertStore(config.alertServers) }),
       'log-drains': createLogDrainProcessor({
         pool,
+        kube,
         keyRing,
         clock,
         feed: url === undefined ? undefined : createFeedClient({ url, token }),

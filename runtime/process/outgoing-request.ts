@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { AddressMatcher } from '../domain/address.ts';
+import { trustBundle } from '../domain/certificates.ts';
 import { mayBeSentTo } from '../domain/public-address.ts';
 
 /** The response of a receiver, with the beginning of its body if it was asked for, or why there is none. */
@@ -23,6 +24,8 @@ export interface SendOptions {
   signal: AbortSignal;
   /** Default: the system's resolver. */
   lookup?: LookupFunction;
+  /** CA certificates in PEM that are trusted besides the public ones. */
+  caCertificates?: string | undefined;
 }
 
 class BlockedAddressError extends Error {}
@@ -39,13 +42,16 @@ export async function send(options: SendOptions): Promise<SendResult> {
   // The lookup is not called for an IP address.
   if (isIP(literal) !== 0 && !mayBeSentTo(literal, allowed)) return { fault: `${hostname} ${blocked}` };
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
-  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const secure = url.startsWith('https:');
+  const request = secure ? httpsRequest : httpRequest;
+  const { caCertificates } = options;
   const outgoing = {
     method: 'POST',
     headers: { ...headers, 'content-length': Buffer.byteLength(body) },
     agent: false,
     lookup: checkedLookup(lookup, allowed),
     signal,
+    ...(secure && caCertificates !== undefined && { ca: trustBundle(caCertificates) }),
   };
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -108,7 +114,8 @@ function faultOf(error: unknown, blocked: string, timeoutMs: number): string {
     if (current.name === 'TimeoutError') return `no response within ${timeoutMs / 1000} seconds`;
     const { code } = current as NodeJS.ErrnoException;
     if (code !== undefined && code in faults) return faults[code] ?? '';
-    if (code?.includes('CERT') || code?.startsWith('ERR_TLS')) return `its certificate is not trusted (${code})`;
+    if (code?.includes('CERT') || /^(ERR_TLS|UNABLE_TO_)/.test(code ?? ''))
+      return `its certificate is not trusted (${code})`;
     if (current instanceof AggregateError && current.errors.length > 0) {
       return faultOf(current.errors[0], blocked, timeoutMs);
     }

@@ -16,7 +16,7 @@ export async function drainPlatform(
   platform: Platform,
   host: string,
 ): Promise<DrainedPlatform> {
-  const receiver = await startLogReceiver(t, host);
+  const receiver = await startLogReceiver(t, { host });
   const token = 'token-of-the-log-drain';
   t.teardown(() => platform.ok(['platform', 'log-drain', 'remove']));
   const flags = ['--url', `${receiver.url}/push`, '--format', 'json', '--network', host, '--token-stdin'];

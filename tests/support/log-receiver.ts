@@ -1,8 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
+import type { KeyPair } from '../../infra/local/apiserver/certificate.ts';
 
 /** One request as it arrived, with its body unpacked. */
 interface ReceivedLogs {
@@ -23,12 +25,12 @@ export interface LogReceiver {
   answer: (response: ServerResponse, request: ReceivedLogs) => void;
 }
 
-/** @param host the address to listen at; default 127.0.0.1 */
+/** @param options.host the address to listen at; default 127.0.0.1 @param options.tls answers with HTTPS */
 export async function startLogReceiver(
   t: { teardown(end: () => unknown): void },
-  host = '127.0.0.1',
+  { host = '127.0.0.1', tls }: { host?: string; tls?: KeyPair | undefined } = {},
 ): Promise<LogReceiver> {
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     void (async () => {
       const bytes = await buffer(request);
       const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes).toString() : bytes.toString();
@@ -36,12 +38,14 @@ export async function startLogReceiver(
       receiver.received.push(one);
       receiver.answer(response, one);
     })();
-  }).listen(0, host);
+  };
+  const server = tls ? createTlsServer({ key: tls.key, cert: tls.certificate }, listener) : createServer(listener);
+  server.listen(0, host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const receiver: LogReceiver = {
     port,
-    url: `http://${host}:${port}`,
+    url: `${tls ? 'https' : 'http'}://${host}:${port}`,
     received: [],
     lines: () =>
       receiver.received.flatMap(({ body }) =>

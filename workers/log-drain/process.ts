@@ -7,6 +7,7 @@ import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { logDrainContext } from '../../runtime/domain/log-drain.ts';
 import { unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { catalogue, logDrainId } from '../../runtime/queues/catalogue.ts';
 import {
   findLogDrain,
@@ -17,11 +18,14 @@ import {
 } from '../../runtime/records/log-drain.ts';
 import type { FedLine, FeedPage, LogFeed } from '../../runtime/logs/feed.ts';
 import { logTime } from '../../runtime/logs/record.ts';
+import { readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
 import type { LogDrainMetrics } from './metrics.ts';
 import { deliver, pageRequests, type Receiver } from './receiver.ts';
 
 export interface LogDrainDependencies {
   pool: Pool;
+  /** For the installation's CA certificates. */
+  kube: Pick<KubeClient, 'get'>;
   keyRing: KeyRing;
   clock: Clock;
   /** The lines of the log store; undefined for an installation without one. */
@@ -53,14 +57,25 @@ interface Progress {
  * that a drain that is down loses nothing that the store keeps, and a process that dies sends its last page again.
  */
 export function createLogDrainProcessor(dependencies: LogDrainDependencies): Processor {
-  const { pool, keyRing, clock, feed, metrics, failpoint, timeoutMs = 15_000, lookup } = dependencies;
+  const { pool, kube, keyRing, clock, feed, metrics, failpoint, timeoutMs = 15_000, lookup } = dependencies;
   let warnedAt: number | undefined;
   /** How often the page at a position failed after its lines were divided. */
   let divided: { position: string | null; count: number } | undefined;
 
+  /** The installation's CA certificates, as they were read last. */
+  let caCertificates: string | undefined;
+
+  const readCertificates = async (log: Logger) => {
+    try {
+      caCertificates = (await readSettingsIfAny(kube))?.caCertificates;
+    } catch (error) {
+      log.debug({ err: error }, 'the CA certificates cannot be read');
+    }
+  };
+
   const receiverOf = ({ url, format, networks, headers: sealed }: LogDrain): Receiver | undefined => {
     const headers = sealed === null ? {} : openHeaders(keyRing, sealed);
-    return headers && { url, format, networks, headers, timeoutMs, lookup };
+    return headers && { url, format, networks, headers, timeoutMs, lookup, caCertificates };
   };
 
   const fail = async (drain: LogDrain, error: string, log: Logger, retryAfterMs = 0, pending?: number) => {
@@ -142,10 +157,13 @@ export function createLogDrainProcessor(dependencies: LogDrainDependencies): Pro
 
   return async (attempt) => {
     const end = clock.monotonic() + stepMs;
+    let isFirst = true;
     for (;;) {
       const drain = await findLogDrain(pool);
       // Not done: a drain that is set at this moment has made the row due again.
       if (!drain) return { again: new Date(clock.now().getTime() + withoutDrainMs) };
+      if (isFirst && drain.url.startsWith('https:')) await readCertificates(attempt.log);
+      isFirst = false;
       const { waitMs, failed } = await step(drain, attempt);
       attempt.signal.throwIfAborted();
       const left = end - clock.monotonic();

@@ -26,6 +26,8 @@ export interface Receiver {
   networks: readonly string[];
   timeoutMs: number;
   lookup?: LookupFunction | undefined;
+  /** The installation's CA certificates, which are trusted besides the public ones. */
+  caCertificates?: string | undefined;
 }
 
 /**
@@ -122,7 +124,7 @@ function divide(part: FedLine[]): [FedLine[], FedLine[]] {
 }
 
 async function post(
-  { url, format, headers, networks, timeoutMs, lookup }: Receiver,
+  { url, format, headers, networks, timeoutMs, lookup, caCertificates }: Receiver,
   lines: readonly FedLine[],
   signal: AbortSignal,
 ): Promise<SendResult> {
@@ -137,6 +139,7 @@ async function post(
     timeoutMs,
     signal,
     ...(lookup && { lookup }),
+    caCertificates,
   });
 }
 

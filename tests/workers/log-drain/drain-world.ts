@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import type { KeyPair } from '../../../infra/local/apiserver/certificate.ts';
 import { parseKeyRing, seal } from '../../../runtime/domain/sealed.ts';
 import { logDrainContext, type LogDrainFormat } from '../../../runtime/domain/log-drain.ts';
 import type { LogFeed } from '../../../runtime/logs/feed.ts';
@@ -10,8 +11,10 @@ import { createLogDrainMetrics } from '../../../workers/log-drain/metrics.ts';
 import { createLogDrainProcessor, type LogDrainDependencies } from '../../../workers/log-drain/process.ts';
 import { startStore } from '../../runtime/logs/rig.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog } from '../../support/log.ts';
 import { startLogReceiver } from '../../support/log-receiver.ts';
+import { platformConfigObject, settings } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { attemptOf } from '../notifications/notification-world.ts';
 import { testKeys } from '../rollouts/worker-world.ts';
@@ -32,16 +35,19 @@ function impatientClock() {
 /** A log store, a receiver on loopback, and a processor between them. */
 export async function drainWorld(
   t: Test,
-  options: Partial<LogDrainDependencies> & { store?: LogStore; networks?: string[] } = {},
+  options: Partial<LogDrainDependencies> & { store?: LogStore; networks?: string[]; tls?: KeyPair } = {},
 ) {
-  const { store = await startStore(t), networks = ['127.0.0.0/8'], ...others } = options;
+  const { store = await startStore(t), networks = ['127.0.0.0/8'], tls, ...others } = options;
+  const kube = fakeKube();
+  kube.seed(platformConfigObject);
   const { pool } = await testDatabase(t);
   const keyRing = parseKeyRing(testKeys);
-  const receiver = await startLogReceiver(t);
+  const receiver = await startLogReceiver(t, { tls });
   const registry = createMetrics();
   const recorded = recordingLog();
   const process = createLogDrainProcessor({
     pool,
+    kube,
     keyRing,
     clock: impatientClock(),
     feed: store satisfies LogFeed,
@@ -61,6 +67,9 @@ export async function drainWorld(
     entries: () => recorded.entries,
     metrics: () => registry.metrics(),
     current,
+    /** Sets the installation's CA certificates. */
+    trust: (caCertificates: string) => kube.seed({ ...platformConfigObject, spec: { ...settings, caCertificates } }),
+    kube,
     set: (format: LogDrainFormat, headers: Record<string, string> = {}, url = `${receiver.url}/push`) =>
       setLogDrain(pool, {
         url,

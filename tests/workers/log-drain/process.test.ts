@@ -1,4 +1,5 @@
 import t from 'tap';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { deleteLogDrain, requestLogDrainTest } from '../../../runtime/records/log-drain.ts';
 import { ownFolder } from '../../support/own-folder.ts';
@@ -26,6 +27,28 @@ t.test('lines that are stored after the drain was set are sent once, in their or
   t.match(await current(), { sentLines: 3, refusedLines: 0, deletedLines: 0, pendingLines: 0, failures: 0 });
   t.match(await metrics(), /svc_log_drain_sent_lines_total 3\n/);
   t.match(await metrics(), /svc_log_drain_pending_lines 0\n/);
+});
+
+t.test('a receiver inside may have a certificate of the CA of the installation', async (t) => {
+  const tls = selfSignedCertificate('receiver', { names: [], addresses: ['127.0.0.1'] }, new Date());
+  const { store, kube, set, trust, step, receiver, current } = await drainWorld(t, { tls });
+  await set('json');
+  await step();
+  await store.append({ records: records(1) });
+  await step();
+  t.match(await current(), { sentLines: 0, error: /certificate/ });
+  t.same(receiver.received, []);
+  trust(tls.certificate);
+  await step();
+  t.same(texts(receiver.lines()), ['line 0']);
+  t.match(await current(), { sentLines: 1, failures: 0, error: null });
+
+  kube.intercept = () => {
+    throw new Error('the API server does not answer');
+  };
+  await store.append({ records: records(1, 'next') });
+  await step();
+  t.same(texts(receiver.lines()), ['line 0', 'next 0'], 'what was read last is still trusted');
 });
 
 t.test('a receiver that is down for long loses nothing, also when the store restarts', async (t) => {
