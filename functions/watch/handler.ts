@@ -74,20 +74,16 @@ export function createWatchRoutes(dependencies: WatchDependencies): Route[] {
           if (grant.projectId !== projectId) throw new Problem('not_found', 'The project was deleted.');
           return { session, grant };
         };
-        const stall = createStall(clock);
-        const reply = streamReply(clock, ends, async function* (stop): AsyncGenerator<WatchMessage> {
+        const lines = async function* (stop: AbortSignal): AsyncGenerator<WatchMessage> {
           try {
-            yield* messages(feed, query, { check, clock, stop, stall });
+            yield* messages(feed, query, { check, clock, stop });
           } finally {
             ended.abort(new Error('the stream has ended'));
           }
-        });
+        };
+        const reply = streamReply(clock, ends, lines, stalledMs);
         // The stream of a HEAD is never read.
         reply.body.once('close', () => ended.abort(new Error('the stream has ended')));
-        void stall.lasts(stalledMs, ends).then(
-          () => reply.body.destroy(),
-          () => undefined,
-        );
         return reply;
       },
     }),
@@ -103,14 +99,13 @@ interface StreamOptions {
   check: () => Promise<Caller>;
   clock: Clock;
   stop: AbortSignal;
-  stall: Stall;
 }
 
 /** The messages of one stream, until the caller may no longer read it. */
 async function* messages(
   feed: Feed,
   { environment, cursor }: { environment?: string | undefined; cursor?: string | undefined },
-  { check, clock, stop, stall }: StreamOptions,
+  { check, clock, stop }: StreamOptions,
 ): AsyncGenerator<WatchMessage> {
   const start = cursor === undefined ? feed.end() : feed.positionOf(cursor);
   const isKnown = start !== undefined && feed.after(start) !== undefined;
@@ -142,9 +137,7 @@ async function* messages(
       if (!caller) return;
       position = event.position;
       if (!isAllowed(event, caller)) continue;
-      stall.begin();
       yield { ...event.change, cursor: feed.cursorOf(position) };
-      stall.end();
     }
     await feed.next({ position, accessChecks }, stop);
   }
@@ -162,28 +155,4 @@ async function checked(check: () => Promise<Caller>, clock: Clock, stop: AbortSi
     }
   }
   return undefined;
-}
-
-/** How long a message waits for its client. */
-interface Stall {
-  begin(): void;
-  end(): void;
-  /** Resolves when a message has waited for this long; rejects when the signal aborts. */
-  lasts(ms: number, signal: AbortSignal): Promise<void>;
-}
-
-function createStall(clock: Clock): Stall {
-  let since = Number.POSITIVE_INFINITY;
-  const waitedMs = () => clock.monotonic() - since;
-  return {
-    begin() {
-      since = clock.monotonic();
-    },
-    end() {
-      since = Number.POSITIVE_INFINITY;
-    },
-    async lasts(ms, signal) {
-      while (waitedMs() < ms) await clock.sleep(ms / 2, signal);
-    },
-  };
 }

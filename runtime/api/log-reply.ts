@@ -8,12 +8,15 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import type { LogReader } from '../logs/log-store.ts';
 import { followLines } from './follow-reply.ts';
 import { byTime, readLogLines, type LogLine } from './pod-log-lines.ts';
+import { createStall, watched } from './stall.ts';
 import { readStoredLines, selects, type LogSelection, type WorkloadLogSource } from './stored-log-lines.ts';
 
 /** Interval of empty lines, in ms: proxies close a silent stream, most of them after 60 s. */
 const heartbeatMs = 15_000;
 /** Maximum duration of a stream, in ms. The client reconnects, and its rights are checked again. */
 const followMaxMs = 30 * 60_000;
+/** A client that takes nothing for this long is cut off, in ms: until then, the stream holds what it has not taken. */
+const defaultStalledMs = 5 * 60_000;
 /** How long a stream may still take after that before it is cut. */
 const endMs = 5_000;
 /** Maximum characters of the store's lines in a response that is no stream. */
@@ -210,15 +213,24 @@ async function* allLines(
   yield { end: true, store: state, ...(keptSince !== undefined && { keptSince }), ...cut };
 }
 
-/** A streamed response with one JSON line for each of `lines`, until they end or the client disconnects. */
+/**
+ * A streamed response with one JSON line for each of `lines`, until they end or the client disconnects.
+ * @param stalledMs how long a client may take nothing; default five minutes, in which a person reads a page
+ */
 export function streamReply(
   clock: Clock,
   clientSignal: AbortSignal,
   lines: (signal: AbortSignal) => AsyncGenerator<object>,
+  stalledMs = defaultStalledMs,
 ) {
   const signal = AbortSignal.any([clientSignal, AbortSignal.timeout(followMaxMs)]);
-  const body = Readable.from(withHeartbeat(lines(signal), clock), { objectMode: false });
+  const stall = createStall(clock);
+  const body = Readable.from(watched(withHeartbeat(lines(signal), clock), stall), { objectMode: false });
   const closed = new AbortController();
+  void stall.lasts(stalledMs, closed.signal).then(
+    () => body.destroy(),
+    () => undefined,
+  );
   // A stream ends by itself, unless its client takes nothing.
   const endLater = () =>
     void clock.sleep(endMs, closed.signal).then(

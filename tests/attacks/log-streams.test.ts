@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import pg from 'pg';
 import t from 'tap';
 import { createAppRoutes } from '../../functions/apps/handler.ts';
@@ -11,7 +12,7 @@ import { workloadLabels } from '../../runtime/domain/labels.ts';
 import type { LogReader } from '../../runtime/logs/log-store.ts';
 import { record } from '../runtime/logs/rig.ts';
 import { testApi } from '../support/api.ts';
-import { settle } from '../support/clock.ts';
+import { fakeClock, settle } from '../support/clock.ts';
 import { fakeKube } from '../support/fake-kube.ts';
 import { seedShop } from '../support/objects.ts';
 
@@ -62,6 +63,27 @@ function printing(chunks: () => AsyncGenerator<Buffer>) {
   kube.stream = chunks;
   return kube;
 }
+
+t.test('a client that takes nothing is cut off, and one that is slow is not', async (t) => {
+  const clock = fakeClock();
+  let ended = false;
+  const { body } = streamReply(clock, new AbortController().signal, async function* () {
+    try {
+      for (;;) yield { line: long };
+    } finally {
+      ended = true;
+    }
+  });
+  const closed = once(body, 'close');
+  for (let round = 0; round < 10; round++) {
+    body.read();
+    await clock.advance(240_000);
+    t.notOk(body.destroyed, `after ${round} lines`);
+  }
+  await clock.advance(600_000);
+  await closed;
+  t.ok(ended, 'nothing reads the log any longer');
+});
 
 t.test('a pod that prints without a newline has a line that is cut', async (t) => {
   // 16 MiB of text outside the Basic Multilingual Plane, which the cut must not split.
