@@ -24,7 +24,7 @@ const deployments = createRoute({
 const variables = createRoute({
   getParentRoute: () => app,
   path: 'variables',
-  component: lazyRouteComponent(() => import('../apps/variables.tsx'), 'VariablesPage'),
+  component: lazyRouteComponent(() => import('../workloads/variables-page.tsx'), 'VariablesPage'),
 });
 
 const gate = createRoute({
@@ -61,14 +61,14 @@ const logs = createRoute({
   getParentRoute: () => app,
   path: 'logs',
   validateSearch: logSearch,
-  component: lazyRouteComponent(() => import('../apps/app-logs.tsx'), 'AppLogs'),
+  component: lazyRouteComponent(() => import('../logs/log-page.tsx'), 'LogPage'),
 });
 
 const metrics = createRoute({
   getParentRoute: () => app,
   path: 'metrics',
   validateSearch: metricsSearch,
-  component: lazyRouteComponent(() => import('../apps/app-metrics.tsx'), 'AppMetrics'),
+  component: lazyRouteComponent(() => import('../metrics/metrics-page.tsx'), 'MetricsPage'),
 });
 
 /** The pages of an app. */

@@ -38,20 +38,20 @@ const logs = createRoute({
   getParentRoute: () => page,
   path: 'logs',
   validateSearch: logSearch,
-  component: lazyRouteComponent(() => import('../functions/function-logs.tsx'), 'FunctionLogs'),
+  component: lazyRouteComponent(() => import('../logs/log-page.tsx'), 'LogPage'),
 });
 
 const metrics = createRoute({
   getParentRoute: () => page,
   path: 'metrics',
   validateSearch: metricsSearch,
-  component: lazyRouteComponent(() => import('../functions/function-metrics.tsx'), 'FunctionMetrics'),
+  component: lazyRouteComponent(() => import('../metrics/metrics-page.tsx'), 'MetricsPage'),
 });
 
 const variables = createRoute({
   getParentRoute: () => page,
   path: 'variables',
-  component: lazyRouteComponent(() => import('../functions/function-variables.tsx'), 'FunctionVariables'),
+  component: lazyRouteComponent(() => import('../workloads/variables-page.tsx'), 'VariablesPage'),
 });
 
 const settings = createRoute({

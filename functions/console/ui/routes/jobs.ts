@@ -25,13 +25,13 @@ const metrics = createRoute({
   getParentRoute: () => page,
   path: 'metrics',
   validateSearch: metricsSearch,
-  component: lazyRouteComponent(() => import('../jobs/job-metrics.tsx'), 'JobMetrics'),
+  component: lazyRouteComponent(() => import('../metrics/metrics-page.tsx'), 'MetricsPage'),
 });
 
 const variables = createRoute({
   getParentRoute: () => page,
   path: 'variables',
-  component: lazyRouteComponent(() => import('../jobs/job-variables.tsx'), 'JobVariables'),
+  component: lazyRouteComponent(() => import('../workloads/variables-page.tsx'), 'VariablesPage'),
 });
 
 const settings = createRoute({

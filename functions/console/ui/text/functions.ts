@@ -57,8 +57,8 @@ export const functionText = {
     body: 'Body',
   },
   runs: {
-    test: 'Test run',
-    testHint:
+    start: 'Test run',
+    startHint:
       'A test run starts now with the deployed code, variables, bindings and volumes. The schedule stays unchanged, and the run is deleted ten minutes after it ends.',
     started: (run: string) => `The test run ${run} is requested.`,
     empty: 'No run is stored.',

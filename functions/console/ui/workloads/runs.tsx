@@ -14,7 +14,7 @@ import type { Workload } from './workload.ts';
 
 const words = workloadText.runs;
 
-interface RunsProps {
+export interface RunsProps {
   workload: Workload & { kind: 'function' | 'job' };
   /** The run whose log is shown. */
   selected: string | undefined;
