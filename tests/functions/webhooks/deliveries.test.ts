@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import t from 'tap';
-import { createDeploymentWaiter, deploymentEndsChannel } from '../../../functions/webhooks/deployment-completion.ts';
+import { deploymentEndsChannel } from '../../../functions/webhooks/deployment-completion.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { endDeployment, startDeployment, succeedDeployment } from '../../../runtime/records/deployments.ts';
 import { enableWebhook } from '../../../runtime/records/webhooks.ts';
 import { createListener } from '../../../runtime/db/listener.ts';
-import { fakeClock } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { beforeAccepting } from '../../support/webhooks.ts';
 import { hexHmac, hookedApp, payload, type HookedApp, type HookedAppOptions, type Json } from './hooked-app.ts';
@@ -97,88 +96,6 @@ t.test('a request waits only if it asks to', async (t) => {
   t.same(waits, []);
   t.equal((await send(headers, { image }, '?wait=0.5')).status, 424, 'the result is known');
   t.same(waits, [500]);
-});
-
-t.test('a wait queries the database once, and again when a notification may have been lost', async (t) => {
-  const { pool, send, token, workloadId } = await hookedApp(t);
-  const { body } = await send({ 'x-svc-token': token }, { image });
-  const clock = fakeClock();
-  let looks = 0;
-  const counting = new Proxy(pool, {
-    get(target, name, receiver) {
-      if (name === 'query') looks++;
-      const value: unknown = Reflect.get(target, name, receiver);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
-  const ends = createDeploymentWaiter({ pool: counting, clock });
-  const never = new AbortController().signal;
-  const waits = ends.wait(body.id, { workloadId, ms: 60_000, signal: never });
-  const asleep = async () => {
-    while (clock.sleepers() === 0) await new Promise(setImmediate);
-  };
-  await asleep();
-  t.equal(looks, 1);
-  ends.notified(newId());
-  await new Promise(setImmediate);
-  await clock.advance(14_999);
-  t.equal(looks, 1, 'another deployment’s end');
-  await clock.advance(1);
-  await asleep();
-  t.equal(looks, 2, 'every 15 s');
-  await endDeployment(pool, body.id, 'failed', 'No.');
-  ends.notified(undefined);
-  t.match(await waits, { state: 'failed' });
-  t.equal(looks, 3);
-  t.equal(await ends.wait(newId(), { workloadId, ms: 60_000, signal: never }), undefined);
-});
-
-t.test('at most 20 requests wait for one app; others get the current state at once', async (t) => {
-  const { pool, send, token, workloadId } = await hookedApp(t);
-  const { body } = await send({ 'x-svc-token': token }, { image });
-  const clock = fakeClock();
-  const ends = createDeploymentWaiter({ pool, clock });
-  const wait = (app: string) =>
-    ends.wait(body.id, { workloadId: app, ms: 60_000, signal: new AbortController().signal });
-  const waits = Array.from({ length: 20 }, () => wait(workloadId));
-  while (clock.sleepers() < 20) await new Promise(setImmediate);
-  t.match(await wait(workloadId), { state: 'accepted' });
-  const other = wait(newId());
-  while (clock.sleepers() < 21) await new Promise(setImmediate);
-  await endDeployment(pool, body.id, 'failed', 'No.');
-  ends.notified(body.id);
-  t.match(
-    await Promise.all([...waits, other]),
-    Array.from({ length: 21 }, () => ({ state: 'failed' })),
-  );
-});
-
-t.test('at most 200 requests wait in all, and one that leaves makes room for one', async (t) => {
-  const { pool, send, token } = await hookedApp(t);
-  const { body } = await send({ 'x-svc-token': token }, { image });
-  const clock = fakeClock();
-  const ends = createDeploymentWaiter({ pool, clock });
-  const wait = (workloadId: Id, signal = new AbortController().signal) =>
-    ends.wait(body.id, { workloadId, ms: 60_000, signal });
-  const sleeping = async (count: number) => {
-    while (clock.sleepers() !== count) await new Promise(setImmediate);
-  };
-  const leaving = new AbortController();
-  const apps = Array.from({ length: 10 }, () => newId());
-  const [first = newId()] = apps;
-  const waits = [wait(first, leaving.signal)];
-  for (const app of apps) waits.push(...Array.from({ length: app === first ? 19 : 20 }, () => wait(app)));
-  await sleeping(200);
-  t.match(await wait(newId()), { state: 'accepted' }, 'the next one does not wait');
-  leaving.abort();
-  t.match(await waits[0], { state: 'accepted' });
-  await sleeping(199);
-  waits.push(wait(first));
-  await sleeping(200);
-  t.match(await wait(first), { state: 'accepted' });
-  await endDeployment(pool, body.id, 'failed', 'No.');
-  ends.notified(body.id);
-  t.equal((await Promise.all(waits.slice(1))).filter((deployment) => deployment?.state === 'failed').length, 200);
 });
 
 t.test('beyond the rate: 429 with Retry-After, for this app and authenticated senders only', async (t) => {
