@@ -131,6 +131,7 @@ t.test('pushes of git hosts', async (t) => {
   t.equal(readOf(() => github.read('create', gitPush({}))).reason, 'The event "create" deploys nothing.');
   t.equal(readOf(() => github.read('ping', {})).reason, 'Ping: the webhook is set up.');
   t.equal(readOf(() => github.read(undefined, {})).reason, 'The event "unnamed" deploys nothing.');
+  t.equal(readOf(() => github.read(text(101), {})).reason, `The event "${text(100)}" deploys nothing.`);
 
   t.same(cloud(cloudChange({ target: { hash, message: 'Fix', author: { raw: 'Ann <a@b.test>' } } })).refs, [
     { branch: 'main', deleted: false, commit: hash, commitMessage: 'Fix', commitAuthor: 'Ann' },
