@@ -5,10 +5,13 @@ import { senderOf } from '../../../functions/webhooks/senders/all.ts';
 import { header, isHexHmac, isStandardSignature, signingSecret } from '../../../functions/webhooks/signatures.ts';
 import { createTokenStore } from '../../../functions/webhooks/token-store.ts';
 import { createVerifySecretUrl, createVerifyWebhook } from '../../../functions/webhooks/verify.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { workloadLabels } from '../../../runtime/domain/labels.ts';
 import { seal } from '../../../runtime/domain/sealed.ts';
 import { signWebhook } from '../../../runtime/domain/standard-webhooks.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
@@ -144,6 +147,27 @@ t.test('at most 10,000 tokens are cached; the oldest are dropped', async (t) => 
     [1, 2, 10_001].map((version) => store.cached('a', version)),
     [undefined, 't2', 't10001'],
   );
+});
+
+t.test('a token is written under the next version, also of a version that never became valid', async (t) => {
+  const kube = fakeKube();
+  const app = await kube.create<App>({
+    apiVersion: 'platform.svc/v1',
+    kind: 'App',
+    metadata: { name: at.app, namespace: at.namespace, labels: workloadLabels({ kind: 'App', name: 'api', id: 'a' }) },
+    spec: { image: 'r.test/api:1', port: 8080, replicas: 1 },
+  });
+  const store = createTokenStore({ kube, keyRing, log: silentLog });
+  const stored = async () =>
+    Object.keys((await kube.get<Secret>(kinds.Secret, 'app-api-webhook', 'shop-prod'))?.data ?? {});
+  t.equal(await store.write(app, 'one', 0), 1);
+  t.equal(await store.write(app, 'two', 1), 2);
+  t.same(await stored(), ['v1', 'v2'], 'the current one may have a grace period');
+  t.equal(await store.write(app, 'three', 1), 3, 'the second never became valid');
+  t.same(await stored(), ['v1', 'v2', 'v3']);
+  t.equal(await store.write(app, 'ten', 9), 10, 'the Secret was deleted, or is of an older copy');
+  t.same(await stored(), ['v10']);
+  t.same(await store.read(at, { workloadId: 'a', versions: [10, 3] }), ['ten', undefined]);
 });
 
 t.test('a Secret that is missing or may not be read has no tokens; other failures are errors', async (t) => {
