@@ -263,10 +263,10 @@ t.test('a webhook is enabled, called, redelivered, tested and disabled', async (
     route.request().method() === 'GET' ? route.fulfill({ json: { enabled: false, version: 2 } }) : route.continue(),
   );
   await platform.ok(['app', 'webhook', 'enable', 'api', ...flags]);
-  const { token: theirs } = await status();
+  const { token: otherToken } = await status();
   await pages.button('Enable the webhook').click();
   t.match(await pages.alert().innerText(), /conflict/);
-  t.equal((await status()).token, theirs, 'their token is still valid');
+  t.equal((await status()).token, otherToken, 'their token is still valid');
   await page.unroute('**/apps/api/webhook?*');
 });
 

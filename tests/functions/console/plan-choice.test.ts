@@ -19,7 +19,7 @@ t.test('all pages of a list are read', async (t) => {
 });
 
 t.test('the plan of a key stays, also where the list of plans does not have it', async (t) => {
-  const values = (...given: Parameters<typeof planOptions>) => planOptions(...given).map(({ value }) => value);
+  const values = (...options: Parameters<typeof planOptions>) => planOptions(...options).map(({ value }) => value);
   t.same(values(['large', 'small'], 'small'), ['large', 'small']);
   t.same(values(['large'], 'small'), ['small', 'large']);
   t.same(values([], 'small'), ['small']);
