@@ -320,6 +320,26 @@ t.test('a closed replica continues under a new incarnation', async (t) => {
   t.equal(gate.usage.othersCalendar()?.day, '2026-01-21');
 });
 
+t.test('a record that is locked for long keeps no replica from proving that it is fresh', async (t) => {
+  const gate = rig(t);
+  gate.feed.start();
+  await gate.clock.advance(0);
+  // The replica's own usage is being written, and waits for a writer that hangs.
+  gate.state.answers.report = () => never;
+  const decisions = new Set<string>();
+  for (let second = 0; second < 300; second++) {
+    await gate.clock.advance(1_000);
+    decisions.add(gate.decision());
+  }
+  t.same([...decisions], ['allow']);
+  t.ok(gate.outcomes.includes('failed'));
+  gate.state.position = next(gate.state.position, 'feed');
+  gate.state.answers.changes = () =>
+    Promise.resolve(changeOf({ position: gate.state.position, gone: { plans: [], keys: [gate.key.id], apps: [] } }));
+  await gate.clock.advance(15_000);
+  t.equal(gate.decision(), 'deny_key', 'a key that was revoked');
+});
+
 t.test('changes that do not fit, or cannot be determined, lead to a load', async (t) => {
   const gate = rig(t);
   gate.feed.start();
