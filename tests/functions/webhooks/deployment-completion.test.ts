@@ -10,9 +10,9 @@ function rig() {
   const id = newId();
   const deployment = { id, state: 'accepted' };
   let reads = 0;
-  const query = (_text: string, [asked]: Id[]) => {
+  const query = (_text: string, values: readonly Id[]) => {
     reads++;
-    return Promise.resolve({ rows: asked === id ? [{ ...deployment }] : [] });
+    return Promise.resolve({ rows: values[0] === id ? [{ ...deployment }] : [] });
   };
   const waiter = createDeploymentWaiter({ pool: { query } as unknown as Pool, clock });
   const states: string[] = [];
