@@ -1,5 +1,5 @@
 import { tokenCreated, tokenView, type TokenView } from '../../runtime/contracts/api/tokens.ts';
-import { tokenScopes, type TokenScope } from '../../runtime/domain/access-token.ts';
+import { tokenScopes, type TokenScope } from '../../runtime/domain/token-scopes.ts';
 import type { Tone } from '../colour.ts';
 import { command, type Command, type Commands } from '../command.ts';
 import { projectFlags, yesFlag } from '../common-flags.ts';

@@ -1,13 +1,7 @@
 import type { Pool } from 'pg';
 import type { TokenView } from '../../runtime/contracts/api/tokens.ts';
-import {
-  checkTokenName,
-  scopeRole,
-  tokenLifetimeMaxMs,
-  tokenLifetimeMs,
-  tokenScopes,
-  type TokenScope,
-} from '../../runtime/domain/access-token.ts';
+import { checkTokenName, tokenLifetimeMaxMs, tokenLifetimeMs } from '../../runtime/domain/access-token.ts';
+import { scopeRole, tokenScopes, type TokenScope } from '../../runtime/domain/token-scopes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { includesRole, type ProjectRole } from '../../runtime/domain/roles.ts';

@@ -1,5 +1,5 @@
 import type { WatchKind } from '../../runtime/contracts/api/watch.ts';
-import { includesScope, type TokenScope } from '../../runtime/domain/access-token.ts';
+import { includesScope, type TokenScope } from '../../runtime/domain/token-scopes.ts';
 import { includesRole, type ProjectRole } from '../../runtime/domain/roles.ts';
 
 /**

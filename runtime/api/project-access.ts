@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Project } from '../contracts/resources/project.ts';
-import { includesScope } from '../domain/access-token.ts';
+import { includesScope } from '../domain/token-scopes.ts';
 import { idLabel } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import { includesRole } from '../domain/roles.ts';

@@ -2,7 +2,6 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { accessTokenPrefix } from './access-token-prefix.ts';
 import { checksum, randomText } from './random-text.ts';
 import { Problem } from './problem.ts';
-import type { ProjectRole } from './roles.ts';
 
 /**
  * An access token: `svct_<handle: 8>_<secret: 40><checksum: 6>`, all of [a-z0-9], the form of an API key with a prefix of
@@ -34,32 +33,6 @@ export function hasDigest(token: string, digest: Buffer): boolean {
   const own = accessTokenDigest(token);
   return digest.length === own.length && timingSafeEqual(own, digest);
 }
-
-/** What an access token may do (docs/reference/tokens.md#scopes). */
-export const tokenScopes = ['read', 'logs:read', 'deploy', 'write'] as const;
-
-export type TokenScope = (typeof tokenScopes)[number];
-
-/** The scopes that each scope contains: following a deployment needs to read. */
-const contents: Readonly<Record<TokenScope, readonly TokenScope[]>> = {
-  read: ['read'],
-  'logs:read': ['logs:read'],
-  deploy: ['deploy', 'read'],
-  write: ['write', 'deploy', 'read'],
-};
-
-/** Whether a token's scopes contain another. */
-export function includesScope(scopes: readonly TokenScope[], needed: TokenScope): boolean {
-  return scopes.some((scope) => contents[scope].includes(needed));
-}
-
-/** The role that a member must have to create a token of a scope, and to use it. */
-export const scopeRole: Readonly<Record<TokenScope, ProjectRole>> = {
-  read: 'viewer',
-  'logs:read': 'viewer',
-  deploy: 'deployer',
-  write: 'deployer',
-};
 
 const dayMs = 24 * 3_600_000;
 /** The lifetime of a token that is created without one. */

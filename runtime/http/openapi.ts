@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { problemBody } from '../contracts/api/common.ts';
 import { sessionCookieName } from '../contracts/api/sessions.ts';
-import { tokenScopes } from '../domain/access-token.ts';
+import { tokenScopes } from '../domain/token-scopes.ts';
 import { refusalsOf } from './refusals.ts';
 import type { Access, Route } from './route.ts';
 

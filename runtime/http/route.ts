@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
-import { includesScope, type TokenScope } from '../domain/access-token.ts';
+import { includesScope, type TokenScope } from '../domain/token-scopes.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PlatformRole, ProjectRole } from '../domain/roles.ts';

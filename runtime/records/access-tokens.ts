@@ -1,13 +1,8 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { transaction } from '../db/pool.ts';
-import {
-  accessTokenDigest,
-  generateAccessToken,
-  hasDigest,
-  parseAccessToken,
-  type TokenScope,
-} from '../domain/access-token.ts';
+import { accessTokenDigest, generateAccessToken, hasDigest, parseAccessToken } from '../domain/access-token.ts';
+import type { TokenScope } from '../domain/token-scopes.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PlatformRole, ProjectRole } from '../domain/roles.ts';

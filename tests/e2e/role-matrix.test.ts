@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { includesScope, tokenScopes, type TokenScope } from '../../runtime/domain/access-token.ts';
+import { includesScope, tokenScopes, type TokenScope } from '../../runtime/domain/token-scopes.ts';
 import { figureLine } from '../bench/figure.ts';
 import { runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 import { documentedOperations, pathOf, type Operation } from '../support/openapi.ts';

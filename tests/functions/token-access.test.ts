@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
 import { createProjectAccess } from '../../runtime/api/project-access.ts';
-import { includesScope, tokenScopes, type TokenScope } from '../../runtime/domain/access-token.ts';
+import { includesScope, tokenScopes, type TokenScope } from '../../runtime/domain/token-scopes.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { parameterNames } from '../../runtime/http/query.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { TokenScope } from '../../runtime/domain/access-token.ts';
+import type { TokenScope } from '../../runtime/domain/token-scopes.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { insertToken } from '../../runtime/records/access-tokens.ts';

@@ -2,6 +2,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { createRoute, createRouter } from '@tanstack/react-router';
 import { Overview } from './environment/overview.tsx';
 import { Projects } from './projects/projects.tsx';
+import { accountRoute } from './routes/account.ts';
 import { appRoutes } from './routes/apps.ts';
 import { Crashed, environmentRoute, frameRoute, NotFound, rootRoute } from './routes/frame.tsx';
 import { functionRoutes } from './routes/functions.ts';
@@ -24,6 +25,7 @@ const routeTree = rootRoute.addChildren([
   ...sessionRoutes,
   frameRoute.addChildren([
     projects,
+    accountRoute,
     environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes, ...serviceRoutes]),
   ]),
 ]);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tokenScopes } from '../../domain/access-token.ts';
+import { tokenScopes } from '../../domain/token-scopes.ts';
 import { platformRoles, projectRoles } from '../../domain/roles.ts';
 import { timestamp } from './common.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { tokenScopes } from '../../domain/access-token.ts';
+import { tokenScopes } from '../../domain/token-scopes.ts';
 import { timestamp } from './common.ts';
 
 const scope = z.enum(tokenScopes);

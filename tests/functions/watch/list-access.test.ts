@@ -1,7 +1,7 @@
 import t from 'tap';
 import { mayList } from '../../../functions/watch/list-access.ts';
 import type { WatchKind } from '../../../runtime/contracts/api/watch.ts';
-import { includesScope, tokenScopes } from '../../../runtime/domain/access-token.ts';
+import { includesScope, tokenScopes } from '../../../runtime/domain/token-scopes.ts';
 import { includesRole } from '../../../runtime/domain/roles.ts';
 import { declaredRoutes } from '../all-routes.ts';
 

@@ -5,9 +5,9 @@ import {
   generateAccessToken,
   hasDigest,
   accessTokenDigest,
-  includesScope,
   parseAccessToken,
 } from '../../../runtime/domain/access-token.ts';
+import { includesScope } from '../../../runtime/domain/token-scopes.ts';
 import { generateApiKey, generateSessionToken, generateWebhookToken } from '../../../runtime/domain/api-key.ts';
 
 t.test('a token has a form of its own, with a checksum', (t) => {

@@ -13,7 +13,7 @@ export function CopyText({ value, label = text.copy }: { value: string; label?: 
   };
   return (
     <div className="flex items-center gap-2 rounded-md bg-zinc-100 py-1 pr-1 pl-3 text-xs dark:bg-zinc-900">
-      <code className="min-w-0 flex-1 whitespace-pre-wrap">{value}</code>
+      <code className="min-w-0 flex-1 wrap-anywhere whitespace-pre-wrap">{value}</code>
       <Button aria-label={label} onClick={() => void copy()} onBlur={() => setCopied(false)}>
         {copied ? text.copied : text.copy}
       </Button>

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { z } from 'zod';
+import type { tokenCreated, TokenView } from '../../../../runtime/contracts/api/tokens.ts';
+import { includesRole } from '../../../../runtime/domain/roles.ts';
+import { scopeRole, tokenScopes, type TokenScope } from '../../../../runtime/domain/token-scopes.ts';
+import { useProjectChange } from '../api/change.ts';
+import { commandOf } from '../api/command.ts';
+import { projectQuery } from '../api/queries.ts';
+import { Button } from '../parts/button.tsx';
+import { Select } from '../parts/choice.tsx';
+import { CopyText } from '../parts/copy.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Field } from '../parts/field.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+import { accountText } from '../text/account.ts';
+
+const words = accountText.tokens;
+const dayMs = 86_400_000;
+
+const lifetimes = [
+  { value: '7', label: words.lifetimes.week },
+  { value: '30', label: words.lifetimes.month },
+  { value: '90', label: words.lifetimes.quarter },
+  { value: '365', label: words.lifetimes.year },
+] as const;
+
+interface CreateProps {
+  project: string;
+  close: () => void;
+  /** Gets the token, which is shown only once. */
+  done: (token: string) => void;
+}
+
+/** Creates a token with scopes that the user's role allows. */
+export function CreateTokenDialog({ project, close, done }: CreateProps) {
+  const { data: view } = useQuery(projectQuery(project));
+  const [name, setName] = useState('');
+  const [environment, setEnvironment] = useState('');
+  const [days, setDays] = useState('90');
+  const [scopes, setScopes] = useState<readonly TokenScope[]>(['read']);
+  const create = useProjectChange<z.infer<typeof tokenCreated>>(project, ({ token }) => {
+    close();
+    done(token);
+  });
+  const { role = 'viewer', environments = [] } = view ?? {};
+  const toggle = (scope: TokenScope) =>
+    setScopes(tokenScopes.filter((other) => (other === scope) !== scopes.includes(other)));
+  const flags = ['--scope', scopes.join(','), ...(environment === '' ? [] : ['--environment', environment])];
+  return (
+    <FormDialog
+      title={words.create}
+      close={close}
+      action={words.create}
+      disabled={scopes.length === 0}
+      command={commandOf('token', 'create', name || 'ci', ...flags, '--expires', `${days}d`, '--project', project)}
+      request={create}
+      submit={() =>
+        create.mutate({
+          path: ['tokens'],
+          method: 'POST',
+          body: {
+            name,
+            scopes,
+            ...(environment !== '' && { environment }),
+            expiresAt: new Date(Date.now() + Number(days) * dayMs).toISOString(),
+          },
+        })
+      }
+    >
+      <Field
+        label={words.fields.name}
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        required
+        maxLength={200}
+        autoComplete="off"
+        spellCheck={false}
+      />
+      <Select
+        label={words.fields.environment}
+        options={[{ value: '', label: words.allEnvironments }, ...environments.map((each) => ({ value: each.name }))]}
+        value={environment}
+        onChange={(event) => setEnvironment(event.target.value)}
+      />
+      <fieldset className="flex flex-col gap-1">
+        <legend className="mb-1 font-medium">{words.fields.scopes}</legend>
+        {tokenScopes
+          .filter((scope) => includesRole(role, scopeRole[scope]))
+          .map((scope) => (
+            <label key={scope} className="flex gap-2">
+              <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} />
+              <span>
+                <code>{scope}</code>: {words.effects[scope]}
+              </span>
+            </label>
+          ))}
+      </fieldset>
+      <Select
+        label={words.fields.expires}
+        options={lifetimes}
+        value={days}
+        onChange={(event) => setDays(event.target.value)}
+      />
+    </FormDialog>
+  );
+}
+
+/** Shows a token for the only time. Only the button closes the dialog. */
+export function NewTokenDialog({ token, close }: { token: string; close: () => void }) {
+  return (
+    <Dialog title={words.createdTitle}>
+      <div className="flex flex-col gap-3 text-sm">
+        <p>{words.once}</p>
+        <CopyText value={token} label={words.copyToken} />
+        <div className="flex justify-end">
+          <Button look="primary" onClick={close}>
+            {words.done}
+          </Button>
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Revokes a token. */
+export function RevokeTokenDialog({
+  project,
+  token: { id, name },
+  close,
+}: {
+  project: string;
+  token: TokenView;
+  close: () => void;
+}) {
+  const revoke = useProjectChange<undefined>(project, close);
+  return (
+    <FormDialog
+      title={words.revokeTitle(name)}
+      close={close}
+      action={words.revoke}
+      look="danger"
+      command={commandOf('token', 'revoke', name, '--project', project)}
+      request={revoke}
+      submit={() => revoke.mutate({ path: ['tokens', id], method: 'DELETE' })}
+    >
+      <p>{words.revokeWhat}</p>
+    </FormDialog>
+  );
+}
