@@ -9,6 +9,7 @@ import { functionRoutes } from './routes/functions.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { serviceRoutes } from './routes/services.ts';
+import { projectRoutes } from './routes/project.ts';
 import { sessionRoutes } from './routes/session.tsx';
 
 const projects = createRoute({ getParentRoute: () => frameRoute, path: '/', component: Projects });
@@ -26,6 +27,7 @@ const routeTree = rootRoute.addChildren([
   frameRoute.addChildren([
     projects,
     accountRoute,
+    projectRoutes,
     environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes, ...serviceRoutes]),
   ]),
 ]);

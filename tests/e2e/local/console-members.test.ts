@@ -8,6 +8,7 @@ const { api } = platform.info;
 const { browser, visit } = await startVisitor(t, platform);
 const { project } = await testProject(t, platform);
 const inProject = ['--project', project];
+const projectPath = `/projects/${project}`;
 const [admin, viewer, member] = await Promise.all([newUser('admin'), newUser('viewer'), newUser('member')]);
 await platform.ok(['member', 'set', admin.email, '--role', 'admin', ...inProject]);
 await platform.ok(['member', 'set', viewer.email, '--role', 'viewer', ...inProject]);
@@ -87,7 +88,6 @@ t.test('a token is created with its scopes, shown once, and revoked', async (t) 
   const shown = dialog.locator('code');
   await shown.getByText(/^svct_/).waitFor();
   const secret = await shown.innerText();
-  await checkAccessibility(t, page, 'token');
   await page.keyboard.press('Escape');
   await pages.button('I have stored the token').click();
   await dialog.waitFor({ state: 'detached' });
@@ -109,6 +109,152 @@ t.test('a token is created with its scopes, shown once, and revoked', async (t) 
   t.equal((await platform.request(`${api}/api/v1/session`, { headers })).status, 401);
 });
 
+t.test('members are added, get another role and are removed', async (t) => {
+  const members = async () => {
+    const list = await platform.json<{ email: string; role: string }[]>(['member', 'list', ...inProject]);
+    return Object.fromEntries(list.map(({ email, role }) => [email, role]));
+  };
+  const hostile = '"<img/src=x>"@evil.example';
+  await platform.ok(['member', 'set', hostile, '--role', 'viewer', ...inProject]);
+  const { page, pages } = await visit(t, `${projectPath}/members`, { user: admin });
+  await pages.row(hostile).waitFor();
+  await checkAccessibility(t, page, 'members');
+  t.equal(await pages.button(`Remove ${admin.email}`).count(), 0, 'the last admin stays');
+
+  await pages.button('Add a member').click();
+  await page.getByLabel('Email address').fill(member.email);
+  await pages.dialog().getByLabel('Role').selectOption('admin');
+  await checkAccessibility(t, page, 'add a member');
+  await pages
+    .dialog()
+    .getByText(`svc member set ${member.email} --role admin ${inProject.join(' ')}`)
+    .waitFor();
+  await pages.dialog().getByRole('button', { name: 'Add a member' }).click();
+  await pages.row(member.email).getByText('admin', { exact: true }).waitFor();
+  t.match(await members(), { [member.email]: 'admin' });
+
+  await pages.button(`Change role of ${member.email}`).click();
+  await pages.dialog().getByLabel('Role').selectOption('deployer');
+  await pages.button('Save').click();
+  await pages.row(member.email).getByText('deployer').waitFor();
+  t.match(await members(), { [member.email]: 'deployer' });
+
+  await pages.button(`Remove ${hostile}`).click();
+  await pages.dialog().getByRole('button', { name: 'Remove', exact: true }).click();
+  await pages.row(hostile).waitFor({ state: 'detached' });
+  // What others change appears without a reload.
+  await platform.ok(['member', 'remove', member.email, ...inProject, '--yes']);
+  await pages.row(member.email).waitFor({ state: 'detached' });
+  t.same(await members(), { [admin.email]: 'admin', [viewer.email]: 'viewer' });
+});
+
+t.test('environments are created, limited and deleted', async (t) => {
+  interface Environment {
+    name: string;
+    deleting?: boolean;
+    limits: Record<string, unknown>;
+  }
+  const environments = () => platform.json<Environment[]>(['environment', 'list', ...inProject]);
+  const { page, pages } = await visit(t, `/projects/${project}/environments/prod`, { user: admin });
+  await pages.link('Project settings').click();
+  await pages.heading(project).waitFor();
+  await pages.row('prod').getByText('ready').waitFor();
+  t.equal(await pages.link('Access tokens').getAttribute('href'), `/account?project=${project}`);
+  await pages.button('Create an environment').click();
+  await page.getByLabel('Name, such as staging').fill('Not valid');
+  await pages.dialog().getByRole('button', { name: 'Create an environment' }).click();
+  await pages.dialog().getByRole('alert').getByText('invalid_value').waitFor();
+  await page.getByLabel('Name, such as staging').fill('staging');
+  await pages.dialog().getByRole('button', { name: 'Create an environment' }).click();
+  await pages.row('staging').getByText('ready').waitFor();
+  await checkAccessibility(t, page, 'project');
+
+  await pages.button('Limits of staging').click();
+  const memory = page.getByLabel('Memory of all pods, such as 16Gi');
+  const before = await memory.inputValue();
+  await memory.fill('3Gi');
+  await page.getByLabel('Maximum number of pods').fill('7');
+  await pages.button('Save').click();
+  await pages.row('staging').getByText('3Gi').waitFor();
+  const [, staging] = (await environments()).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  t.match(staging, { name: 'staging', limits: { memory: '3Gi', pods: 7 } });
+  await pages.button('Limits of staging').click();
+  await memory.fill('');
+  await pages.button('Save').click();
+  await pages.row('staging').getByText(before, { exact: true }).waitFor();
+
+  await pages.button('Delete staging').click();
+  const confirm = pages.dialog().getByRole('button', { name: 'Delete', exact: true });
+  t.ok(await confirm.isDisabled());
+  await page.getByLabel('Type staging to confirm').fill('staging');
+  await confirm.click();
+  await pages.row('staging').waitFor({ state: 'detached' });
+  t.same(
+    (await environments()).map(({ name }) => name),
+    ['prod'],
+  );
+});
+
+t.test('a notification is created, tested, changed and deleted, and its URL is in the form alone', async (t) => {
+  const path = 'T0000-not-for-everyone';
+  const targets = () => platform.json<Record<string, unknown>[]>(['notification', 'list', ...inProject]);
+  const { page, pages } = await visit(t, projectPath, { user: admin });
+  await pages.link('Notifications').click();
+  await page.getByText('This project notifies nobody.').waitFor();
+  await pages.button('Create a notification').click();
+  const dialog = pages.dialog();
+  await dialog.getByLabel('Name, such as ops').fill('ops');
+  await dialog.getByLabel('Target URL').fill(`https://hooks.invalid/${path}`);
+  await dialog.getByRole('checkbox', { name: 'succeeded' }).uncheck();
+  await dialog.getByLabel('Only these apps').fill('api, worker');
+  await checkAccessibility(t, page, 'new notification');
+  await dialog.getByRole('button', { name: 'Create a notification' }).click();
+  const secret = dialog.locator('code');
+  await secret.getByText(/^whsec_/).waitFor();
+  const value = await secret.innerText();
+  await pages.button('I have stored the secret').click();
+  const article = page.getByRole('article', { name: 'ops' });
+  await article.getByText('No messages were sent yet.').waitFor();
+  t.notMatch(await page.content(), value, 'the secret is shown only once');
+  t.notMatch(await page.content(), path, 'the URL can contain a secret of the receiver');
+  t.match(await targets(), [
+    {
+      name: 'ops',
+      url: `https://hooks.invalid/${path}`,
+      events: ['deployment.failed', 'deployment.superseded', 'deployment.cancelled'],
+      apps: ['api', 'worker'],
+    },
+  ]);
+
+  await pages.button('Send a test message').click();
+  await article.getByRole('alert').getByText('The test message is not delivered').waitFor();
+  const messages = await platform.json<{ type: string }[]>(['notification', 'deliveries', 'ops', ...inProject]);
+  t.match(messages, [{ type: 'notification.test', attempts: 1 }]);
+  await checkAccessibility(t, page, 'notification');
+
+  await pages.button('Edit').click();
+  await dialog.getByLabel('Name, such as ops').fill('alarm');
+  await dialog.getByLabel('Only these apps').fill('');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  const renamed = page.getByRole('article', { name: 'alarm' });
+  await renamed.getByRole('button', { name: 'Disable' }).click();
+  await renamed.getByRole('button', { name: 'Enable' }).waitFor();
+  const [changed] = await targets();
+  t.match(changed, { name: 'alarm', enabled: false, url: `https://hooks.invalid/${path}` });
+  t.notOk(changed?.['apps'], 'all apps');
+  t.equal(await pages.button('Send a test message').count(), 0, 'a disabled target gets no message');
+
+  await pages.button('Replace the secret').click();
+  await dialog.getByRole('button', { name: 'Replace the secret' }).click();
+  await secret.getByText(/^whsec_/).waitFor();
+  t.not(await secret.innerText(), value);
+  await pages.button('I have stored the secret').click();
+  await renamed.getByRole('button', { name: 'Delete' }).click();
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByText('This project notifies nobody.').waitFor();
+  t.same(await targets(), []);
+});
+
 /** What the buttons do that a page has besides those of each page. */
 async function buttonsOf(t: Test, page: Awaited<ReturnType<typeof visit>>['page']): Promise<string[]> {
   t.notOk(await overflows(page), page.url());
@@ -118,7 +264,20 @@ async function buttonsOf(t: Test, page: Awaited<ReturnType<typeof visit>>['page'
 
 t.test('on a phone nothing is cut off, and a viewer sees no button that the API would refuse', async (t) => {
   await platform.ok(['token', 'create', 'of-an-admin', '--scope', 'read', ...inProject]);
-  const { page, pages } = await visit(t, `/account?project=${project}`, { user: viewer, width: 360 });
+  const { page, pages } = await visit(t, projectPath, { user: viewer, width: 360 });
+  await pages.row('prod').waitFor();
+  t.equal(await pages.link('Notifications').count(), 0);
+  t.same(await buttonsOf(t, page), []);
+  await pages.link('Members').click();
+  await pages.row(viewer.email).getByText('you').waitFor();
+  t.same(await buttonsOf(t, page), []);
+  await pages.link('Settings').click();
+  await page.getByText('Your role').waitFor();
+  t.same(await buttonsOf(t, page), []);
+  await pages.open(`${projectPath}/notifications`);
+  await page.getByText('Only admins of the project see its notifications.').waitFor();
+  t.same(await buttonsOf(t, page), []);
+  await pages.open(`/account?project=${project}`);
   await pages.row('of-an-admin').waitFor();
   t.same(await buttonsOf(t, page), ['Create a token', 'Save password'], 'and none to revoke the token of another');
   await pages.button('Create a token').click();
@@ -129,6 +288,44 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   );
   t.same(await pages.dialog().locator('label code').allInnerTexts(), ['read', 'logs:read']);
   t.notOk(await overflows(page), 'new token');
+});
+
+t.test('a project is created and deleted', async (t) => {
+  const name = uniqueName('made');
+  const title = '<img src=x onerror=alert(1)>';
+  t.teardown(() => platform.svc(['project', 'delete', name, '--yes', '--no-wait']));
+  const { page, pages } = await visit(t, '/', { user: member });
+  await page.getByText('You have no projects yet.').waitFor();
+  await pages.button('Create a project').click();
+  const dialog = pages.dialog();
+  await dialog.getByLabel('Name, such as shop').fill(name);
+  await dialog.getByLabel('Title (optional)').fill(title);
+  await dialog.getByLabel('Environments, separated by commas').fill('prod, staging');
+  await dialog.getByText(`svc project create ${name} --title '${title}'`).waitFor();
+  await dialog.getByRole('button', { name: 'Create a project' }).click();
+  await pages.heading(name).waitFor();
+  await page.getByText(title, { exact: true }).waitFor();
+  await pages.row('staging').getByText('ready').waitFor();
+  t.match(await platform.json(['project', 'show', name]), {
+    displayName: title,
+    environments: [{ name: 'prod' }, { name: 'staging' }],
+  });
+
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.getByRole('combobox').fill('notifications');
+  await page.getByRole('option', { selected: true }).filter({ hasText: 'Notifications' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByText('This project notifies nobody.').waitFor();
+  await pages.link('Settings').click();
+  await pages.button('Delete this project').click();
+  await checkAccessibility(t, page, 'deletion of a project');
+  await page.getByLabel(`Type ${name} to confirm`).fill(name);
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  await pages.heading('Projects').waitFor();
+  await eventually(
+    () => platform.svc(['project', 'show', name]),
+    ({ code }) => code !== 0,
+  );
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

@@ -25,7 +25,16 @@ const router =
     return parts.includes(undefined) ? undefined : parts.join('/');
   };
 
-const nothing = { projects: [], objects: [], keys: [], plans: [], here: {}, isAdmin: false, mayDeploy: false };
+const nothing = {
+  projects: [],
+  objects: [],
+  keys: [],
+  plans: [],
+  here: {},
+  isAdmin: false,
+  mayDeploy: false,
+  mayAdminister: false,
+};
 
 t.test('objects lead to their pages, or to the environment that lists them', (t) => {
   const sources = {
@@ -68,6 +77,31 @@ t.test('keys and plans have lines where their pages exist, and pages of the plat
   t.notOk(listed.includes('svc platform status'));
   t.ok(commands(entriesOf({ ...sources, find: router('platform'), isAdmin: true })).includes('svc platform status'));
   t.notOk(commands(entriesOf({ ...sources, find: router() })).includes('svc key list'));
+  t.end();
+});
+
+t.test('each project has a line, and the pages of this one follow the role', (t) => {
+  const sources = {
+    ...nothing,
+    find: router('settings', 'members', 'notifications'),
+    projects: [
+      { name: 'blog', environments: [] },
+      { name: 'shop', environments: [] },
+    ],
+    here: { project: 'shop' },
+  };
+  const lines = (entries: ReturnType<typeof entriesOf>) =>
+    entries.flatMap(({ title, detail, target }) => (target.to === 'path' ? [[title, detail, target.path]] : []));
+  const pages = [
+    ['blog', undefined, '/projects/blog'],
+    ['shop', undefined, '/projects/shop'],
+    ['Project settings', 'shop', '/projects/shop'],
+    ['Members', 'shop', '/projects/shop/members'],
+  ];
+  t.same(lines(entriesOf(sources)), pages);
+  const notifications = ['Notifications', 'shop', '/projects/shop/notifications'];
+  t.same(lines(entriesOf({ ...sources, mayAdminister: true })), [...pages, notifications]);
+  t.same(lines(entriesOf({ ...sources, here: {} })), pages.slice(0, 2), 'outside of a project, only the projects');
   t.end();
 });
 

@@ -1,20 +1,31 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
 import { commandOf } from '../api/command.ts';
 import { projectsQuery } from '../api/queries.ts';
 import { Badge, State } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { text } from '../text/common.ts';
 
-/** The projects of the user, each with links to its environments. */
+// The page is left without it most of the time, so the first load has none of it.
+const NewProjectDialog = lazy(async () => ({ default: (await import('./new-project.tsx')).NewProjectDialog }));
+
+/** The projects of the user, each with links to its page and its environments. */
 export function Projects() {
   const words = text.projects;
+  const [creates, setCreates] = useState(false);
   return (
     <>
-      <Heading title={words.title} />
+      <Heading title={words.title}>
+        <span className="flex-1" />
+        <Button look="primary" onClick={() => setCreates(true)}>
+          {words.create}
+        </Button>
+      </Heading>
       <Loaded query={useQuery(projectsQuery)}>
         {({ items, nextCursor }) =>
           items.length === 0 ? (
@@ -34,9 +45,13 @@ export function Projects() {
                   {items.map(({ name, displayName, environments, status, createdAt }) => (
                     <tr key={name} className={rowLook}>
                       <th scope="row" className={`${cellLook} text-left font-medium`}>
-                        {name}
+                        <Link to="/projects/$project" params={{ project: name }} className={linkLook}>
+                          {name}
+                        </Link>
                         {displayName !== undefined && (
-                          <span className="block font-normal text-zinc-600 dark:text-zinc-400">{displayName}</span>
+                          <span className="block font-normal text-zinc-600 wrap-anywhere dark:text-zinc-400">
+                            {displayName}
+                          </span>
                         )}
                       </th>
                       <td className={cellLook}>
@@ -71,6 +86,7 @@ export function Projects() {
           )
         }
       </Loaded>
+      <Suspense>{creates && <NewProjectDialog close={() => setCreates(false)} />}</Suspense>
     </>
   );
 }

@@ -46,6 +46,8 @@ interface Sources {
   keys: readonly { id: string; handle: string; name?: string | undefined }[];
   plans: readonly { id: string; name: string }[];
   mayDeploy: boolean;
+  /** Whether the user is an admin of the project. */
+  mayAdminister: boolean;
 }
 
 /** The page of an object; where it has none, its environment, which lists it. */
@@ -80,6 +82,14 @@ export function entriesOf(sources: Sources): Entry[] {
           title: `${name} / ${environment}`,
           command: commandOf('top', ...placeFlags(place)),
         });
+      }),
+    ),
+    ...sources.projects.flatMap(({ name }) =>
+      at(find('settings', { project: name }), {
+        id: `project ${name}`,
+        kind: words.project,
+        title: name,
+        command: commandOf('project', 'show', name),
       }),
     ),
     ...pagesOf(sources),
@@ -159,7 +169,7 @@ function accessOf({ find, keys, plans }: Sources, place: Place): Entry[] {
   ];
 }
 
-function pagesOf({ find, here, isAdmin }: Sources): Entry[] {
+function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
   const page = (name: Parameters<FindPath>[0], title: string, command: string) =>
     at(find(name, here), { id: `page ${name}`, kind: words.page, title, command, ...detailOf(name, here) });
   const { project, environment } = here;
@@ -170,13 +180,17 @@ function pagesOf({ find, here, isAdmin }: Sources): Entry[] {
     ...page('keys', pages.keys, commandOf('key', 'list', ...flags)),
     ...page('plans', pages.plans, commandOf('plan', 'list', ...flags)),
     ...page('settings', pages.settings, commandOf('project', 'show', project)),
+    ...page('members', pages.members, commandOf('member', 'list', '--project', project)),
+    ...(mayAdminister
+      ? page('notifications', pages.notifications, commandOf('notification', 'list', '--project', project))
+      : []),
     ...page('account', pages.account, commandOf('whoami')),
     ...(isAdmin ? page('platform', pages.platform, commandOf('platform', 'status')) : []),
   ];
 }
 
 function detailOf(name: string, { project, environment }: Sources['here']): { detail?: string } {
-  if (name === 'settings' && project !== undefined) return { detail: project };
+  if (['settings', 'members', 'notifications'].includes(name) && project !== undefined) return { detail: project };
   if ((name === 'keys' || name === 'plans') && environment !== undefined) return { detail: environment };
   return {};
 }

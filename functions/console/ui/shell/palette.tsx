@@ -123,9 +123,10 @@ function useEntries() {
   const find = useFindPath();
   const here = useHere();
   const mayDeploy = useMay(here.project, 'deployer');
+  const mayAdminister = useMay(here.project, 'admin');
   const session = useQuery(sessionQuery).data;
   const { isLoading, isPartial, ...objects } = usePaletteObjects(here);
-  const entries = entriesOf({ find, here, mayDeploy, isAdmin: session?.role === 'admin', ...objects });
+  const entries = entriesOf({ find, here, mayDeploy, mayAdminister, isAdmin: session?.role === 'admin', ...objects });
   const recent = recentEntries(session ? recentObjects(session.email) : []);
   const paths = new Set(recent.map(({ target }) => target.to === 'path' && target.path));
   const others = entries.filter(({ target }) => target.to !== 'path' || !paths.has(target.path));

@@ -6,6 +6,8 @@ export const places = {
   platform: '/platform',
   account: '/account',
   settings: '/projects/$project',
+  members: '/projects/$project/members',
+  notifications: '/projects/$project/notifications',
   overview: '/projects/$project/environments/$environment',
   keys: '/projects/$project/environments/$environment/keys',
   key: '/projects/$project/environments/$environment/keys/$key',

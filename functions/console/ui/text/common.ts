@@ -53,8 +53,9 @@ export const text = {
   },
   projects: {
     title: 'Projects',
+    create: 'Create a project',
     empty: 'You have no projects yet.',
-    emptyHint: 'Create one with the command line, or ask an admin of a project to add you as a member.',
+    emptyHint: 'Create one, or ask an admin of a project to add you as a member.',
     environments: 'Environments',
     name: 'Project',
     status: 'Status',

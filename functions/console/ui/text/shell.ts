@@ -10,6 +10,8 @@ export const shellText = {
     keys: 'Keys',
     plans: 'Plans',
     settings: 'Project settings',
+    members: 'Members',
+    notifications: 'Notifications',
   },
   palette: {
     open: 'Search',
@@ -25,6 +27,7 @@ export const shellText = {
     page: 'Page',
     action: 'Action',
     environment: 'Environment',
+    project: 'Project',
     key: 'API key',
     plan: 'Plan',
     restart: (app: string) => `Restart ${app}`,

@@ -4,7 +4,7 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
 import { Field } from '../parts/field.tsx';
-import { FormDialog } from '../parts/form-dialog.tsx';
+import { FormDialog, type FormDialogProps } from '../parts/form-dialog.tsx';
 import { workloadText } from '../text/workloads.ts';
 
 const words = workloadText.danger;
@@ -30,6 +30,24 @@ interface DangerProps {
 export function DangerZone({ effect, ...rest }: DangerProps) {
   const [open, setOpen] = useState(false);
   return (
+    <DangerSection effect={effect} action={words.delete(rest.workload.kind)} open={() => setOpen(true)}>
+      {open && <DeleteDialog effect={effect} {...rest} close={() => setOpen(false)} />}
+    </DangerSection>
+  );
+}
+
+interface SectionProps {
+  effect: string;
+  /** The text of the button that opens the dialog. */
+  action: string;
+  open: () => void;
+  /** The dialog, while it is open. */
+  children: React.ReactNode;
+}
+
+/** The end of a page, with what cannot be undone. */
+export function DangerSection({ effect, action, open, children }: SectionProps) {
+  return (
     <section
       aria-labelledby="danger"
       className="flex flex-col items-start gap-3 rounded-md border border-red-300 p-4 dark:border-red-900"
@@ -38,27 +56,45 @@ export function DangerZone({ effect, ...rest }: DangerProps) {
         {words.title}
       </h2>
       <p className="text-sm">{effect}</p>
-      <Button look="danger" onClick={() => setOpen(true)}>
-        {words.delete(rest.workload.kind)}
+      <Button look="danger" onClick={open}>
+        {action}
       </Button>
-      {open && <DeleteDialog effect={effect} {...rest} close={() => setOpen(false)} />}
+      {children}
     </section>
+  );
+}
+
+type DeletionProps = Pick<FormDialogProps, 'close' | 'command' | 'request' | 'children'> & {
+  name: string;
+  submit: () => void;
+};
+
+/** Asks for the name of an object before it is deleted. */
+export function DeletionDialog({ name, children, ...rest }: DeletionProps) {
+  const [typed, setTyped] = useState('');
+  return (
+    <FormDialog {...rest} title={words.dialog(name)} action={words.action} look="danger" disabled={typed !== name}>
+      {children}
+      <Field
+        label={words.type(name)}
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+        autoComplete="off"
+        spellCheck={false}
+      />
+    </FormDialog>
   );
 }
 
 function DeleteDialog({ workload, effect, discard, deleted, close }: DangerProps & { close: () => void }) {
   const { place, kind, name } = workload;
-  const [typed, setTyped] = useState('');
   const [discardEvents, setDiscardEvents] = useState(false);
   const remove = useChange<unknown>(place, deleted);
   const flags = [discardEvents ? '--discard-events' : undefined, ...placeFlags(place)];
   return (
-    <FormDialog
-      title={words.dialog(name)}
+    <DeletionDialog
+      name={name}
       close={close}
-      action={words.action}
-      look="danger"
-      disabled={typed !== name}
       command={commandOf(kind, 'delete', name, ...flags)}
       request={remove}
       submit={() =>
@@ -76,13 +112,6 @@ function DeleteDialog({ workload, effect, discard, deleted, close }: DangerProps
           {discard}
         </label>
       )}
-      <Field
-        label={words.type(name)}
-        value={typed}
-        onChange={(event) => setTyped(event.target.value)}
-        autoComplete="off"
-        spellCheck={false}
-      />
-    </FormDialog>
+    </DeletionDialog>
   );
 }

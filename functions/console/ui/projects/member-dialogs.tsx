@@ -1,0 +1,104 @@
+import { useState } from 'react';
+import type { MemberView } from '../../../../runtime/contracts/api/members.ts';
+import { projectRoles } from '../../../../runtime/domain/roles.ts';
+import { useProjectChange } from '../api/change.ts';
+import { commandOf } from '../api/command.ts';
+import { Select } from '../parts/choice.tsx';
+import { Field } from '../parts/field.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
+import { projectText } from '../text/project.ts';
+
+const words = projectText.members;
+const roles = projectRoles.map((value) => ({ value, label: words.roles[value] }));
+
+interface DialogProps {
+  project: string;
+  close: () => void;
+}
+
+/** Gives a user a role in a project. */
+export function AddMemberDialog({ project, close }: DialogProps) {
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState('viewer');
+  const add = useProjectChange<MemberView>(project, close);
+  return (
+    <FormDialog
+      title={words.add}
+      close={close}
+      action={words.add}
+      command={commandOf('member', 'set', email || 'dana@example.com', '--role', role, '--project', project)}
+      request={add}
+      submit={() => add.mutate({ path: ['members', email], method: 'PUT', body: { role } })}
+    >
+      <p>{words.addHint}</p>
+      <Field
+        label={words.fields.email}
+        type="email"
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+        required
+        maxLength={320}
+        autoComplete="off"
+      />
+      <Select
+        label={words.fields.role}
+        options={roles}
+        value={role}
+        onChange={(event) => setRole(event.target.value)}
+      />
+    </FormDialog>
+  );
+}
+
+/** Changes the role of a member. */
+export function RoleDialog({ project, member, close }: DialogProps & { member: MemberView }) {
+  const [before] = useState(member);
+  const [role, setRole] = useState<string>(before.role);
+  const save = useProjectChange<MemberView>(project, close);
+  return (
+    <FormDialog
+      title={words.changeTitle(before.email)}
+      close={close}
+      action={words.save}
+      disabled={role === before.role}
+      command={commandOf('member', 'set', before.email, '--role', role, '--project', project)}
+      request={save}
+      submit={() => save.mutate({ path: ['members', before.email], method: 'PUT', body: { role } })}
+    >
+      <p>{words.changeHint}</p>
+      <Select
+        label={words.fields.role}
+        options={roles}
+        value={role}
+        onChange={(event) => setRole(event.target.value)}
+      />
+    </FormDialog>
+  );
+}
+
+/** Removes a member from a project. */
+export function RemoveMemberDialog({
+  project,
+  email,
+  warning,
+  close,
+  done,
+}: DialogProps & { email: string; warning: string; done: () => void }) {
+  const remove = useProjectChange<undefined>(project, () => {
+    close();
+    done();
+  });
+  return (
+    <FormDialog
+      title={words.removeTitle(email)}
+      close={close}
+      action={words.remove}
+      look="danger"
+      command={commandOf('member', 'remove', email, '--project', project)}
+      request={remove}
+      submit={() => remove.mutate({ path: ['members', email], method: 'DELETE' })}
+    >
+      <p>{warning}</p>
+    </FormDialog>
+  );
+}

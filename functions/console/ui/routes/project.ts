@@ -1,0 +1,38 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { frameRoute } from './frame.tsx';
+
+const page = createRoute({
+  getParentRoute: () => frameRoute,
+  path: 'projects/$project',
+  component: lazyRouteComponent(() => import('../projects/project.tsx'), 'ProjectPage'),
+});
+
+const environments = createRoute({
+  getParentRoute: () => page,
+  path: '/',
+  component: lazyRouteComponent(() => import('../projects/environments.tsx'), 'Environments'),
+});
+
+const members = createRoute({
+  getParentRoute: () => page,
+  path: 'members',
+  component: lazyRouteComponent(() => import('../projects/members.tsx'), 'Members'),
+});
+
+const notifications = createRoute({
+  getParentRoute: () => page,
+  path: 'notifications',
+  // The notification that is shown with its messages.
+  validateSearch: ({ notification }: Record<string, unknown>): { notification?: string } =>
+    typeof notification === 'string' ? { notification } : {},
+  component: lazyRouteComponent(() => import('../projects/notifications.tsx'), 'Notifications'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => page,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('../projects/settings.tsx'), 'Settings'),
+});
+
+/** The pages of a project. */
+export const projectRoutes = page.addChildren([environments, members, notifications, settings]);
