@@ -8,6 +8,7 @@ import { Crashed, environmentRoute, frameRoute, NotFound, rootRoute } from './ro
 import { functionRoutes } from './routes/functions.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { platformRoutes } from './routes/platform.ts';
 import { serviceRoutes } from './routes/services.ts';
 import { projectRoutes } from './routes/project.ts';
 import { sessionRoutes } from './routes/session.tsx';
@@ -28,6 +29,7 @@ const routeTree = rootRoute.addChildren([
     projects,
     accountRoute,
     projectRoutes,
+    ...platformRoutes,
     environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes, ...serviceRoutes]),
   ]),
 ]);

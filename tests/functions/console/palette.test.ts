@@ -71,11 +71,14 @@ t.test('keys and plans have lines where their pages exist, and pages of the plat
     plans: [{ id: '2', name: 'gold; rm -rf' }],
   };
   const commands = (entries: ReturnType<typeof entriesOf>) => entries.map(({ command }) => command);
-  const listed = commands(entriesOf({ ...sources, find: router('keys', 'plans', 'platform') }));
+  const listed = commands(entriesOf({ ...sources, find: router('keys', 'plans', 'platform', 'users') }));
   t.ok(listed.includes('svc key show abcd1234 --project shop --environment prod'));
   t.ok(listed.includes("svc plan show 'gold; rm -rf' --project shop --environment prod"));
   t.notOk(listed.includes('svc platform status'));
-  t.ok(commands(entriesOf({ ...sources, find: router('platform'), isAdmin: true })).includes('svc platform status'));
+  t.notOk(listed.includes('svc user list'));
+  const forAdmins = commands(entriesOf({ ...sources, find: router('platform', 'users'), isAdmin: true }));
+  t.ok(forAdmins.includes('svc platform status'));
+  t.ok(forAdmins.includes('svc user list'));
   t.notOk(commands(entriesOf({ ...sources, find: router() })).includes('svc key list'));
   t.end();
 });

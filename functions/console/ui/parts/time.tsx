@@ -38,11 +38,15 @@ function ago(time: string, from: number): string {
   return seconds < 10 ? 'now' : relative.format(-Math.floor(seconds / size), unit);
 }
 
+/** A time of the future, or one to compare. */
+export const exactTime = (at: string): string =>
+  new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'long' });
+
 /** A time relative to now; its exact value shows on hover. */
 export function Time({ at }: { at: string }) {
   const current = useSyncExternalStore(subscribe, () => now);
   return (
-    <time dateTime={at} title={new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'long' })}>
+    <time dateTime={at} title={exactTime(at)}>
       {ago(at, Math.max(current, Date.parse(at)))}
     </time>
   );

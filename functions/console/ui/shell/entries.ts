@@ -185,7 +185,12 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
       ? page('notifications', pages.notifications, commandOf('notification', 'list', '--project', project))
       : []),
     ...page('account', pages.account, commandOf('whoami')),
-    ...(isAdmin ? page('platform', pages.platform, commandOf('platform', 'status')) : []),
+    ...(isAdmin
+      ? [
+          ...page('platform', pages.platform, commandOf('platform', 'status')),
+          ...page('users', pages.users, commandOf('user', 'list')),
+        ]
+      : []),
   ];
 }
 

@@ -13,6 +13,7 @@ export const goKeys = {
   l: 'plans',
   s: 'settings',
   m: 'platform',
+  u: 'users',
   a: 'account',
 } as const satisfies Readonly<Record<string, PlaceName>>;
 

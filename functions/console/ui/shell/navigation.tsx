@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { sessionQuery } from '../api/queries.ts';
 import { shellText } from '../text/shell.ts';
-import { useFindPath, type PlaceName } from './places.ts';
+import { adminPlaces, useFindPath, type PlaceName } from './places.ts';
 
 const words = shellText.navigation;
 
@@ -11,7 +11,7 @@ export function MainNavigation() {
   const isAdmin = useQuery(sessionQuery).data?.role === 'admin';
   return (
     <nav aria-label={words.main}>
-      <PlaceLinks names={['projects', ...(isAdmin ? (['platform'] as const) : []), 'account']} />
+      <PlaceLinks names={['projects', ...(isAdmin ? adminPlaces : []), 'account']} />
     </nav>
   );
 }
@@ -28,6 +28,7 @@ export function EnvironmentNavigation(place: { project: string; environment: str
 const titles: Readonly<Partial<Record<PlaceName, string>>> = {
   projects: words.projects,
   platform: words.platform,
+  users: words.users,
   account: words.account,
   overview: words.workloads,
   keys: words.keys,
@@ -53,7 +54,7 @@ function PlaceLinks({
               {/* The router has this path, which only its types cannot know. */}
               <Link
                 to={path as '/'}
-                activeOptions={{ exact: name !== 'platform' && name !== 'account' }}
+                activeOptions={{ exact: !['platform', 'users', 'account'].includes(name) }}
                 className="inline-block py-1 underline-offset-4"
                 activeProps={{ className: 'font-semibold underline' }}
                 inactiveProps={{ className: 'hover:underline' }}

@@ -4,6 +4,7 @@ import { useParams, useRouter } from '@tanstack/react-router';
 export const places = {
   projects: '/',
   platform: '/platform',
+  users: '/users',
   account: '/account',
   settings: '/projects/$project',
   members: '/projects/$project/members',
@@ -21,6 +22,9 @@ export const places = {
 } as const;
 
 export type PlaceName = keyof typeof places;
+
+/** The pages that only platform admins can see. */
+export const adminPlaces: readonly PlaceName[] = ['platform', 'users'];
 
 /**
  * The path of a page; undefined where the router has no such page, or a parameter is missing. Parameters are one segment

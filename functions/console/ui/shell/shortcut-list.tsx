@@ -1,11 +1,13 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { sessionQuery } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { cellLook, Cells, rowLook } from '../parts/page.tsx';
 import { shellText } from '../text/shell.ts';
 import { text } from '../text/common.ts';
 import { enableShortcuts, goKeys, shortcutsEnabled } from './keyboard.ts';
-import { useHasPlace } from './places.ts';
+import { adminPlaces, useHasPlace } from './places.ts';
 
 const words = shellText.shortcuts;
 
@@ -13,11 +15,12 @@ const words = shellText.shortcuts;
 export function ShortcutList({ close }: { close: () => void }) {
   const [enabled, setEnabled] = useState(shortcutsEnabled);
   const hasPlace = useHasPlace();
+  const isAdmin = useQuery(sessionQuery).data?.role === 'admin';
   const rows: readonly { keys: readonly string[]; effect: string }[] = [
     { keys: ['Ctrl+K'], effect: words.effects.palette },
     { keys: ['/'], effect: words.effects.search },
     ...Object.entries(goKeys)
-      .filter(([, place]) => hasPlace(place))
+      .filter(([, place]) => hasPlace(place) && (isAdmin || !adminPlaces.includes(place)))
       .map(([key, place]) => ({ keys: ['g', key], effect: words.effects[place] })),
     { keys: ['?'], effect: words.effects.help },
     { keys: ['Esc'], effect: words.effects.close },
