@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import t from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
@@ -10,6 +11,16 @@ interface User {
   email: string;
   role: string;
   status: string;
+}
+
+/** What anybody can write who makes a request, a log line or a name. */
+const hostile = '<img src=x onerror=alert(1)>';
+
+/** A list that the API gives to the page's user. */
+async function read(page: Page, path: string, list: string): Promise<{ name: string }[]> {
+  const script = `fetch('${path}').then((response) => response.json())`;
+  const body = await page.evaluate<Record<string, { name: string }[]>>(script);
+  return body[list] ?? [];
 }
 
 const userNamed = (email: string) => platform.json<User>(['user', 'show', email]);
@@ -94,6 +105,85 @@ t.test('one’s own account has no buttons, and the page of a missing user says 
   await pages.alert().getByText('not_found').waitFor();
 });
 
+t.test('the status shows every part of the platform', async (t) => {
+  const { components } = await platform.json<{ components: { name: string }[] }>(['platform', 'status']);
+  const { page, pages } = await visit(t, '/platform');
+  await pages.heading('Platform').waitFor();
+  for (const { name } of components) await pages.row(name).waitFor();
+  for (const { name } of await read(page, '/health/controllers', 'controllers')) {
+    await pages.row(name).getByText('registered').waitFor();
+  }
+  // Other tests replace replicas at the same time.
+  const replicas = await read(page, '/api/v1/gate/status', 'replicas');
+  const rows = await Promise.all(replicas.map(({ name }) => pages.row(name).count()));
+  t.ok(rows.includes(1), 'replicas of the gate');
+  await page.getByText('The cluster lists no nodes.').waitFor();
+  await checkAccessibility(t, page, 'status');
+});
+
+t.test('what is unhealthy is told first', async (t) => {
+  const { page, pages } = await visit(t);
+  await pages.heading('Projects').waitFor();
+  const raised = { raisedAt: '2026-01-01T00:00:00.000Z', from: '384Mi', to: '768Mi', reason: hostile };
+  const components = [
+    { name: 'workers', status: 'unhealthy', message: hostile },
+    { name: 'log-store', status: 'starting', memory: '768Mi', raised },
+  ];
+  const nodes = [{ name: 'node-1', ready: false, addresses: ['192.0.2.1'] }];
+  const status = { version: '1', cluster: hostile, appsDomain: 'apps.localhost', components, nodes };
+  await page.route('**/api/v1/platform/status', (route) => route.fulfill({ json: status }));
+  await page.route('**/api/v1/gate/status', (route) => route.fulfill({ json: { version: 3, replicas: [] } }));
+  await pages.link('Platform').click();
+  await pages.alert().getByText('Not healthy: workers, node-1.').waitFor();
+  await pages.row('workers').getByText(hostile).waitFor();
+  await pages.row('log-store').getByText('from 384Mi to 768Mi').waitFor();
+  await pages.row('node-1').getByText('not ready').waitFor();
+  await page.getByText('No replica of the gate is running').waitFor();
+  await checkAccessibility(t, page, 'unhealthy');
+});
+
+t.test('an admin silences an alert, and ends the silence', async (t) => {
+  const alert = uniqueName('TestAlert');
+  interface Silence {
+    alert: string;
+    labels: object;
+    comment: string;
+  }
+  const silences = async () =>
+    (await platform.json<Silence[]>(['platform', 'alerts', 'silences'])).filter((silence) => silence.alert === alert);
+  t.teardown(() => platform.svc(['platform', 'alerts', 'unsilence', alert]));
+  const { page, pages } = await visit(t);
+  await pages.heading('Projects').waitFor();
+  const firing = {
+    ...{ id: '1', name: alert, severity: 'critical', scope: 'workload', state: 'firing', summary: hostile },
+    ...{ labels: { namespace: hostile }, details: { line: hostile }, startsAt: '2026-01-01T00:00:00.000Z' },
+  };
+  const list = { items: [firing], truncated: false };
+  await page.route('**/api/v1/platform/alerts', (route) => route.fulfill({ json: list }));
+  await pages.link('Platform').click();
+  await pages.link('Alerts').click();
+  await pages.button(`Silence ${alert}`).click();
+  t.equal(await pages.dialog().getByLabel('Only alerts with these labels').inputValue(), `namespace=${hostile}`);
+  await pages.dialog().getByLabel('Duration').selectOption('4 hours');
+  await pages.dialog().getByLabel('Reason').fill(hostile);
+  await checkAccessibility(t, page, 'silence');
+  await pages.dialog().getByRole('button', { name: 'Silence' }).click();
+  await pages.button(`End the silence of ${alert}`).waitFor();
+  t.match(await silences(), [{ comment: hostile, labels: { namespace: hostile } }]);
+  await checkAccessibility(t, page, 'alerts');
+  await page.setViewportSize({ width: 360, height: 740 });
+  t.notOk(await overflows(page), 'alerts on a phone');
+  await pages.button(`End the silence of ${alert}`).click();
+  await pages.dialog().getByRole('button', { name: 'End', exact: true }).click();
+  await pages.button(`End the silence of ${alert}`).waitFor({ state: 'detached' });
+  t.same(await silences(), []);
+  await pages.button('Silence an alert').click();
+  await pages.dialog().getByLabel('Name of the alert').fill('not a name');
+  await pages.dialog().getByLabel('Reason').fill('none');
+  await pages.dialog().getByRole('button', { name: 'Silence' }).click();
+  await pages.dialog().getByRole('alert').getByText('invalid_request').waitFor();
+});
+
 t.test('a member finds no way to the pages for admins, and a direct visit says why', async (t) => {
   const user = { email: `${uniqueName('member')}@svc.local`, password: uniqueName('a-long-passphrase-') };
   await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
@@ -101,22 +191,23 @@ t.test('a member finds no way to the pages for admins, and a direct visit says w
   const { page, pages } = await visit(t, '/', { user, width: 360 });
   await pages.heading('Projects').waitFor();
   t.equal(await pages.link('Users').count(), 0);
+  t.equal(await pages.link('Platform').count(), 0);
   await page.keyboard.press('ControlOrMeta+k');
   await page.getByRole('combobox').fill('users');
   await page.getByText('Nothing has this name.').waitFor();
   await page.keyboard.press('Escape');
   const requests: string[] = [];
   page.on('request', (request) => requests.push(new URL(request.url()).pathname));
-  for (const path of ['/users', `/users/${user.email}`]) {
+  for (const path of ['/users', `/users/${user.email}`, '/platform', '/platform/alerts']) {
     await pages.open(path);
     await page.getByText('Only platform admins can see this page.').waitFor();
     const names = await page.getByRole('main').getByRole('button').allInnerTexts();
     t.same(names, ['Copy'], path);
     t.notOk(await overflows(page), path);
-    await checkAccessibility(t, page, `${path} for a member`);
   }
+  await checkAccessibility(t, page, 'the page of a member');
   t.same(
-    requests.filter((path) => path.startsWith('/api/v1/users')),
+    requests.filter((path) => /^\/api\/v1\/(users|platform)/.test(path)),
     [],
     'the page does not even ask',
   );
@@ -134,6 +225,9 @@ t.test('on a phone, the pages fit, and the palette finds them', async (t) => {
   await pages.row(platform.info.adminEmail).getByRole('link').click();
   await page.getByText('This is your own account.').waitFor();
   t.notOk(await overflows(page), 'user');
+  await pages.link('Platform').click();
+  await page.getByText('The cluster lists no nodes.').waitFor();
+  t.notOk(await overflows(page), 'status');
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

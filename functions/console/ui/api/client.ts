@@ -73,6 +73,21 @@ export async function request<Result>(path: string, options: RequestOptions = {}
 }
 
 /**
+ * Reads a report about health, which is not below `/api/v1`. When something is unhealthy, the status is 503 and the body the
+ * same report. @throws ApiError
+ */
+export async function requestHealth<Report>(path: `/health/${string}`, signal: AbortSignal): Promise<Report> {
+  const response = await fetch(path, { signal }).catch((error: unknown) => {
+    throw signal.aborted ? error : unreachable();
+  });
+  // Where no API answers, the ingress does, with 503 and a text.
+  const report = await bodyOf(response).catch(() => undefined);
+  if (report !== undefined && [200, 503].includes(response.status)) return report as Report;
+  const { status } = response;
+  throw new ApiError(text.errors.noReason(status), { status, code: 'unexpected_response' });
+}
+
+/**
  * Calls a route that answers with JSON lines, and yields each as it arrives; undefined for an empty line, which says that
  * the connection works. Ends with the response, and when the signal aborts. @throws ApiError
  */

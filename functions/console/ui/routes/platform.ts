@@ -1,6 +1,24 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { frameRoute } from './frame.tsx';
 
+const platform = createRoute({
+  getParentRoute: () => frameRoute,
+  path: '/platform',
+  component: lazyRouteComponent(() => import('../platform/platform.tsx'), 'PlatformPage'),
+});
+
+const status = createRoute({
+  getParentRoute: () => platform,
+  path: '/',
+  component: lazyRouteComponent(() => import('../platform/status.tsx'), 'Status'),
+});
+
+const alerts = createRoute({
+  getParentRoute: () => platform,
+  path: 'alerts',
+  component: lazyRouteComponent(() => import('../platform/alerts.tsx'), 'Alerts'),
+});
+
 const users = createRoute({
   getParentRoute: () => frameRoute,
   path: '/users',
@@ -17,4 +35,4 @@ const user = createRoute({
 });
 
 /** The pages for platform admins. */
-export const platformRoutes = [users, user] as const;
+export const platformRoutes = [platform.addChildren([status, alerts]), users, user] as const;

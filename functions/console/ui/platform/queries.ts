@@ -1,0 +1,38 @@
+import { queryOptions } from '@tanstack/react-query';
+import type { z } from 'zod';
+import type { alertList, silenceList } from '../../../../runtime/contracts/api/alerts.ts';
+import type { GateStatus } from '../../../../runtime/contracts/api/gate.ts';
+import type { ControllerHealth } from '../../../../runtime/contracts/api/health.ts';
+import type { PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
+import { request, requestHealth } from '../api/client.ts';
+import { polled } from '../api/live.ts';
+
+export const statusQuery = queryOptions({
+  queryKey: ['platform', 'status'],
+  queryFn: ({ signal }) => request<PlatformStatus>('/platform/status', { signal }),
+  ...polled,
+});
+
+export const controllersQuery = queryOptions({
+  queryKey: ['platform', 'controllers'],
+  queryFn: ({ signal }) => requestHealth<ControllerHealth>('/health/controllers', signal),
+  ...polled,
+});
+
+export const gateStatusQuery = queryOptions({
+  queryKey: ['platform', 'gate'],
+  queryFn: ({ signal }) => request<GateStatus>('/gate/status', { signal }),
+  ...polled,
+});
+
+export const alertsQuery = queryOptions({
+  queryKey: ['platform', 'alerts'],
+  queryFn: ({ signal }) => request<z.infer<typeof alertList>>('/platform/alerts', { signal }),
+  ...polled,
+});
+
+export const silencesQuery = queryOptions({
+  queryKey: ['platform', 'silences'],
+  queryFn: ({ signal }) => request<z.infer<typeof silenceList>>('/platform/alerts/silences', { signal }),
+  ...polled,
+});
