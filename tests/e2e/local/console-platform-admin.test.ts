@@ -142,6 +142,63 @@ t.test('what is unhealthy is told first', async (t) => {
   await checkAccessibility(t, page, 'unhealthy');
 });
 
+t.test('an admin enables, disables and resizes components of monitoring', async (t) => {
+  const { page, pages } = await visit(t);
+  await pages.heading('Projects').waitFor();
+  // Other tests use the components at the same time, so the requests do not arrive: tests of the API say what they do.
+  const sent: unknown[] = [];
+  const components = [
+    { name: 'metrics-store', status: 'disabled', memory: '512Mi' },
+    { name: 'log-store', status: 'on', memory: '384Mi' },
+  ];
+  const status = { version: '1', cluster: 'local', appsDomain: 'apps.localhost', components, nodes: [] };
+  await page.route('**/api/v1/platform/status', (route) => route.fulfill({ json: status }));
+  await page.route('**/api/v1/platform/components/*', (route) => {
+    const request = route.request();
+    sent.push([request.method(), new URL(request.url()).pathname, request.postDataJSON()]);
+    return route.fulfill({ json: components[0] });
+  });
+  await pages.link('Platform').click();
+  const confirm = async (name: string) => {
+    await pages.dialog().getByRole('button', { name, exact: true }).click();
+    await pages.dialog().waitFor({ state: 'detached' });
+  };
+  await pages.button('Enable metrics-store').click();
+  await confirm('Enable');
+  await pages.button('Disable log-store').click();
+  await pages.dialog().getByText('svc platform disable log-store', { exact: true }).waitFor();
+  await confirm('Disable');
+  await pages.button('Disable log-store').click();
+  await pages.dialog().getByRole('checkbox').check();
+  await pages.dialog().getByText('svc platform disable log-store --delete-data').waitFor();
+  await checkAccessibility(t, page, 'disable a component');
+  await confirm('Disable');
+  await pages.button('Resize log-store').click();
+  await pages.dialog().getByLabel('Memory limit').fill('1Gi');
+  await pages.dialog().getByText('svc platform resize log-store --memory 1Gi').waitFor();
+  await confirm('Resize');
+  await pages.button('Resize metrics-store').click();
+  await pages.dialog().getByLabel('Memory limit').fill('');
+  await confirm('Resize');
+  const path = '/api/v1/platform/components';
+  t.same(sent, [
+    ['PATCH', `${path}/metrics-store`, { enabled: true }],
+    ['PATCH', `${path}/log-store`, { enabled: false }],
+    ['PATCH', `${path}/log-store`, { enabled: false, deleteData: true }],
+    ['PATCH', `${path}/log-store`, { memory: '1Gi' }],
+    ['PATCH', `${path}/metrics-store`, { memory: null }],
+  ]);
+  await page.unroute('**/api/v1/platform/components/*');
+  await pages.button('Resize log-store').click();
+  await pages.dialog().getByLabel('Memory limit').fill('much');
+  await pages.dialog().getByRole('button', { name: 'Resize', exact: true }).click();
+  // What the API refuses changes nothing.
+  await pages.dialog().getByRole('alert').getByText('invalid_value').waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
+  await pages.dialog().getByRole('button', { name: 'Cancel' }).click();
+  t.notOk(await overflows(page), 'components on a phone');
+});
+
 t.test('an admin silences an alert, and ends the silence', async (t) => {
   const alert = uniqueName('TestAlert');
   interface Silence {

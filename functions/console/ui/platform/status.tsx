@@ -1,9 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { ControllerHealth } from '../../../../runtime/contracts/api/health.ts';
 import type { PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
 import { componentNames } from '../../../../runtime/domain/monitoring.ts';
 import { commandOf } from '../api/command.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Loaded } from '../parts/loaded.tsx';
@@ -11,6 +13,7 @@ import { Note } from '../parts/note.tsx';
 import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { platformText } from '../text/platform.ts';
+import { DisableDialog, EnableDialog, ResizeDialog } from './component-dialogs.tsx';
 import { GateReplicas } from './gate-replicas.tsx';
 import { controllersQuery, statusQuery } from './queries.ts';
 import { Section } from './section.tsx';
@@ -19,6 +22,13 @@ const words = platformText.status;
 const tones = { on: 'good', starting: 'busy', unhealthy: 'bad', stopping: 'warn', disabled: 'quiet' } as const;
 
 type Component = PlatformStatus['components'][number];
+
+/** What an admin is about to do with a component. */
+interface Choice {
+  action: 'enable' | 'disable' | 'resize';
+  name: string;
+  memory?: string | undefined;
+}
 
 /** Whether the platform works, part by part. */
 export function Status() {
@@ -72,6 +82,8 @@ const isMonitoring = ({ name }: Component) => componentNames.some((known) => kno
 
 function Components({ components }: { components: readonly Component[] }) {
   const monitoring = components.filter(isMonitoring);
+  const [choice, setChoice] = useState<Choice>();
+  const close = () => setChoice(undefined);
   return (
     <>
       <Section title={words.processes}>
@@ -79,23 +91,33 @@ function Components({ components }: { components: readonly Component[] }) {
       </Section>
       {monitoring.length > 0 && (
         <Section title={words.monitoring}>
-          <ComponentTable sized components={monitoring} />
+          <ComponentTable choose={setChoice} components={monitoring} />
         </Section>
       )}
       <Command command={commandOf('platform', 'status')} />
+      {choice?.action === 'enable' && <EnableDialog name={choice.name} close={close} />}
+      {choice?.action === 'disable' && <DisableDialog name={choice.name} close={close} />}
+      {choice?.action === 'resize' && <ResizeDialog name={choice.name} memory={choice.memory} close={close} />}
     </>
   );
 }
 
-function ComponentTable({ components, sized = false }: { components: readonly Component[]; sized?: boolean }) {
+interface TableProps {
+  components: readonly Component[];
+  /** For components that an admin can change. */
+  choose?: (choice: Choice) => void;
+}
+
+function ComponentTable({ components, choose }: TableProps) {
   return (
     <table className="w-full text-sm">
       <Cells
         heads={[
           { title: words.component },
           { title: words.status },
-          ...(sized ? [{ title: words.memory, wide: true }] : []),
+          ...(choose ? [{ title: words.memory, wide: true }] : []),
           { title: words.detail },
+          ...(choose ? [{ title: words.actions }] : []),
         ]}
       />
       <tbody>
@@ -107,12 +129,38 @@ function ComponentTable({ components, sized = false }: { components: readonly Co
             <td className={cellLook}>
               <Badge tone={tones[component.status]}>{component.status}</Badge>
             </td>
-            {sized && <td className={wideCellLook}>{component.memory ?? text.none}</td>}
+            {choose && <td className={wideCellLook}>{component.memory ?? text.none}</td>}
             <td className={cellLook}>{remarksOf(component)}</td>
+            {choose && (
+              <td className={cellLook}>
+                <Actions component={component} choose={choose} />
+              </td>
+            )}
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+function Actions({ component, choose }: { component: Component; choose: (choice: Choice) => void }) {
+  const { name, status, memory } = component;
+  const isOff = status === 'disabled' || status === 'stopping';
+  return (
+    <span className="flex flex-wrap gap-2">
+      {isOff ? (
+        <Button aria-label={words.enableName(name)} onClick={() => choose({ action: 'enable', name })}>
+          {words.enable}
+        </Button>
+      ) : (
+        <Button aria-label={words.disableName(name)} onClick={() => choose({ action: 'disable', name })}>
+          {words.disable}
+        </Button>
+      )}
+      <Button aria-label={words.resizeName(name)} onClick={() => choose({ action: 'resize', name, memory })}>
+        {words.resize}
+      </Button>
+    </span>
   );
 }
 

@@ -22,6 +22,22 @@ export const platformText = {
     },
     raised: (from: string, to: string, reason: string) =>
       `The platform raised its limit from ${from} to ${to}: ${reason}`,
+    actions: 'Actions',
+    enable: 'Enable',
+    enableName: (name: string) => `Enable ${name}`,
+    enableTitle: (name: string) => `Enable ${name}?`,
+    enableWhat: 'The component starts, with the data that was kept, and uses memory again.',
+    disable: 'Disable',
+    disableName: (name: string) => `Disable ${name}`,
+    disableTitle: (name: string) => `Disable ${name}?`,
+    disableWhat:
+      'The component stops and frees its memory. While a store is disabled, nothing new is stored, and the components that serve it stop too.',
+    deleteData: 'Also delete its data. This cannot be undone.',
+    resize: 'Resize',
+    resizeName: (name: string) => `Resize ${name}`,
+    resizeTitle: (name: string) => `Set the memory limit of ${name}`,
+    resizeWhat: 'The component restarts. With a limit of your own, the platform does not raise it any further.',
+    memoryField: 'Memory limit, such as 1Gi (empty: follow the profile)',
     controllers: {
       title: 'Controllers',
       name: 'Controller',
