@@ -30,7 +30,14 @@ const routeTree = rootRoute.addChildren([
     accountRoute,
     projectRoutes,
     ...platformRoutes,
-    environmentRoute.addChildren([overview, appRoutes, ...functionRoutes, jobRoutes, ...keyRoutes, ...serviceRoutes]),
+    environmentRoute.addChildren([
+      overview,
+      ...appRoutes,
+      ...functionRoutes,
+      jobRoutes,
+      ...keyRoutes,
+      ...serviceRoutes,
+    ]),
   ]),
 ]);
 

@@ -177,7 +177,7 @@ t.test('an app requires an API key, and the page says when it is protected', asy
     () => platform.json<{ totals: { allowed: number } }>(['key', 'usage', handle, ...flags]),
     ({ totals }) => totals.allowed > 0,
   );
-  await pages.link('API keys').click();
+  await pages.link('Keys').click();
   await pages.row(handle).getByRole('link').click();
   await page.getByText('Allowed: 1').waitFor();
   await page.getByText('Show as a table').click();

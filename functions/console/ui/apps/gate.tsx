@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import { useChange } from '../api/change.ts';
@@ -8,7 +8,7 @@ import { appQuery, type Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { keysQuery } from '../keys/queries.ts';
 import { Badge } from '../parts/badge.tsx';
-import { Button, buttonLook } from '../parts/button.tsx';
+import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
 import { CopyText } from '../parts/copy.tsx';
 import { Facts } from '../parts/facts.tsx';
@@ -85,21 +85,21 @@ function Actions({ place, app, view: { gate } }: ViewProps) {
   const on = gate === 'applying' || gate === 'gated';
   return (
     <>
-      <div className="flex flex-wrap gap-2">
-        {mayChange && !on && (
-          <Button
-            look="primary"
-            disabled={enable.isPending}
-            onClick={() => enable.mutate({ path: ['apps', app, 'gate'], method: 'PUT', body: { enabled: true } })}
-          >
-            {words.enable}
-          </Button>
-        )}
-        {mayChange && on && <Button onClick={() => setAsks(true)}>{words.disable}</Button>}
-        <Link to="/projects/$project/environments/$environment/keys" params={place} className={buttonLook()}>
-          {words.manageKeys}
-        </Link>
-      </div>
+      {mayChange && (
+        <div>
+          {on ? (
+            <Button onClick={() => setAsks(true)}>{words.disable}</Button>
+          ) : (
+            <Button
+              look="primary"
+              disabled={enable.isPending}
+              onClick={() => enable.mutate({ path: ['apps', app, 'gate'], method: 'PUT', body: { enabled: true } })}
+            >
+              {words.enable}
+            </Button>
+          )}
+        </div>
+      )}
       {enable.error && <ErrorNote error={enable.error} />}
       {asks && <DisableDialog place={place} app={app} close={() => setAsks(false)} />}
     </>

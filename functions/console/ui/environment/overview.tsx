@@ -11,7 +11,6 @@ import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../pa
 import { Time } from '../parts/time.tsx';
 import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
-import { keyText } from '../text/keys.ts';
 import { Crumbs } from './crumbs.tsx';
 import { bytes, figure, rowsOf, type Row } from './rows.ts';
 
@@ -26,13 +25,19 @@ export function Overview(place: Place) {
       <Heading title={`${place.project} / ${place.environment}`}>
         <span className="flex-1" />
         {mayCreate && (
-          <Link to="/projects/$project/environments/$environment/new-function" params={place} className={buttonLook()}>
-            {words.createFunction}
-          </Link>
+          <>
+            <Link to="/projects/$project/environments/$environment/new-app" params={place} className={buttonLook()}>
+              {words.createApp}
+            </Link>
+            <Link
+              to="/projects/$project/environments/$environment/new-function"
+              params={place}
+              className={buttonLook()}
+            >
+              {words.createFunction}
+            </Link>
+          </>
         )}
-        <Link to="/projects/$project/environments/$environment/keys" params={place} className={buttonLook()}>
-          {keyText.keys.title}
-        </Link>
       </Heading>
       <section aria-labelledby="workloads" className="mb-8">
         <h2 id="workloads" className="mb-2 text-lg font-semibold">
@@ -41,9 +46,30 @@ export function Overview(place: Place) {
         <Workloads {...place} />
       </section>
       <section aria-labelledby="storage">
-        <h2 id="storage" className="mb-2 text-lg font-semibold">
-          {words.storage}
-        </h2>
+        <div className="mb-2 flex flex-wrap items-center gap-x-3 gap-y-2">
+          <h2 id="storage" className="text-lg font-semibold">
+            {words.storage}
+          </h2>
+          <span className="flex-1" />
+          {mayCreate && (
+            <>
+              <Link
+                to="/projects/$project/environments/$environment/new-service"
+                params={place}
+                className={buttonLook()}
+              >
+                {words.createService}
+              </Link>
+              <Link
+                to="/projects/$project/environments/$environment/new-volume"
+                params={place}
+                className={buttonLook()}
+              >
+                {words.createVolume}
+              </Link>
+            </>
+          )}
+        </div>
         <Storage {...place} />
       </section>
     </>

@@ -7,7 +7,7 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { Crumbs } from '../environment/crumbs.tsx';
-import { Button, buttonLook } from '../parts/button.tsx';
+import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
@@ -33,9 +33,6 @@ export function Keys() {
       <Crumbs {...place} />
       <Heading title={words.title}>
         <span className="flex-1" />
-        <Link to="/projects/$project/environments/$environment/plans" params={place} className={buttonLook()}>
-          {words.plans}
-        </Link>
         {mayChange && plans !== undefined && plans.length > 0 && (
           <Button look="primary" onClick={() => setCreates(true)}>
             {words.create}

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { PlanView } from '../../../../runtime/contracts/api/plans.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { useMay } from '../api/role.ts';
 import { Crumbs } from '../environment/crumbs.tsx';
-import { Button, buttonLook } from '../parts/button.tsx';
+import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, rowLook, wideCellLook } from '../parts/page.tsx';
@@ -31,9 +31,6 @@ export function Plans() {
       <Crumbs {...place} />
       <Heading title={words.title}>
         <span className="flex-1" />
-        <Link to="/projects/$project/environments/$environment/keys" params={place} className={buttonLook()}>
-          {words.keys}
-        </Link>
         {mayChange && (
           <Button look="primary" onClick={() => setChoice({ action: 'create' })}>
             {words.create}

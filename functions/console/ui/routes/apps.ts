@@ -71,15 +71,14 @@ const metrics = createRoute({
   component: lazyRouteComponent(() => import('../metrics/metrics-page.tsx'), 'MetricsPage'),
 });
 
-/** The pages of an app. */
-export const appRoutes = app.addChildren([
-  overview,
-  deployments,
-  variables,
-  gate,
-  webhook,
-  git,
-  logs,
-  metrics,
-  settings,
-]);
+const create = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'new-app',
+  component: lazyRouteComponent(() => import('../apps/new-app.tsx'), 'NewApp'),
+});
+
+/** The pages of an app, and the form of a new one. */
+export const appRoutes = [
+  app.addChildren([overview, deployments, variables, gate, webhook, git, logs, metrics, settings]),
+  create,
+] as const;

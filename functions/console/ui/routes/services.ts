@@ -13,5 +13,17 @@ const volume = createRoute({
   component: lazyRouteComponent(() => import('../services/volume.tsx'), 'VolumePage'),
 });
 
-/** The pages of services and volumes. */
-export const serviceRoutes = [service, volume] as const;
+const newService = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'new-service',
+  component: lazyRouteComponent(() => import('../services/new-service.tsx'), 'NewService'),
+});
+
+const newVolume = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'new-volume',
+  component: lazyRouteComponent(() => import('../services/new-volume.tsx'), 'NewVolume'),
+});
+
+/** The pages of services and volumes, and the forms of new ones. */
+export const serviceRoutes = [service, volume, newService, newVolume] as const;

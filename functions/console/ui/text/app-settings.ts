@@ -11,7 +11,6 @@ export const appSettingsText = {
     notOpen: 'Not yet open: requests without a key are still denied.',
     noKeys: 'No key is valid for this app, so the gate denies every request. Create a key.',
     keys: 'Valid keys',
-    manageKeys: 'API keys',
     header: 'How clients send the key',
     receives:
       'The key is removed before the request reaches the app. The app gets the handle in X-Svc-Key-Prefix and the name in X-Svc-Key-Name.',

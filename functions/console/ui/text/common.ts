@@ -65,7 +65,10 @@ export const text = {
   environment: {
     workloads: 'Workloads',
     storage: 'Services and volumes',
+    createApp: 'Create an app',
     createFunction: 'Create a function',
+    createService: 'Create a service',
+    createVolume: 'Create a volume',
     empty: 'Nothing runs in this environment yet.',
     emptyHint: 'Deploy a first app from an image. Its public URL is shown here.',
     noStorage: 'There are no services or volumes.',

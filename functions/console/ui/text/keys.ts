@@ -12,7 +12,6 @@ export const keyText = {
   },
   keys: {
     title: 'API keys',
-    plans: 'Plans',
     empty: 'This environment has no API keys.',
     emptyHint: 'Clients send a key to apps and functions that require one. Each key is on a plan with limits.',
     noPlans: 'A key needs a plan. Create a plan first.',
@@ -83,7 +82,6 @@ export const keyText = {
   },
   plans: {
     title: 'Plans',
-    keys: 'API keys',
     empty: 'This environment has no plans.',
     emptyHint: 'A plan limits the requests of each key that is on it.',
     name: 'Name',

@@ -1,0 +1,146 @@
+import t from 'tap';
+import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { startVisitor } from '../../support/console/visitor.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
+
+const platform = await runningPlatform();
+const { browser, visit } = await startVisitor(t, platform);
+const { project, flags } = await testProject(t, platform);
+const place = `/projects/${project}/environments/prod`;
+const image = 'localhost:5000/svc/hello';
+const hostile = '<img src=x onerror=alert(1)>';
+const secret = uniqueName('not-for-everyone-');
+
+interface App {
+  status: string;
+  image: string;
+  env: Record<string, string>;
+  bindings?: { service: string }[];
+  volumes: { name: string; path: string }[];
+  memory?: string;
+}
+
+const app = () => platform.json<App>(['app', 'show', 'api', ...flags]);
+
+t.test('volumes and services are created from the page of the environment', async (t) => {
+  const { page, pages } = await visit(t, place);
+  await pages.link('Create a volume').click();
+  await pages.heading('Create a volume').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('data');
+  await page.getByLabel('Size, such as').fill('much');
+  await pages.button('Create the volume').click();
+  t.match(await pages.alert().innerText(), /Code \w+ · Request ID/);
+  await checkAccessibility(t, page, 'form of a volume');
+  await page.getByLabel('Size, such as').fill('1Gi');
+  await page.getByText(`svc volume create data --size 1Gi --project ${project} --environment prod`).waitFor();
+  await pages.button('Create the volume').click();
+  await pages.heading('data').waitFor();
+  t.match(await platform.json(['volume', 'list', ...flags]), [{ name: 'data', size: '1Gi' }]);
+
+  await pages.open(place);
+  await pages.link('Create a service').click();
+  await page.getByLabel('Name', { exact: true }).fill('sessions');
+  await page.getByLabel('Type').selectOption('Redis');
+  await checkAccessibility(t, page, 'form of a service');
+  await page.getByLabel('Runs').selectOption('Outside the platform: register it');
+  await page.getByLabel('Host name or address').fill('redis.example.com');
+  await page.getByLabel('Port').fill('6380');
+  await page.getByLabel('Username').fill('ada');
+  await page.getByLabel('Password').fill(secret);
+  await page
+    .getByText('svc service create sessions --type redis --external redis.example.com:6380 --username ada')
+    .waitFor();
+  await checkAccessibility(t, page, 'form of an external service');
+  await pages.button('Create the service').click();
+  await pages.heading('sessions').waitFor();
+  t.notMatch(await page.content(), secret);
+  t.match(await platform.json(['service', 'credentials', 'sessions', ...flags]), {
+    ...{ type: 'redis', host: 'redis.example.com', port: 6380, username: 'ada', password: secret },
+  });
+});
+
+t.test('an app is created with variables, secrets, volumes and bindings', async (t) => {
+  const { page, pages } = await visit(t, place);
+  await pages.link('Create an app').click();
+  await pages.heading('Create an app').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('Api');
+  await page.getByLabel('Image with registry').fill(`${image}:v1`);
+  await page.getByLabel('Memory limit').fill('192Mi');
+  await page.getByLabel('Volumes, each line').fill('data:/data');
+  await page.getByLabel('Variables, one').fill(`LEVEL=debug\nHTML="${hostile}"\n?`);
+  t.match(await pages.alert().innerText(), 'These lines are no variable: 3.');
+  t.ok(await pages.button('Create the app').isDisabled());
+  await page.getByLabel('Variables, one').fill(`LEVEL=debug\nHTML="${hostile}"`);
+  await pages.button('Add a secret').click();
+  await page.getByLabel('Name of secret 1').fill('TOKEN');
+  await page.getByLabel('Value of secret 1').fill(secret);
+  await pages.button('Add a secret').click();
+  await pages.button('Remove secret 2').click();
+  await page.getByLabel('sessions (redis)').check();
+  const command = await page.getByText(/^svc app create/).innerText();
+  t.match(command, '--memory 192Mi --volume data:/data --env-file .env --secret TOKEN --bind sessions');
+  t.notMatch(command, 'debug', 'variables can have secrets among them');
+  await pages.button('Create the app').click();
+  t.match(await pages.alert().innerText(), /Code \w+ · Request ID/);
+  await checkAccessibility(t, page, 'form of an app');
+  t.notMatch(await page.content(), secret);
+  await page.getByLabel('Name', { exact: true }).fill('api');
+  await pages.button('Create the app').click();
+  await pages.heading('api').waitFor();
+  t.equal(pages.path(), `${place}/apps/api`);
+  t.match(await app(), {
+    ...{ memory: '192Mi', env: { LEVEL: 'debug', HTML: hostile }, bindings: [{ service: 'sessions' }] },
+    volumes: [{ name: 'data', path: '/data' }],
+  });
+  t.match(await platform.json(['app', 'secret', 'list', 'api', ...flags]), [{ name: 'TOKEN' }]);
+  t.notMatch(await page.content(), secret);
+  await page.getByText('running', { exact: true }).waitFor();
+
+  await pages.open(`${place}/new-app`);
+  await page.getByLabel('Source').selectOption('A git repository');
+  await page.getByLabel('Repository URL').fill(`https://ada:${secret}@git.example.com/a.git`);
+  await page.getByLabel('Credentials of the repository').selectOption('Token, for https');
+  await page.getByLabel('Token or private key').fill(secret);
+  await page.getByText('svc app create api --git https://git.example.com/a.git --ask-token').waitFor();
+  await checkAccessibility(t, page, 'form of an app from git');
+});
+
+t.test('on a phone nothing is cut off, and a viewer sees no button that the API would refuse', async (t) => {
+  const user = { email: `${uniqueName('member')}@svc.local`, password: uniqueName('a-long-passphrase-') };
+  await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
+  await platform.ok(['member', 'set', user.email, '--role', 'viewer', '--project', project]);
+  const { page, pages } = await visit(t, place, { width: 360, user });
+  const actions = async () => {
+    t.notOk(await overflows(page), page.url());
+    const main = page.getByRole('main');
+    const links = await main.getByRole('link', { name: /^Create/ }).allInnerTexts();
+    const names = [...links, ...(await main.getByRole('button').allInnerTexts())];
+    return names.filter((name) => name !== 'Copy');
+  };
+  await pages.row('api').waitFor();
+  await pages.row('sessions').waitFor();
+  t.same(await actions(), []);
+  const forms = ['new-app', 'new-service', 'new-volume'];
+  for (const form of forms) {
+    await pages.open(`${place}/${form}`);
+    await page.getByText('Only deployers and admins of the project').waitFor();
+    t.same(await actions(), []);
+  }
+
+  await platform.ok(['member', 'set', user.email, '--role', 'deployer', '--project', project]);
+  await pages.open(place);
+  await pages.link('Create a volume').waitFor();
+  for (const form of forms) {
+    await pages.open(`${place}/${form}`);
+    await page.getByRole('button', { name: /^Create the/ }).waitFor();
+    t.notOk(await overflows(page), form);
+  }
+  await pages.open(place);
+  await pages.link('Create a volume').waitFor();
+  await eventually(actions, (names) => names.length === 4);
+});
+
+t.test('no page of these tests had an error, or did what its policy forbids', (t) => {
+  t.same(browser.faults, []);
+  t.end();
+});
