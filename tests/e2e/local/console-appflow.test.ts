@@ -20,7 +20,17 @@ interface App {
   memory?: string;
 }
 
+interface Deployment {
+  revision: number;
+  trigger: string;
+  status: string;
+  image: string;
+  rollbackOf?: number;
+  current: boolean;
+}
+
 const app = () => platform.json<App>(['app', 'show', 'api', ...flags]);
+const history = () => platform.json<Deployment[]>(['app', 'history', 'api', ...flags]);
 
 t.test('volumes and services are created from the page of the environment', async (t) => {
   const { page, pages } = await visit(t, place);
@@ -105,10 +115,55 @@ t.test('an app is created with variables, secrets, volumes and bindings', async 
   await checkAccessibility(t, page, 'form of an app from git');
 });
 
+t.test('a page of an app says that it is rolled back, undoes that, and shows what deployments changed', async (t) => {
+  await platform.ok(['app', 'update', 'api', '--image', `${image}:v2`, '--commit', hostile, ...flags]);
+  await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
+  const { page, pages } = await visit(t, `${place}/apps/api`);
+  const banner = page.getByText('You are rolled back: the app runs the image of revision 1. Revision 2 is newer');
+  await banner.waitFor();
+  await page.getByText(`Rolled back by ${platform.info.adminEmail}`).waitFor();
+  await checkAccessibility(t, page, 'rolled back');
+  await pages.link('Deployments').click();
+  await pages.deployment(3).getByText('current').waitFor();
+  await pages.button('Undo the rollback').click();
+  const dialog = pages.dialog();
+  t.match(await dialog.innerText(), `svc app rollback api --revision 2 --project ${project} --environment prod`);
+  t.match(await dialog.innerText(), `Comes back: the image ${image}:v2 of commit ${hostile.slice(0, 12)}`);
+  await checkAccessibility(t, page, 'undo a rollback');
+  await dialog.getByRole('button', { name: 'Roll back to revision 2' }).click();
+  await page.getByText('The rollback is accepted as revision 4.').waitFor();
+  await pages.deployment(4).getByText('current').waitFor();
+  await banner.waitFor({ state: 'detached' });
+  t.match((await history())[0], { revision: 4, rollbackOf: 2, image: `${image}:v2`, current: true });
+
+  t.equal(await pages.link('Changes of revision 1').count(), 0, 'nothing ran before it');
+  await pages.link('Changes of revision 2').click();
+  const changes = page.getByRole('region', { name: 'Revision 2, compared with revision 1 before it' });
+  t.match(await changes.innerText(), `- ${image}:v1\n+ ${image}:v2`);
+  t.match(await changes.innerText(), `+ ${hostile}`);
+  t.equal(new URL(page.url()).search, '?changes=2');
+  await checkAccessibility(t, page, 'changes of a deployment');
+  await pages.link('Hide changes of revision 2').click();
+  await changes.waitFor({ state: 'detached' });
+
+  // A deployment takes half a minute to fail.
+  const failed = {
+    ...(await history())[0],
+    ...{ revision: 6, automatic: true, rollbackOf: 4, reason: `Automatic: revision 5 failed: ${hostile}` },
+  };
+  await page.route('**/apps/api/history?*', (route) => route.fulfill({ json: { items: [failed] } }));
+  await pages.open(`${place}/apps/api`);
+  await page.getByText('The app went back to revision 4.').waitFor();
+  await page.getByText(failed.reason).waitFor();
+  await checkAccessibility(t, page, 'rolled back by the platform');
+  await page.unroute('**/apps/api/history?*');
+});
+
 t.test('on a phone nothing is cut off, and a viewer sees no button that the API would refuse', async (t) => {
   const user = { email: `${uniqueName('member')}@svc.local`, password: uniqueName('a-long-passphrase-') };
   await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
   await platform.ok(['member', 'set', user.email, '--role', 'viewer', '--project', project]);
+  await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
   const { page, pages } = await visit(t, place, { width: 360, user });
   const actions = async () => {
     t.notOk(await overflows(page), page.url());
@@ -126,10 +181,14 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
     await page.getByText('Only deployers and admins of the project').waitFor();
     t.same(await actions(), []);
   }
+  await pages.open(`${place}/apps/api/deployments?changes=2`);
+  await page.getByRole('region', { name: /^Revision 2, compared/ }).waitFor();
+  await page.getByText('You are rolled back').waitFor();
+  t.same(await actions(), []);
 
   await platform.ok(['member', 'set', user.email, '--role', 'deployer', '--project', project]);
-  await pages.open(place);
-  await pages.link('Create a volume').waitFor();
+  await pages.button('Undo the rollback').waitFor();
+  t.notOk(await overflows(page), 'the page of an app that is rolled back');
   for (const form of forms) {
     await pages.open(`${place}/${form}`);
     await page.getByRole('button', { name: /^Create the/ }).waitFor();

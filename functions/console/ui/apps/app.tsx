@@ -16,6 +16,7 @@ import { text } from '../text/common.ts';
 import { logText } from '../text/logs.ts';
 import { metricText } from '../text/metrics.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
+import { RolledBack } from './rolled-back.tsx';
 
 const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app', title: appText.app.tabs.overview },
@@ -41,7 +42,7 @@ export function AppPage() {
       <Heading title={name}>
         {app.data && <State state={app.data.status} />}
         <span className="flex-1" />
-        {app.data && <Actions key={name} place={place} app={app.data} />}
+        {app.data && <Actions key={`${place.environment} ${name}`} place={place} app={app.data} />}
       </Heading>
       <Tabs label={text.kinds.app}>
         {tabs.map(({ to, title }) => (
@@ -50,6 +51,7 @@ export function AppPage() {
           </Link>
         ))}
       </Tabs>
+      {app.data && <RolledBack key={`${place.environment} ${name}`} place={place} app={name} />}
       <Loaded query={app}>{() => <Outlet />}</Loaded>
     </>
   );

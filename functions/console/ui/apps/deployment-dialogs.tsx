@@ -20,10 +20,18 @@ interface DialogProps {
   close: (outcome?: string) => void;
 }
 
+interface RollbackProps extends DialogProps {
+  target: DeploymentView;
+  title?: string;
+  /** Whether to offer the environment and settings of the revision first. */
+  startWithConfig?: boolean;
+}
+
 /** Says what a rollback restores and what it leaves, and requests it. */
-export function RollbackDialog({ place, app, revision, close }: DialogProps & { revision: number }) {
+export function RollbackDialog({ place, app, target, title, startWithConfig = false, close }: RollbackProps) {
+  const { revision = 0, image, commit } = target;
   const client = useQueryClient();
-  const [withConfig, setWithConfig] = useState(false);
+  const [withConfig, setWithConfig] = useState(startWithConfig);
   const rollback = useMutation({
     mutationFn: () =>
       request<DeploymentAccepted>(pathOf('projects', place.project, 'apps', app, 'rollback'), {
@@ -36,15 +44,17 @@ export function RollbackDialog({ place, app, revision, close }: DialogProps & { 
       await client.invalidateQueries({ queryKey: appQuery(place, app).queryKey });
     },
   });
-  const back = [words.backImage, ...(withConfig ? [words.backConfig] : [])];
   const stays = [words.never, withConfig ? words.storedSecrets : words.backConfig];
   const flags = ['--revision', String(revision), withConfig ? '--with-config' : undefined, ...placeFlags(place)];
   return (
-    <Dialog title={words.rollbackTitle(revision)} close={() => close()}>
+    <Dialog title={title ?? words.rollbackTitle(revision)} close={() => close()}>
       <div className="flex flex-col gap-3 text-sm">
         <p>{words.rollbackWhat}</p>
         <p>
-          <strong>{words.comesBack}:</strong> {back.join('; ')}
+          <strong>{words.comesBack}:</strong> {words.backImage}
+          {image !== undefined && <code> {image}</code>}
+          {commit !== undefined && ` ${words.backCommit(commit.slice(0, 12))}`}
+          {withConfig && `; ${words.backConfig}`}
         </p>
         <p>
           <strong>{words.staysAsIs}:</strong> {stays.join('; ')}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
 import { hasEnded } from '../../../../runtime/domain/deployment.ts';
@@ -11,10 +11,13 @@ import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { Note } from '../parts/note.tsx';
+import { linkLook } from '../parts/page.tsx';
 import { duration, Time } from '../parts/time.tsx';
 import { appText } from '../text/apps.ts';
 import { appRoute } from './app.tsx';
 import { CancelDialog, RollbackDialog } from './deployment-dialogs.tsx';
+import { DeploymentDifference } from './deployment-difference.tsx';
+import { previousOf } from './difference.ts';
 
 const words = appText.deployments;
 
@@ -46,7 +49,13 @@ export function Deployments() {
             <>
               <ol className="flex flex-col gap-3">
                 {items.map((deployment) => (
-                  <Entry key={deployment.id} deployment={deployment}>
+                  <Entry
+                    key={deployment.id}
+                    deployment={deployment}
+                    difference={
+                      <Changes place={place} app={app} deployment={deployment} before={previousOf(deployment, items)} />
+                    }
+                  >
                     {mayDeploy && actionOf(deployment) && (
                       <Button
                         onClick={() => setChoice({ action: actionOf(deployment) ?? 'cancel', deployment })}
@@ -91,10 +100,52 @@ function ChoiceDialog({
   close: (outcome?: string) => void;
 }) {
   if (action === 'cancel') return <CancelDialog {...rest} deployment={deployment} />;
-  return <RollbackDialog {...rest} revision={deployment.revision ?? 0} />;
+  return <RollbackDialog {...rest} target={deployment} />;
 }
 
-function Entry({ deployment, children }: { deployment: DeploymentView; children: React.ReactNode }) {
+interface ChangesProps {
+  place: Place;
+  app: string;
+  deployment: DeploymentView;
+  before: (DeploymentView & { revision: number }) | undefined;
+}
+
+/** A link that shows and hides the differences to the deployment before. Nothing for a first deployment. */
+function Changes({ place, app, deployment, before }: ChangesProps) {
+  const { changes } = useSearch({ from: `${appRoute}/deployments` });
+  const { revision } = deployment;
+  if (!before || revision === undefined) return null;
+  const isOpen = changes === revision;
+  const { show, showName, hide, hideName } = appText.differences;
+  return (
+    <>
+      <p className="mt-2 text-sm">
+        <Link
+          to="/projects/$project/environments/$environment/apps/$app/deployments"
+          params={{ ...place, app }}
+          search={isOpen ? {} : { changes: revision }}
+          replace
+          resetScroll={false}
+          // It is no link to this page, which only shows more or less.
+          activeOptions={{ exact: true, includeSearch: true }}
+          aria-label={isOpen ? hideName(revision) : showName(revision)}
+          className={linkLook}
+        >
+          {isOpen ? hide : show}
+        </Link>
+      </p>
+      {isOpen && <DeploymentDifference before={before} after={{ ...deployment, revision }} />}
+    </>
+  );
+}
+
+interface EntryProps {
+  deployment: DeploymentView;
+  difference: React.ReactNode;
+  children: React.ReactNode;
+}
+
+function Entry({ deployment, difference, children }: EntryProps) {
   const { revision, status, current, automatic, trigger, actor, acceptedAt, startedAt, endedAt } = deployment;
   const title = revision === undefined ? words.skipped : words.revision(revision);
   return (
@@ -114,6 +165,7 @@ function Entry({ deployment, children }: { deployment: DeploymentView; children:
           {endedAt !== undefined && ` · ${words.took(duration(startedAt ?? acceptedAt, endedAt))}`}
         </p>
         <Details {...deployment} />
+        {difference}
       </article>
     </li>
   );

@@ -18,6 +18,9 @@ const overview = createRoute({
 const deployments = createRoute({
   getParentRoute: () => app,
   path: 'deployments',
+  // The revision whose differences to the one before are shown.
+  validateSearch: ({ changes }: Record<string, unknown>): { changes?: number } =>
+    typeof changes === 'number' ? { changes } : {},
   component: lazyRouteComponent(() => import('../apps/deployments.tsx'), 'Deployments'),
 });
 

@@ -27,6 +27,34 @@ export const appText = {
     notProtected: 'Not yet protected: the gate is being applied, and requests without a key still reach the app.',
     pending: 'Variables, secrets or bindings have changed since the current deployment. They apply at the next one.',
   },
+  rolledBack: {
+    title: (to: number, left: number) =>
+      `You are rolled back: the app runs the image of revision ${to}. Revision ${left} is newer and succeeded.`,
+    by: (actor: string) => `Rolled back by ${actor}`,
+    imageDeleted: (left: number) => `The image of revision ${left} was deleted, so that nothing can go back to it.`,
+    undo: 'Undo the rollback',
+    undoTitle: (left: number) => `Undo the rollback, and return to revision ${left}?`,
+    automatic: (to: number) => `The app went back to revision ${to}.`,
+    deployments: 'Show the deployments',
+  },
+  differences: {
+    show: 'Changes',
+    showName: (revision: number) => `Changes of revision ${revision}`,
+    hide: 'Hide changes',
+    hideName: (revision: number) => `Hide changes of revision ${revision}`,
+    title: (after: number, before: number) => `Revision ${after}, compared with revision ${before} before it`,
+    same: 'Image and commit are the same.',
+    fields: {
+      image: 'Image',
+      digest: 'Digest of the image',
+      commit: 'Commit',
+      commitMessage: 'Commit message',
+      branch: 'Branch',
+    },
+    restored: (revision: number) =>
+      `Variables, secrets, port, health path, limits and volumes became those of revision ${revision}.`,
+    notCompared: 'Variables and settings are not compared, because the API does not return those of a revision.',
+  },
   deployments: {
     empty: 'This app has no deployments yet.',
     emptyHint: 'Deploy an image:',
@@ -70,6 +98,7 @@ export const appText = {
     comesBack: 'Comes back',
     staysAsIs: 'Stays unchanged',
     backImage: 'the image',
+    backCommit: (commit: string) => `of commit ${commit}`,
     backConfig: 'variables, secrets, port, health path, limits and volumes',
     never: 'volume data, services, hosts, gate, replicas',
     storedSecrets: 'stored secrets: the next deployment uses the current ones again',

@@ -1,0 +1,42 @@
+import t from 'tap';
+import type { DeploymentView } from '../../../runtime/contracts/api/apps.ts';
+import { differencesOf, previousOf } from '../../../functions/console/ui/apps/difference.ts';
+
+function deployment(revision: number | undefined, more: Partial<DeploymentView> = {}): DeploymentView {
+  return {
+    ...{ id: String(revision), app: 'api', trigger: 'manual', status: 'succeeded', current: false, image: 'api:1' },
+    ...{ acceptedAt: '2026-01-01T00:00:00Z', ...(revision !== undefined && { revision }) },
+    ...more,
+  };
+}
+
+t.test('a deployment is compared with the one that the app ran before it', (t) => {
+  const history = [
+    deployment(5, { status: 'failed' }),
+    deployment(undefined, { status: 'skipped' }),
+    deployment(4, { status: 'failed' }),
+    deployment(3),
+    deployment(2),
+    deployment(1, { status: 'failed' }),
+  ];
+  const previous = (index: number) => previousOf(history[index] ?? deployment(undefined), history)?.revision;
+  t.same([0, 1, 2, 3, 4, 5].map(previous), [3, undefined, 3, 2, undefined, undefined]);
+  t.end();
+});
+
+t.test('only what is known of both differs', (t) => {
+  t.same(differencesOf(deployment(1), deployment(2)), []);
+  const first = deployment(1, { digest: 'sha256:1', commit: 'a1', branch: 'main' });
+  t.same(differencesOf(first, deployment(2, { image: 'api:2', digest: 'sha256:2', commit: 'b2', branch: 'main' })), [
+    { field: 'image', before: 'api:1', after: 'api:2' },
+    { field: 'digest', before: 'sha256:1', after: 'sha256:2' },
+    { field: 'commit', before: 'a1', after: 'b2' },
+  ]);
+  // Its pods have not started, and nobody named a commit.
+  t.same(differencesOf(first, deployment(2, { branch: 'main' })), [
+    { field: 'commit', before: 'a1', after: undefined },
+  ]);
+  const { image: _, ...building } = deployment(2, { commit: 'a1', branch: 'main' });
+  t.same(differencesOf(first, building), []);
+  t.end();
+});
