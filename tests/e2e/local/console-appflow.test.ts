@@ -6,6 +6,8 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../../supp
 const platform = await runningPlatform();
 const { browser, visit } = await startVisitor(t, platform);
 const { project, flags } = await testProject(t, platform);
+await platform.ok(['environment', 'create', 'staging', '--project', project]);
+const staging = ['--project', project, '--environment', 'staging'];
 const place = `/projects/${project}/environments/prod`;
 const image = 'localhost:5000/svc/hello';
 const hostile = '<img src=x onerror=alert(1)>';
@@ -29,8 +31,8 @@ interface Deployment {
   current: boolean;
 }
 
-const app = () => platform.json<App>(['app', 'show', 'api', ...flags]);
-const history = () => platform.json<Deployment[]>(['app', 'history', 'api', ...flags]);
+const app = (at: readonly string[] = flags) => platform.json<App>(['app', 'show', 'api', ...at]);
+const history = (at: readonly string[] = flags) => platform.json<Deployment[]>(['app', 'history', 'api', ...at]);
 
 t.test('volumes and services are created from the page of the environment', async (t) => {
   const { page, pages } = await visit(t, place);
@@ -159,6 +161,42 @@ t.test('a page of an app says that it is rolled back, undoes that, and shows wha
   await page.unroute('**/apps/api/history?*');
 });
 
+t.test('an app is promoted: created with secrets of its own, then updated', async (t) => {
+  const { page, pages } = await visit(t, `${place}/apps/api`);
+  const dialog = pages.dialog();
+  await pages.button('Promote').click();
+  await dialog.getByText('The app does not exist in staging.').waitFor();
+  await dialog.getByText('staging does not have the services that the app is bound to: sessions.').waitFor();
+  await dialog.getByText('staging does not have the volumes data.').waitFor();
+  await dialog.getByText(/^svc app promote api --from prod --to staging --create --secret TOKEN/).waitFor();
+  await dialog.getByRole('button', { name: 'Promote' }).click();
+  await dialog.getByText('Request ID').waitFor();
+  t.match(await dialog.innerText(), 'Code not_found');
+  await checkAccessibility(t, page, 'promote an app that does not exist');
+  const external = ['--type', 'redis', '--external', 'redis.example.com'];
+  await platform.ok(['service', 'create', 'sessions', ...external, ...staging]);
+  await dialog.getByText('does not have the services').waitFor({ state: 'detached' });
+  await page.getByLabel('Value of TOKEN').fill(secret);
+  await dialog.getByRole('button', { name: 'Promote' }).click();
+  await dialog.getByText('The app is created in staging').waitFor();
+  await dialog.getByText('svc volume create data').waitFor();
+  await checkAccessibility(t, page, 'what a promotion cannot copy');
+  t.match(await app(staging), { image: `${image}:v2`, env: { LEVEL: 'debug' }, memory: '192Mi', volumes: [] });
+  t.match(await platform.json(['app', 'secret', 'reveal', 'api', 'TOKEN', ...staging]), { value: secret });
+  t.notMatch(await page.content(), secret);
+  await dialog.getByRole('link', { name: 'Show api in staging' }).click();
+  await page.getByText('running', { exact: true }).waitFor();
+  t.equal(pages.path(), `/projects/${project}/environments/staging/apps/api`);
+
+  await pages.open(`${place}/apps/api`);
+  await pages.button('Promote').click();
+  await dialog.getByText('The app exists in staging.').waitFor();
+  await checkAccessibility(t, page, 'promote an app that exists');
+  await dialog.getByRole('button', { name: 'Promote' }).click();
+  await dialog.getByText('The promotion is accepted as revision 2 of staging.').waitFor();
+  t.match((await history(staging))[0], { revision: 2, trigger: 'promotion', image: `${image}:v2` });
+});
+
 t.test('on a phone nothing is cut off, and a viewer sees no button that the API would refuse', async (t) => {
   const user = { email: `${uniqueName('member')}@svc.local`, password: uniqueName('a-long-passphrase-') };
   await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
@@ -188,7 +226,11 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
 
   await platform.ok(['member', 'set', user.email, '--role', 'deployer', '--project', project]);
   await pages.button('Undo the rollback').waitFor();
+  await pages.button('Promote').waitFor();
   t.notOk(await overflows(page), 'the page of an app that is rolled back');
+  await pages.button('Promote').click();
+  await pages.dialog().getByText('The app exists in staging.').waitFor();
+  t.notOk(await overflows(page), 'a promotion');
   for (const form of forms) {
     await pages.open(`${place}/${form}`);
     await page.getByRole('button', { name: /^Create the/ }).waitFor();

@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { AppView, DeploymentAccepted } from '../../../../runtime/contracts/api/apps.ts';
 import { pathOf, request } from '../api/client.ts';
-import { appQuery, type Place } from '../api/queries.ts';
+import { appQuery, projectQuery, type Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { Crumbs } from '../environment/crumbs.tsx';
 import { State } from '../parts/badge.tsx';
@@ -15,7 +16,9 @@ import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
 import { logText } from '../text/logs.ts';
 import { metricText } from '../text/metrics.ts';
+import { promotionText } from '../text/promotion.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
+import { PromoteDialog } from './promote.tsx';
 import { RolledBack } from './rolled-back.tsx';
 
 const tabs = [
@@ -57,8 +60,12 @@ export function AppPage() {
   );
 }
 
-function Actions({ place, app: { name, url } }: { place: Place; app: AppView }) {
+function Actions({ place, app }: { place: Place; app: AppView }) {
+  const { name, url } = app;
   const client = useQueryClient();
+  const [promotes, setPromotes] = useState(false);
+  const environments = useQuery(projectQuery(place.project)).data?.environments ?? [];
+  const targets = environments.map((each) => each.name).filter((each) => each !== place.environment);
   const mayDeploy = useMay(place.project, 'deployer');
   const restart = useMutation({
     mutationFn: () =>
@@ -75,11 +82,13 @@ function Actions({ place, app: { name, url } }: { place: Place; app: AppView }) 
           {appText.app.restart}
         </Button>
       )}
+      {mayDeploy && targets.length > 0 && <Button onClick={() => setPromotes(true)}>{promotionText.promote}</Button>}
       {url !== undefined && /^https?:\/\//.test(url) && (
         <a href={url} target="_blank" rel="noreferrer" className={buttonLook()}>
           {appText.app.open}
         </a>
       )}
+      {promotes && <PromoteDialog place={place} app={app} targets={targets} close={() => setPromotes(false)} />}
       {restart.error && <ErrorNote error={restart.error} />}
       {restart.data && <Note look="good">{appText.app.restarting(restart.data.revision)}</Note>}
     </>
