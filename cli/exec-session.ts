@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { WebSocket } from 'ws';
 import { channelMessage, execChannels, readExecEnd, type ExecEnd } from '../runtime/contracts/exec-channels.ts';
 import type { Context } from './context.ts';
+import { Failure, sessionLost } from './failure.ts';
 
 /** Bytes that may wait to be sent before more input is read. */
 const waitingMax = 512 * 1024;
@@ -18,6 +19,8 @@ export interface SessionStreams {
   stderr: Output;
   /** Whether the command has a terminal, which gets each key and the size of the local one. */
   terminal: boolean;
+  /** Leaves the local terminal as it is until the first message, so that Ctrl-C ends the wait for the pod. */
+  waits?: boolean;
 }
 
 /** How a session ended: as the command did, or because the connection closed. */
@@ -25,7 +28,7 @@ export type SessionEnd = ExecEnd | { lost: string };
 
 /** Connects a command that runs in a pod with local streams until it ends. @param socket as `ApiClient.open` returns it */
 export async function runSession(socket: WebSocket, streams: SessionStreams): Promise<SessionEnd> {
-  const { stdin, stdout, stderr, terminal } = streams;
+  const { stdin, stdout, stderr, terminal, waits = false } = streams;
   let end: SessionEnd | undefined;
   const writing = new Set<Promise<void>>();
   const waitUntilDrained = async (output: Output) => {
@@ -42,14 +45,19 @@ export async function runSession(socket: WebSocket, streams: SessionStreams): Pr
     });
     writing.add(drained);
   };
+  let leaveTerminal: (() => void) | undefined;
+  const enter = () => {
+    if (terminal) leaveTerminal ??= enterTerminal(socket, streams);
+  };
   socket.on('message', (data: Buffer) => {
+    enter();
     const content = data.subarray(1);
     if (data[0] === execChannels.stdout) write(stdout, content);
     else if (data[0] === execChannels.stderr) write(stderr, content);
     else if (data[0] === execChannels.error) end = readExecEnd(content);
   });
   const closed = once(socket, 'close') as Promise<[number, Buffer]>;
-  const leaveTerminal = terminal ? enterTerminal(socket, streams) : () => undefined;
+  if (!waits) enter();
   const sending = stdin && sendInput(socket, stdin);
   socket.resume();
   try {
@@ -57,11 +65,30 @@ export async function runSession(socket: WebSocket, streams: SessionStreams): Pr
     await Promise.all(writing);
     return end ?? { lost: reason.toString() || 'The connection was lost.' };
   } finally {
-    leaveTerminal();
+    leaveTerminal?.();
     // Input that the command did not read would keep this process running.
     stdin?.destroy();
     await sending;
   }
+}
+
+/** Runs a session with the streams of the command line until it ends. @returns the exit code @throws Failure */
+export async function runInContext(
+  context: Context,
+  socket: WebSocket,
+  { stdin, tty, waits = false }: { stdin: boolean; tty: boolean; waits?: boolean },
+): Promise<number> {
+  const end = await runSession(socket, {
+    waits,
+    stdin: stdin ? context.stdin : undefined,
+    stdout: context.stdout,
+    stderr: context.stderr,
+    terminal: tty,
+  });
+  if ('exitCode' in end) return end.exitCode;
+  if ('failure' in end) throw new Failure(`The command could not run: ${end.failure}`, { code: 'exec_failed' });
+  context.say(`error: the session ended: ${end.lost}`);
+  return sessionLost;
 }
 
 async function sendInput(socket: WebSocket, stdin: Context['stdin']): Promise<void> {

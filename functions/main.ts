@@ -44,6 +44,7 @@ import { readConsoleAssets } from './console/assets.ts';
 import { createConsoleSite } from './console/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
 import { createExecRoutes } from './exec/handler.ts';
+import { createOpenRuns, type OpenRuns } from './exec/open-runs.ts';
 import { createEventDelivery } from './event-delivery/handler.ts';
 import { createDeliveryMetrics } from './event-delivery/metrics.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
@@ -135,6 +136,8 @@ await runProcess({
     const deployments = createDeploymentWaiter({ pool, clock });
     const notifier = createAcceptanceNotifier({ pool, clock, log });
     lifecycle.add({ name: 'acceptance notifier', stop: () => notifier.drain() });
+    const openRuns = createOpenRuns();
+    lifecycle.add({ name: 'runs of sessions', stop: () => openRuns.drain() });
     const tokenUses = createTokenUses({ pool, clock, log });
     lifecycle.add({ name: 'uses of access tokens', stop: () => tokenUses.drain() });
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
@@ -146,7 +149,17 @@ await runProcess({
     const sockets = createWebSockets();
     const app = createHttpApp({
       routes: [
-        ...consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier }),
+        ...consoleRoutes({
+          kube,
+          pool,
+          registry,
+          passwords,
+          keyRing,
+          visibleProjects,
+          deployments,
+          notifier,
+          openRuns,
+        }),
         ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
       ],
       rootRoutes: createHealthRoutes({ pool }),
@@ -197,11 +210,12 @@ interface RouteDependencies {
   visibleProjects: ProjectAccessControl['visibleProjects'];
   deployments: DeploymentWaiter;
   notifier: AcceptanceNotifier;
+  openRuns: OpenRuns;
 }
 
 /** The routes under `/api/v1`. */
 function consoleRoutes(dependencies: RouteDependencies): Route[] {
-  const { kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier } = dependencies;
+  const { kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier, openRuns } = dependencies;
   const tokens = createTokenStore({ kube, keyRing, log });
   const verify = createVerifyWebhook({ pool, tokens, clock });
   const loginLimit = createLoginLimit({ pool, clock });
@@ -279,7 +293,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
           ? undefined
           : openMetricsStore(metricsStore.url, async () => (await readFile(metricsStore.tokenFile, 'utf8')).trim()),
     }),
-    ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
+    ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs, openRuns }),
     ...createPortForwardRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createAlertRoutes({ alerts: createAlertStore(config.alertServers), clock }),
     ...createPlatformRoutes({

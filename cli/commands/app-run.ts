@@ -1,9 +1,12 @@
 import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { execFlags } from '../exec-flags.ts';
 import { toggle } from '../flags.ts';
-import { Failure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { checkFollowOutput } from '../log-lines.ts';
+import type { OutputFormat } from '../output.ts';
 import { followRun, printRuns } from '../runs.ts';
 import { resolveScope } from '../scope.ts';
 
@@ -12,29 +15,69 @@ export const runCommand = command({
   args: ['app'],
   words: 'command',
   description: 'Run a command once, in a new pod with the environment of an app.',
-  flags: { detach: toggle('print the ID of the run and exit without waiting', { short: 'd' }), ...scopeFlags },
+  flags: {
+    ...execFlags,
+    detach: toggle('print the ID of the run and exit without waiting', { short: 'd' }),
+    ...scopeFlags,
+  },
   examples: [
     'svc app run api -- npm run migrate',
     "svc app run api -- sh -c 'rails db:seed'",
     'svc app run api -d -- node backfill.js',
+    'svc app run -it api -- sh',
+    'svc app run -i api -- psql < dump.sql',
   ],
   async run({ context, args, words, flags }) {
+    if (flags.stdin || flags.tty) return runConnected(context, args.app, words, flags);
     if (!flags.detach) checkFollowOutput({ ...flags, follow: true });
     const scope = resolveScope(context, flags);
     const path = scope.path('apps', args.app, 'runs');
     const accepted = await scope.api.call('POST', path, runAccepted, { query: scope.query, body: { command: words } });
     if (flags.detach) {
       context.print({ data: accepted, table: `run ${accepted.id} is accepted`, names: [accepted.id] }, flags.output);
-      return;
+      return undefined;
     }
     const source = { path: scope.path('apps', args.app, 'run-logs'), query: { ...scope.query, run: accepted.id } };
     const { ended, message } = await followRun(context, scope, source, flags.output);
-    if (ended === 'succeeded') return;
+    if (ended === 'succeeded') return undefined;
     const reason = ended === 'removed' ? 'was deleted before it ended' : `failed: ${message ?? 'see its logs'}`;
     const hint = `svc app logs ${args.app} --run ${accepted.id} ${scope.flags}`;
     throw new Failure(`Run ${accepted.id} ${reason}`, { code: 'run_failed', hint });
   },
 });
+
+interface ConnectedFlags {
+  stdin: boolean;
+  tty: boolean;
+  detach: boolean;
+  output: OutputFormat | undefined;
+  api: string | undefined;
+  project: string | undefined;
+  environment: string | undefined;
+}
+
+/** Runs the command with local streams. Its pod is deleted when this process ends. @returns its exit code */
+async function runConnected(
+  context: Context,
+  app: string,
+  words: readonly string[],
+  { stdin, tty, detach, output, ...names }: ConnectedFlags,
+): Promise<number> {
+  if (detach) throw usageFailure('-d does not support -i and -t: the pod is deleted when the session ends.');
+  if (output !== undefined)
+    throw usageFailure('-o, --json and -q do not support -i and -t: the output is that of the command.');
+  const { execProtocol } = await import('../../runtime/contracts/exec-channels.ts');
+  const { runInContext } = await import('../exec-session.ts');
+  const scope = resolveScope(context, names);
+  const socket = await scope.api.open(scope.path('apps', app, 'run-session'), execProtocol, {
+    ...scope.query,
+    command: words,
+    ...(stdin && { stdin: 'true' }),
+    ...(tty && { tty: 'true' }),
+  });
+  if (tty) context.say('Starting a pod; it is deleted when the command ends.');
+  return runInContext(context, socket, { stdin, tty, waits: true });
+}
 
 export const runsCommand = command({
   name: 'runs',

@@ -1,7 +1,7 @@
 import { command, type Command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { Failure, sessionLost } from '../failure.ts';
-import { text, toggle } from '../flags.ts';
+import { execFlags } from '../exec-flags.ts';
+import { text } from '../flags.ts';
 import { resolveScope } from '../scope.ts';
 
 const kinds = {
@@ -23,16 +23,11 @@ export function execCommand(kind: keyof typeof kinds): Command {
     args: [kind],
     words: 'command',
     description: `Run a command in a pod of ${of} (deployers; audited).`,
-    flags: {
-      stdin: toggle('pass the standard input to the command', { short: 'i' }),
-      tty: toggle('run the command in a terminal', { short: 't' }),
-      pod: text('<pod>', 'pod to use (default: the newest ready one)'),
-      ...flags,
-    },
+    flags: { ...execFlags, pod: text('<pod>', 'pod to use (default: the newest ready one)'), ...flags },
     examples: examples.map((example) => `svc ${kind} exec ${example}`),
     async run({ context, args, words, flags: { stdin, tty, pod, ...names } }) {
       const { execProtocol } = await import('../../runtime/contracts/exec-channels.ts');
-      const { runSession } = await import('../exec-session.ts');
+      const { runInContext } = await import('../exec-session.ts');
       const scope = resolveScope(context, names);
       const { [kind]: name = '' } = args as Record<string, string>;
       const socket = await scope.api.open(scope.path(collection, name, 'exec'), execProtocol, {
@@ -42,16 +37,7 @@ export function execCommand(kind: keyof typeof kinds): Command {
         ...(stdin && { stdin: 'true' }),
         ...(tty && { tty: 'true' }),
       });
-      const end = await runSession(socket, {
-        stdin: stdin ? context.stdin : undefined,
-        stdout: context.stdout,
-        stderr: context.stderr,
-        terminal: tty,
-      });
-      if ('exitCode' in end) return end.exitCode;
-      if ('failure' in end) throw new Failure(`The command could not run: ${end.failure}`, { code: 'exec_failed' });
-      context.say(`error: the session ended: ${end.lost}`);
-      return sessionLost;
+      return runInContext(context, socket, { stdin, tty });
     },
   });
 }

@@ -7,6 +7,7 @@ import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { createdByAnnotation, servingPods } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/api/accept.ts';
+import { requireRelease } from '../../runtime/api/app-commands.ts';
 import { bindingRoutes } from '../../runtime/api/binding-routes.ts';
 import { checkUsableImage } from '../../runtime/api/image.ts';
 import { gateRoutes } from '../../runtime/api/gate-routes.ts';
@@ -33,7 +34,7 @@ import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
 import { checkSettings } from './settings.ts';
 import { patchApp } from './store.ts';
-import { appRuns, requireRelease, withCommand } from './runs.ts';
+import { appRuns, withCommand } from './runs.ts';
 import { appToView } from './view.ts';
 
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */

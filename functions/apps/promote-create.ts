@@ -61,6 +61,7 @@ export async function createPromoted(
     release: _,
     bindings: __,
     runRequests: ___,
+    runStops: ____,
     env = [],
     volumes = [],
     ...settings

@@ -1,12 +1,12 @@
 import type { AppSpec } from '../../runtime/contracts/resources/app.ts';
 import { checkHealthPath } from '../../runtime/domain/container-paths.ts';
 import { checkLimits } from '../../runtime/domain/quantity.ts';
+import { checkCommand } from '../../runtime/api/app-commands.ts';
 import { checkMounts } from '../../runtime/api/mounts.ts';
 import { checkQuota } from '../../runtime/api/quota.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
-import { checkCommand } from './runs.ts';
 import type { AppChange } from './store.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import { idleReason, watchIdle } from '../../runtime/api/idle-watch.ts';
 import { countWaiting } from '../../runtime/api/waiting-messages.ts';
-import { execChannels } from '../../runtime/contracts/exec-channels.ts';
+import { execChannels, readExecEnd } from '../../runtime/contracts/exec-channels.ts';
 import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
@@ -13,6 +13,8 @@ export interface RelayEnd {
 }
 
 export interface RelayOptions {
+  /** Messages of the client that arrived before; default none. */
+  early?: readonly Buffer[];
   /** Whether the client may set the size of a terminal. */
   terminal: boolean;
   /** Closes both sides when nothing was sent for this time. */
@@ -27,7 +29,7 @@ export interface RelayOptions {
 export async function relayExec(
   client: WebSocket,
   pod: WebSocket,
-  { terminal, idleMs, clock }: RelayOptions,
+  { early = [], terminal, idleMs, clock }: RelayOptions,
 ): Promise<RelayEnd> {
   const accepted: number[] = [execChannels.stdin, execChannels.close, ...(terminal ? [execChannels.resize] : [])];
   const ended = Promise.withResolvers<RelayEnd>();
@@ -49,11 +51,12 @@ export async function relayExec(
     idle.touch();
     to.send(data, { binary: true }, count(data.length));
   };
-  client.on('message', (data: Buffer) => {
+  const receive = (data: Buffer) => {
     if (hasEnded) return;
     if (accepted.includes(data[0] ?? -1)) forward(data, pod, toPod);
     else end({ by: 'error' }, sessionCodes.policyViolation, 'The message has an unknown channel.');
-  });
+  };
+  client.on('message', receive);
   pod.on('message', (data: Buffer) => {
     if (hasEnded) return;
     forward(data, client, toClient);
@@ -61,7 +64,14 @@ export async function relayExec(
   });
   pod.once('close', () => end({ by: 'error' }, sessionCodes.lost, 'The connection to the pod was lost.'));
   client.once('close', () => end({ by: 'client' }, sessionCodes.done));
+  for (const data of early) receive(data);
   const outcome = await ended.promise;
   idle.stop();
   return outcome;
+}
+
+/** How a session ended, for its log entry. */
+export function loggedEnd({ by, result }: RelayEnd): { by: RelayEnd['by']; exitCode?: number } {
+  const end = result && readExecEnd(result);
+  return { by, ...(end && 'exitCode' in end && { exitCode: end.exitCode }) };
 }

@@ -14,9 +14,11 @@ export const workloadName: Validation = {
   message: `a name has at most ${workloadNameMax} characters: lower-case letters, digits and single hyphens, starting with a letter`,
 };
 
+/** The end of a requested run's name. Names of scheduled runs end differently. */
+const runIdPattern = '^[0-9a-f]{10}$';
+
 function keyedRunRequests(schema: StructuralSchema): void {
-  // The end of the run's name. Names of scheduled runs end differently.
-  schemaAt(schema, 'spec.runRequests[].id').pattern = '^[0-9a-f]{10}$';
+  schemaAt(schema, 'spec.runRequests[].id').pattern = runIdPattern;
   schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-type'] = 'map';
   schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-map-keys'] = ['id'];
 }
@@ -42,6 +44,7 @@ export const appDefinition = customResource({
     schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
     keyedBindings(schema);
     keyedRunRequests(schema);
+    schemaAt(schema, 'spec.runStops[]').pattern = runIdPattern;
     // A worker that is late must not restore an older release.
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {

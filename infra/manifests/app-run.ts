@@ -1,7 +1,7 @@
 import type { AppSpec, Release } from '../../runtime/contracts/resources/app.ts';
-import type { AppRunRequest } from '../../runtime/contracts/resources/run.ts';
+import { appCommand, type AppRunRequest } from '../../runtime/contracts/resources/run.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { podLabels, releaseAnnotation } from '../../runtime/domain/labels.ts';
+import { apiGroup, podLabels, releaseAnnotation } from '../../runtime/domain/labels.ts';
 import { releaseImage } from './app.ts';
 import { requestedByAnnotation, type BatchJob } from './batch.ts';
 import { servingResources } from './resources.ts';
@@ -11,6 +11,18 @@ export const appRunContainer = 'app';
 
 /** A run that nobody stops ends after this time, in seconds. */
 const runTimeoutSeconds = 24 * 3_600;
+/** As {@link runTimeoutSeconds}, for the pod of a session: a working day. */
+const sessionTimeoutSeconds = 8 * 3_600;
+/**
+ * What the pod of a session runs until it is deleted; the session runs the command beside it. A session that attached to
+ * the command itself would miss what it printed before, and could come after its end (decision 0066).
+ */
+const waitCommand = ['sleep', String(sessionTimeoutSeconds)];
+/** It ignores SIGTERM, because it is the first process of its container, and the commands of sessions do not get one. */
+const sessionGraceSeconds = 1;
+
+/** On the run of a session: the command that the session runs, as JSON. */
+const sessionCommandAnnotation = `${apiGroup}/session-command`;
 /** Shorter than the time that a rollout has, so that the rollout fails for this reason and not for its own time limit. */
 const releaseTimeoutSeconds = 9 * 60;
 
@@ -28,12 +40,34 @@ type RunSettings = Pick<AppSpec, 'cpu' | 'memory' | 'port'>;
  * runs. Pure.
  */
 export function appRunJob(app: AppIdentity, spec: RunSettings, release: Release, request: AppRunRequest): BatchJob {
+  const { id, by, command, session = false } = request;
   return commandJob(app, spec, release, {
-    name: `${app.name}-${request.id}`,
-    command: request.command,
-    timeoutSeconds: runTimeoutSeconds,
-    annotations: request.by === undefined ? {} : { [requestedByAnnotation]: request.by },
+    name: `${app.name}-${id}`,
+    command: session ? waitCommand : command,
+    timeoutSeconds: session ? sessionTimeoutSeconds : runTimeoutSeconds,
+    ...(session && { graceSeconds: sessionGraceSeconds }),
+    annotations: {
+      ...(by !== undefined && { [requestedByAnnotation]: by }),
+      ...(session && { [sessionCommandAnnotation]: JSON.stringify(command) }),
+    },
   });
+}
+
+/** The command that a run executes, or that a session executes in its pod. Pure. */
+export function commandOfRun({ metadata, spec }: BatchJob): string[] {
+  const ofSession = metadata.annotations?.[sessionCommandAnnotation];
+  if (ofSession !== undefined) return wordsOf(ofSession);
+  const [container] = spec.template.spec?.containers ?? [];
+  return (container?.command ?? []).map((word) => word.replaceAll('$$(', '$('));
+}
+
+/** The words of an annotation, which an operator may have changed. */
+function wordsOf(annotation: string): string[] {
+  try {
+    return appCommand.parse(JSON.parse(annotation));
+  } catch {
+    return [annotation];
+  }
 }
 
 /** The batch Job of a release's command. Pure. */
@@ -58,7 +92,14 @@ function commandJob(
   { id, name: app, namespace }: AppIdentity,
   spec: RunSettings,
   release: Release,
-  run: { name: string; command: readonly string[]; timeoutSeconds: number; annotations: Record<string, string> },
+  run: {
+    name: string;
+    command: readonly string[];
+    timeoutSeconds: number;
+    /** Default: that of Kubernetes. */
+    graceSeconds?: number;
+    annotations: Record<string, string>;
+  },
 ): BatchJob {
   const labels = podLabels({ kind: 'App', name: app, id }, 'run');
   return {
@@ -78,6 +119,7 @@ function commandJob(
         metadata: { labels, ...(Object.keys(run.annotations).length > 0 && { annotations: run.annotations }) },
         spec: {
           restartPolicy: 'Never',
+          ...(run.graceSeconds !== undefined && { terminationGracePeriodSeconds: run.graceSeconds }),
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: { seccompProfile: { type: 'RuntimeDefault' } },

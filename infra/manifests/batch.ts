@@ -7,8 +7,6 @@ import type { WorkloadKind } from '../../runtime/domain/names.ts';
 
 /** On a run that a user requested: the user's e-mail address. */
 export const requestedByAnnotation = `${apiGroup}/requested-by`;
-/** Kubernetes' label on the pods of a batch Job: the Job's name. */
-export const runLabel = 'batch.kubernetes.io/job-name';
 /** A run that is late by more than this is skipped, so that an outage is not followed by all runs that it prevented. */
 const startingDeadlineSeconds = 300;
 

@@ -2,10 +2,10 @@ import type { V1CronJob, V1JobSpec } from '@kubernetes/client-node';
 import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
-import { podLabels } from '../../runtime/domain/labels.ts';
+import { podLabels, runLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone } from '../../runtime/domain/schedule.ts';
-import { cronJob, requestedByAnnotation, runLabel, type BatchJob } from './batch.ts';
+import { cronJob, requestedByAnnotation, type BatchJob } from './batch.ts';
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
 import { functionPod, type FunctionWorkload, type RunWith } from './function-pod.ts';
 

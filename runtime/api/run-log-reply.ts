@@ -1,7 +1,7 @@
 import { tailOf } from '../contracts/api/logs.ts';
 import type { RunLogsQuery, RunMark } from '../contracts/api/runs.ts';
 import type { Clock } from '../domain/clock.ts';
-import { idLabel } from '../domain/labels.ts';
+import { idLabel, runLabel } from '../domain/labels.ts';
 import type { Id } from '../domain/ids.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { readPodLogs } from '../workloads/pod-logs.ts';
@@ -28,7 +28,7 @@ export async function runLogReply(
   { namespace, workloadId, run, container, findRun }: RunLogSource,
   { query, signal }: { query: RunLogsQuery; signal: AbortSignal },
 ) {
-  const labelSelector = `${idLabel}=${workloadId},batch.kubernetes.io/job-name=${run}`;
+  const labelSelector = `${idLabel}=${workloadId},${runLabel}=${run}`;
   const source = { namespace, labelSelector, container };
   const tail = tailOf(query);
   if (!query.follow) return { status: 200 as const, body: { run, pods: await readPodLogs(kube, source, tail) } };

@@ -86,6 +86,13 @@ export function isPodReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
+/** Whether a container of the pod runs. */
+export function isContainerRunning({ status }: Pod, container: string): boolean {
+  return (
+    status?.containerStatuses?.some(({ name, state }) => name === container && state?.running !== undefined) ?? false
+  );
+}
+
 /** How often the containers of a pod have restarted, init containers included. */
 export function restartsOf({ status }: Pod): number {
   const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};

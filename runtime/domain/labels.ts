@@ -18,6 +18,8 @@ export const idLabel = 'platform.svc/id';
 export const kindLabel = 'platform.svc/kind';
 export const roleLabel = 'platform.svc/role';
 export const appLabel = 'app';
+/** A label that Kubernetes sets on the pods of a batch Job: the Job's name. */
+export const runLabel = 'batch.kubernetes.io/job-name';
 /** A label that Kubernetes sets on nodes. */
 export const hostnameLabel = 'kubernetes.io/hostname';
 export const projectLabel = 'platform.svc/project';

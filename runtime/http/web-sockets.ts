@@ -90,7 +90,7 @@ export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets
       if (own >= perUser) {
         throw new Problem(
           'too_many_requests',
-          `You have ${perUser} open sessions (exec and port-forward). Close one of them first.`,
+          `You have ${perUser} open sessions (exec, run and port-forward). Close one of them first.`,
           { details: { retryAfterSeconds: 10 } },
         );
       }

@@ -1,6 +1,6 @@
-import { isPodLive, isPodReady, type Pod } from '../contracts/pod.ts';
+import { isContainerRunning, isPodLive, isPodReady, type Pod } from '../contracts/pod.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
-import { idLabel, kindLabel } from '../domain/labels.ts';
+import { idLabel, kindLabel, roleLabel } from '../domain/labels.ts';
 import type { WorkloadKind } from '../domain/names.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -10,8 +10,8 @@ import { workloadIdOf, type WorkloadObject } from './objects.ts';
 const shownMax = 10;
 
 /**
- * Finds a pod of a workload whose container runs: the one of this name, or else the newest, ready ones first. Pods are
- * selected by the workload's labels, so a name only chooses among its own.
+ * Finds a pod of a workload whose container runs: the one of this name, or else the newest, those that serve requests and
+ * ready ones first. Pods are selected by the workload's labels, so a name only chooses among its own.
  * @throws Problem `not_ready` when none runs, `not_found` for another name
  */
 export async function findRunningPod(
@@ -24,8 +24,8 @@ export async function findRunningPod(
   const labelSelector = `${idLabel}=${workloadIdOf(workload)},${kindLabel}=${kind}`;
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
   const running = items
-    .filter((pod) => isPodLive(pod) && isRunning(pod, container))
-    .sort((a, b) => Number(isPodReady(b)) - Number(isPodReady(a)) || age(a) - age(b));
+    .filter((pod) => isPodLive(pod) && isContainerRunning(pod, container))
+    .sort((a, b) => rank(b) - rank(a) || age(a) - age(b));
   const title = `${kind.toLowerCase()} "${workload.metadata.name}"`;
   if (running.length === 0) {
     throw new Problem('not_ready', `No pod of the ${title} runs now.${waits[kind]}`);
@@ -43,10 +43,9 @@ const waits: Readonly<Record<WorkloadKind, string>> = {
   Service: ' Check it with `svc service show`.',
 };
 
-function isRunning({ status }: Pod, container: string): boolean {
-  return (
-    status?.containerStatuses?.some(({ name, state }) => name === container && state?.running !== undefined) ?? false
-  );
+/** Pods of one-off runs are ready, too. */
+function rank(pod: Pod): number {
+  return 2 * Number(pod.metadata.labels?.[roleLabel] === 'serve') + Number(isPodReady(pod));
 }
 
 /** Milliseconds; only differences mean something. */

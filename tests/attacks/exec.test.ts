@@ -6,9 +6,13 @@ import { WebSocket } from 'ws';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { newId } from '../../runtime/domain/ids.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { execProtocol } from '../../runtime/contracts/exec-channels.ts';
 import { signedIn } from '../support/people.ts';
 import { podSessions } from '../support/pod-sessions.ts';
+import { startRunPods } from '../support/run-pods.ts';
 import { testDatabase } from '../support/postgres.ts';
 
 type Refusal = { status: number; code: string };
@@ -183,4 +187,71 @@ t.test('a session ends when its user loses the role', async (t) => {
   hasRole = false;
   const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
   t.same([code, reason.toString()], [1008, 'forbidden']);
+});
+
+t.test('a run of its own reaches no other project, and takes its pod with it when the rights end', async (t) => {
+  let hasRole = true;
+  const { attempt, ...world } = await withApps(t, {
+    exec: async ({ metadata }, _options, { stdout }, signal) => {
+      stdout?.write(`${metadata.namespace}/${metadata.name}`);
+      await once(signal, 'abort');
+      return 137;
+    },
+    socketLimits: { checkMs: 50 },
+    async authorize(_session, project) {
+      if (project !== 'shop') throw new Problem('not_found', 'no');
+      if (!hasRole) throw new Problem('forbidden', 'no');
+      return { projectId: '019a0000-0000-7000-8000-000000000003', role: 'deployer' };
+    },
+  });
+  const app = await world.kube.get<App>(kinds.App, 'api', 'shop-prod');
+  const id = app?.metadata.labels?.['platform.svc/id'] ?? '';
+  const runs = await startRunPods(t, world, { id, name: 'api' }, (run) => {
+    // A pod with the name of the run that belongs to no workload of this project, and one of another app.
+    void world.pod({ kind: 'App', name: 'api', id: 'other' }, { name: `fake-${run}`, container: 'app', run });
+    return undefined;
+  });
+  const path = (name: string, project = 'shop') => `/projects/${project}/apps/${name}/run-session?command=sh`;
+  t.same(await attempt(path('web', 'blog')), { status: 404, code: 'not_found' });
+  for (const name of ['web', '..', '%2e%2e', '..%2f..%2fblog-prod%2fapps%2fweb', 'api%00', 'api%2Frun-session']) {
+    const refused = (await attempt(path(name))) as Refusal;
+    t.ok(refused.status === 404 || refused.status === 400, name);
+  }
+  t.same(await attempt('/projects/shop/apps/api/run-session'), { status: 400, code: 'invalid_request' });
+  t.same(runs.requests, [], 'what is refused leaves nothing');
+
+  const socket = await attempt(path('api'));
+  if (!(socket instanceof WebSocket)) throw new Error('refused');
+  const messages: string[] = [];
+  socket.on('message', (data: Buffer) => messages.push(data.subarray(1).toString()));
+  while (!messages.includes(`shop-prod/api-${runs.requests[0]?.id}-x`)) await once(socket, 'message');
+  hasRole = false;
+  const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
+  t.same([code, reason.toString()], [1008, 'forbidden']);
+  while (runs.stops.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  t.same(runs.stops, [runs.requests[0]?.id]);
+});
+
+t.test('sessions that begin and end at once do not fill the App', async (t) => {
+  const { attempt, ...world } = await withApps(t);
+  const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' };
+  const release = { generation: 1, deploymentId: newId(), image: 'r/api:1' };
+  await world.kube.mergePatch<App>(ref, { spec: { release } });
+  // No controller is there to start or to stop a run.
+  const refusals: string[] = [];
+  for (let count = 0; count < 25 && refusals.length === 0; count++) {
+    const socket = await attempt('/projects/shop/apps/api/run-session?command=sh');
+    if (!(socket instanceof WebSocket)) throw new Error('refused');
+    const written = async () => {
+      const app = await world.kube.get<App>(kinds.App, 'api', 'shop-prod');
+      return (app?.spec.runRequests ?? []).length > 0;
+    };
+    socket.on('message', (data: Buffer) => refusals.push(data.subarray(1).toString()));
+    while (refusals.length === 0 && !(await written())) await new Promise((resolve) => setTimeout(resolve, 5));
+    socket.terminate();
+    await world.openRuns.drain();
+  }
+  t.match(refusals, [/20 runs waiting to start or to stop/]);
+  const app = await world.kube.get<App>(kinds.App, 'api', 'shop-prod');
+  t.same([app?.spec.runRequests?.length, app?.spec.runStops?.length], [undefined, 20]);
 });

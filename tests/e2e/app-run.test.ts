@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import t from 'tap';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
@@ -5,6 +7,12 @@ const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
 const script = 'console.log(process.env.GREETING, process.env.TOKEN.length); process.exit(process.argv[1] ? 3 : 0)';
 const program = ['node', '-e', script];
+
+/** Starts `svc`. */
+function start(args: string[]) {
+  const env = { ...process.env, XDG_CONFIG_HOME: platform.configFolder, SVC_API: platform.info.api, NO_COLOR: '1' };
+  return spawn(process.execPath, ['cli/svc.js', ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+}
 
 interface Run {
   name: string;
@@ -76,4 +84,34 @@ t.test('a release command runs before the pods, and stops the deployment when it
     { name: 'api-release-2', trigger: 'release', status: 'failed' },
     { name: 'api-release-1', trigger: 'release', status: 'succeeded' },
   ]);
+});
+
+t.test('a run with a terminal has the input and the exit code of the caller, and its pod ends with it', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', image, '--env', 'GREETING=hello', ...flags]);
+  const run = (options: string, ...command: string[]) => ['app', 'run', options, 'api', ...flags, '--', ...command];
+  const echo = 'process.stdin.on("data", (chunk) => process.stdout.write(chunk)).on("end", () => process.exit(3))';
+  const content = 'x'.repeat(300_000);
+  const piped = await platform.svc(run('-i', 'node', '-e', `console.log(process.env.GREETING); ${echo}`), content);
+  t.equal(piped.code, 3, piped.stderr);
+  t.ok(piped.stdout === `hello\n${content}`, 'all of the input comes back');
+
+  const terminal = await platform.svc(
+    run('-it', 'sh', '-c', 'test -t 0 && read word && echo "got $word"; exit 4'),
+    'it\n',
+  );
+  t.match(terminal, { code: 4, stdout: /got it\r\n/ });
+
+  t.match(await platform.svc(run('-i', '/no/such/program')), { code: 1, stderr: /\(exec_failed\)/ });
+  const stop = start(run('-i', 'sh', '-c', 'echo started; sleep 600'));
+  t.teardown(() => stop.kill());
+  await once(stop.stdout, 'data');
+  const left = ['-n', namespace, 'get', 'jobs.batch,pods', '-l', 'platform.svc/role=run', '-o', 'name'];
+  t.match((await platform.kubectl(...left)).stdout, /pod\/api-/);
+  stop.kill('SIGINT');
+  await eventually(
+    () => platform.kubectl(...left),
+    ({ stdout }) => stdout === '',
+  );
+  t.same(await platform.json<Run[]>(['app', 'runs', 'api', ...flags]), []);
 });

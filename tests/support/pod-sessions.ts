@@ -2,6 +2,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { rootGroup } from '../../cli/commands/root.ts';
 import { runProgram } from '../../cli/program.ts';
 import { createExecRoutes } from '../../functions/exec/handler.ts';
+import { createOpenRuns, type OpenRuns } from '../../functions/exec/open-runs.ts';
 import { createPortForwardRoutes } from '../../functions/port-forward/handler.ts';
 import { createServiceRoutes } from '../../functions/services/handler.ts';
 import type { PodExec } from '../../infra/local/apiserver/pod-exec.ts';
@@ -11,7 +12,7 @@ import { customResourceDefinitions } from '../../infra/crds/custom-resources.ts'
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
-import { podLabels, type PodRole } from '../../runtime/domain/labels.ts';
+import { podLabels, runLabel, type PodRole } from '../../runtime/domain/labels.ts';
 import type { SocketLimits } from '../../runtime/http/web-sockets.ts';
 import type { Authenticate, AuthorizeProject } from '../../runtime/http/route.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
@@ -34,11 +35,13 @@ export interface PodSessions extends ApiUnderTest {
   entries: () => Record<string, unknown>[];
   /** Creates an app, a function, a job or a service in `<project>-prod`. @returns its id */
   workload: (kind: 'App' | 'Function' | 'Job' | 'Service', name: string, project?: string) => Promise<string>;
-  /** Creates a running pod of a workload. */
+  /** Creates a running pod of a workload. @param options.run the run that it belongs to */
   pod: (
     owner: { kind: 'App' | 'Function' | 'Job' | 'Service'; name: string; id: string; project?: string },
-    options: { name: string; container: string; role?: PodRole; ready?: boolean; port?: number },
+    options: { name: string; container: string; role?: PodRole; ready?: boolean; port?: number; run?: string },
   ) => Promise<void>;
+  /** The sessions that have a run of their own. */
+  openRuns: OpenRuns;
   /** Runs a command line of `svc`. */
   svc: (args: string[], options?: SvcOptions) => Promise<Ran>;
 }
@@ -92,7 +95,8 @@ export async function podSessions(
     if (status) await kube.replaceStatus({ ...created, status });
   }
   const recorded = recordingLog();
-  const dependencies = { kube, clock: systemClock, idleMs };
+  const openRuns = createOpenRuns();
+  const dependencies = { kube, clock: systemClock, idleMs, openRuns };
   const routes = [
     ...createExecRoutes(dependencies),
     ...createPortForwardRoutes(dependencies),
@@ -113,8 +117,10 @@ export async function podSessions(
       if (kind === 'Service') await kube.replaceStatus({ ...object, status });
       return id;
     },
-    async pod({ project = 'shop', ...owner }, { name, container, role = 'serve', ready = true, port }) {
-      const metadata = { name, namespace: `${project}-prod`, labels: podLabels(owner, role) };
+    openRuns,
+    async pod({ project = 'shop', ...owner }, { name, container, role = 'serve', ready = true, port, run }) {
+      const labels = { ...podLabels(owner, role), ...(run !== undefined && { [runLabel]: run }) };
+      const metadata = { name, namespace: `${project}-prod`, labels };
       const ports = port === undefined ? {} : { ports: [{ name: 'http', containerPort: port }] };
       const spec = { containers: [{ name: container, image: 'x:1', ...ports }] };
       const created = await kube.create<Pod>({ apiVersion: 'v1', kind: 'Pod', metadata, spec });

@@ -1,4 +1,4 @@
-import { appRunContainer, appRunJob, releaseCommandJob } from '../../infra/manifests/app-run.ts';
+import { appRunContainer, appRunJob, commandOfRun, releaseCommandJob } from '../../infra/manifests/app-run.ts';
 import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
@@ -94,9 +94,9 @@ export interface ObservedRuns {
 }
 
 /**
- * Starts each requested run exactly once, deletes ended ones beyond the limits, and reports all, as the Job controller does
- * (decision 0007). Requests wait until the app has a release. The caller writes the report into the status and then
- * removes the requests, so that a run is always in one of them.
+ * Starts each requested run exactly once, deletes those to stop and ended ones beyond the limits, and reports all, as the
+ * Job controller does (decision 0007). Requests wait until the app has a release. The caller writes the report into the
+ * status and then removes the requests, so that a run is always in one of them, and the ids of those to stop.
  */
 export async function ensureRuns(
   kube: KubeClient,
@@ -104,10 +104,12 @@ export async function ensureRuns(
   identity: WorkloadIdentity,
   { release, command, now }: { release: Release | undefined; command: CommandState['phase']; now: Date },
 ): Promise<ObservedRuns> {
-  const { runRequests = [] } = app.spec;
+  const { runStops = [] } = app.spec;
+  const runRequests = (app.spec.runRequests ?? []).filter(({ id }) => !runStops.includes(id));
   // Most apps have none of these, so most reconciles list no runs.
   const mayHaveRuns = app.status?.runs !== undefined || command === 'running' || command === 'failed';
-  if (runRequests.length === 0 && !mayHaveRuns) return {};
+  if (runRequests.length === 0 && runStops.length === 0 && !mayHaveRuns) return {};
+  for (const id of runStops) await deleteChild(kube, app, runRef(identity, id));
   const due = release ? runRequests.slice(0, await freePlaces(kube, identity, runRequests)) : [];
   if (release) {
     for (const request of due) {
@@ -128,9 +130,15 @@ export async function ensureRuns(
     previous: app.status?.runs,
     triggerOf: (run) => (isReleaseCommand(run) ? 'release' : 'manual'),
   });
-  const commands = new Map(runs.map(({ metadata, spec }) => [metadata.name, commandOf(spec)]));
+  const commands = new Map(runs.map((run) => [run.metadata.name, shownCommand(run)]));
   const views = report.slice(0, shownMax.runs).map((run) => ({ ...run, command: commands.get(run.name) ?? [] }));
   return { ...(views.length > 0 && { runs: views }), againInMs: nextInMs, waiting: runRequests.slice(due.length) };
+}
+
+/** The batch Job of a requested run, which {@link appRunJob} describes. */
+function runRef({ name, namespace }: WorkloadIdentity, id: string) {
+  const { apiVersion, kind } = kinds.BatchJob;
+  return { apiVersion, kind, namespace, name: `${name}-${id}` };
 }
 
 /** How many of the requested runs may be active, those included that exist already. */
@@ -141,7 +149,7 @@ async function freePlaces(
 ): Promise<number> {
   if (requests.length === 0) return 0;
   const { runs } = await observe(kube, identity);
-  const names = new Set(requests.map(({ id }) => `${identity.name}-${id}`));
+  const names = new Set(requests.map(({ id }) => runRef(identity, id).name));
   const active = runs.filter((run) => !endOf(run) && !names.has(run.metadata.name));
   return Math.max(0, activeMax - active.length);
 }
@@ -163,15 +171,13 @@ async function observe(kube: KubeClient, { id, namespace }: WorkloadIdentity) {
   return { runs: runs.items, pods: pods.items };
 }
 
-/** The beginning of the command as it was requested: the manifest doubles the `$` before a parenthesis. */
-function commandOf({ template }: BatchJob['spec']): string[] {
-  const [container] = template.spec?.containers ?? [];
+/** The beginning of the command as it was requested. */
+function shownCommand(run: BatchJob): string[] {
   const words: string[] = [];
   let length = 0;
-  for (const word of container?.command ?? []) {
+  for (const word of commandOfRun(run)) {
     if (length >= shownMax.command) return [...words, '…'];
-    const left = shownMax.command - length;
-    words.push(word.replaceAll('$$(', '$(').slice(0, left));
+    words.push(word.slice(0, shownMax.command - length));
     length += word.length;
   }
   return words;

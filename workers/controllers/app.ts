@@ -162,9 +162,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       }),
     );
     if (gate.event) await events.record(after, gate.event);
-    const { runRequests, ...settings } = after.spec;
+    const { runRequests = [], runStops = [], ...settings } = after.spec;
     // The change causes the next reconcile.
-    if (runRequests && waiting.length < runRequests.length) {
+    if (runStops.length > 0 || waiting.length < runRequests.length) {
       await kube.replace({ ...after, spec: { ...settings, ...(waiting.length > 0 && { runRequests: waiting }) } });
     }
     if (after.status?.release?.phase === 'available')

@@ -1,7 +1,8 @@
-import { requestedByAnnotation, runLabel, type BatchJob } from '../../infra/manifests/batch.ts';
+import { requestedByAnnotation, type BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodEnded, podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Run } from '../../runtime/contracts/resources/run.ts';
+import { runLabel } from '../../runtime/domain/labels.ts';
 import type { ChildOptions } from '../../runtime/kube/children.ts';
 import { dependencyFailure } from './dependency-failure.ts';
 import { lastMessage } from './log-summary.ts';

@@ -1,11 +1,11 @@
-import { runLabel, type BatchJob } from '../../infra/manifests/batch.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { Build, BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { buildNamespace, managedLabels, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { buildNamespace, managedLabels, roleLabel, runLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, NotYetError, readChild, refOf } from '../../runtime/kube/children.ts';
 import {
   childrenAdoptedState,

@@ -3,7 +3,7 @@ import { hostKeysMax } from '../../domain/public-key.ts';
 import type { KubeObject } from '../kubernetes.ts';
 import { binding, bindingsMax, type BindingStatus } from './binding.ts';
 import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
-import { appCommand, appRunRequest, runRequestsMax, type Run } from './run.ts';
+import { appCommand, appRunRequest, runRequestsMax, runStopsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
 
 /** The release that should run. Only the rollout step writes it, and only with a higher generation. */
@@ -75,6 +75,8 @@ export const appSpec = z.object({
   release: release.optional(),
   /** Requested one-off runs that the controller has not created yet. */
   runRequests: z.array(appRunRequest).max(runRequestsMax).optional(),
+  /** The ids of runs whose session has ended, until the controller has deleted them. */
+  runStops: z.array(z.string()).max(runStopsMax).optional(),
 });
 
 export type AppSpec = z.infer<typeof appSpec>;

@@ -94,6 +94,9 @@ t.test('the pod is one of the workload, the newest ready one by default', async 
   const other = await svc(['app', 'exec', 'api', '--pod', 'web-1', '--', 'x']);
   t.equal(other.code, 1);
   t.match(other.stderr, /no running pod of this name. It has api-1, api-2. \(not_found\)/);
+  await world.pod(owner, { name: 'api-0', container: 'app', role: 'run' });
+  t.equal(await named(), 'shop-prod/api-1/app', 'not the pod of a one-off run');
+  t.equal(await named('--pod', 'api-0'), 'shop-prod/api-0/app');
   for (const [kind, container] of [
     ['Function', 'function'],
     ['Job', 'job'],

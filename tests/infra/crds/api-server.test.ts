@@ -58,6 +58,7 @@ t.test('the API server accepts the CRDs and validates with them', { skip: noClus
       { image, port: 65_536 },
       { image, replicas: 51 },
       { image, healthPath: 'x' },
+      { image, runStops: ['../other'] },
       {},
     ]) {
       await t.rejects(app('other', spec), refused, JSON.stringify(spec));

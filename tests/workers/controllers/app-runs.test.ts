@@ -72,6 +72,57 @@ t.test('a requested run is created once, with the release and the command, and i
   t.equal(runs().length, 1);
 });
 
+t.test('the pod of a session waits, shows the command of the session, and is deleted when it ends', async (t) => {
+  const { create, pass, release, change, app, runs } = await world(t);
+  await create();
+  await pass();
+  await release(1);
+  await change({ runRequests: [{ ...request(1), session: true }, request(2)] });
+  await pass();
+  t.match(
+    runs().find(({ metadata }) => metadata.name === 'api-0000000001'),
+    {
+      spec: {
+        activeDeadlineSeconds: 8 * 3_600,
+        template: {
+          spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'app', command: ['sleep', '28800'] }] },
+        },
+      },
+    },
+  );
+  t.match(
+    (await app()).status?.runs?.map(({ name, command }) => [name, command]),
+    [
+      ['api-0000000001', request(1).command],
+      ['api-0000000002', request(2).command],
+    ],
+  );
+  await change({ runStops: ['0000000001', '0000000003'] });
+  await pass();
+  t.same(
+    runs().map(({ metadata }) => metadata.name),
+    ['api-0000000002'],
+  );
+  t.notOk((await app()).spec.runStops);
+  await pass();
+  t.match((await app()).status?.runs, [{ name: 'api-0000000002' }]);
+});
+
+t.test('a run that is stopped before it starts is not created', async (t) => {
+  const { create, pass, release, change, app, runs } = await world(t);
+  await create();
+  await pass();
+  await change({ runRequests: [{ ...request(1), session: true }, request(2)], runStops: ['0000000001'] });
+  await pass();
+  t.match((await app()).spec, { runRequests: [{ id: '0000000002' }], runStops: undefined }, 'the other one waits');
+  await release(1);
+  await pass();
+  t.same(
+    runs().map(({ metadata }) => metadata.name),
+    ['api-0000000002'],
+  );
+});
+
 t.test('a kill at any write creates each run exactly once', async (t) => {
   const cut = async (at: number) => {
     const { create, pass, release, ask, kube, app, runs } = await world(t);
