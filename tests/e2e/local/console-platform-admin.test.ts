@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import t from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
-import { runningPlatform, uniqueName } from '../../support/platform.ts';
+import { eventually, runningPlatform, uniqueName } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const { browser, visit } = await startVisitor(t, platform);
@@ -199,6 +199,34 @@ t.test('an admin enables, disables and resizes components of monitoring', async 
   t.notOk(await overflows(page), 'components on a phone');
 });
 
+t.test('an admin changes a setting, and sees what the API refuses', async (t) => {
+  interface Settings {
+    status: string;
+    builds: { keepImages: number };
+  }
+  const keptImages = async () => (await platform.json<Settings>(['platform', 'config', 'show'])).builds.keepImages;
+  const before = await keptImages();
+  t.teardown(() => platform.ok(['platform', 'config', 'set', '--keep-images', String(before), '--no-wait']));
+  const { page, pages } = await visit(t, '/platform/settings');
+  await pages.button('Edit builds').click();
+  const dialog = pages.dialog();
+  t.ok(await dialog.getByRole('button', { name: 'Save' }).isDisabled(), 'nothing has changed');
+  await dialog.getByLabel('Images kept of each app').fill(String(before + 1));
+  await dialog.getByText(`svc platform config set --keep-images ${before + 1}`, { exact: true }).waitFor();
+  await checkAccessibility(t, page, 'edit settings');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  t.equal(await eventually(keptImages, (kept) => kept !== before), before + 1);
+  await pages.button('Edit networks').click();
+  await dialog.getByLabel('Private networks for notifications').fill(hostile);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByRole('alert').getByText('invalid_value').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await checkAccessibility(t, page, 'settings');
+  await page.setViewportSize({ width: 360, height: 740 });
+  t.notOk(await overflows(page), 'settings on a phone');
+});
+
 t.test('an admin silences an alert, and ends the silence', async (t) => {
   const alert = uniqueName('TestAlert');
   interface Silence {
@@ -255,7 +283,7 @@ t.test('a member finds no way to the pages for admins, and a direct visit says w
   await page.keyboard.press('Escape');
   const requests: string[] = [];
   page.on('request', (request) => requests.push(new URL(request.url()).pathname));
-  for (const path of ['/users', `/users/${user.email}`, '/platform', '/platform/alerts']) {
+  for (const path of ['/users', `/users/${user.email}`, '/platform', '/platform/alerts', '/platform/settings']) {
     await pages.open(path);
     await page.getByText('Only platform admins can see this page.').waitFor();
     const names = await page.getByRole('main').getByRole('button').allInnerTexts();

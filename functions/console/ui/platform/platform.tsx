@@ -7,6 +7,7 @@ import { AdminsOnly } from './admins-only.tsx';
 const tabs = [
   { to: '/platform', title: platformText.tabs.status },
   { to: '/platform/alerts', title: platformText.tabs.alerts },
+  { to: '/platform/settings', title: platformText.tabs.settings },
 ] as const;
 
 /** What all pages about the platform share. */

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { alertList, silenceList } from '../../../../runtime/contracts/api/alerts.ts';
 import type { GateStatus } from '../../../../runtime/contracts/api/gate.ts';
 import type { ControllerHealth } from '../../../../runtime/contracts/api/health.ts';
-import type { PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
+import type { PlatformConfigView, PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
 import { request, requestHealth } from '../api/client.ts';
 import { polled } from '../api/live.ts';
 
@@ -23,6 +23,16 @@ export const gateStatusQuery = queryOptions({
   queryKey: ['platform', 'gate'],
   queryFn: ({ signal }) => request<GateStatus>('/gate/status', { signal }),
   ...polled,
+});
+
+/** The controllers check a change within a moment. */
+const pendingMs = 1_000;
+
+export const configQuery = queryOptions({
+  queryKey: ['platform', 'config'],
+  queryFn: ({ signal }) => request<PlatformConfigView>('/platform/config', { signal }),
+  ...polled,
+  refetchInterval: ({ state: { data } }) => (data?.status === 'pending' ? pendingMs : polled.refetchInterval),
 });
 
 export const alertsQuery = queryOptions({

@@ -19,6 +19,12 @@ const alerts = createRoute({
   component: lazyRouteComponent(() => import('../platform/alerts.tsx'), 'Alerts'),
 });
 
+const settings = createRoute({
+  getParentRoute: () => platform,
+  path: 'settings',
+  component: lazyRouteComponent(() => import('../platform/settings.tsx'), 'Settings'),
+});
+
 const users = createRoute({
   getParentRoute: () => frameRoute,
   path: '/users',
@@ -35,4 +41,4 @@ const user = createRoute({
 });
 
 /** The pages for platform admins. */
-export const platformRoutes = [platform.addChildren([status, alerts]), users, user] as const;
+export const platformRoutes = [platform.addChildren([status, alerts, settings]), users, user] as const;

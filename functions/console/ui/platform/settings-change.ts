@@ -1,0 +1,129 @@
+import type { PlatformConfigView } from '../../../../runtime/contracts/api/platform.ts';
+
+type Kind = 'text' | 'number' | 'seconds' | 'list' | 'domains' | 'switch';
+
+/** A setting: where the API has it, and the flag of `svc platform config set`. An empty text restores its default. */
+export interface Setting {
+  /** The path in the body, such as `maxLimits.cpu`. */
+  path: string;
+  kind: Kind;
+  flag: string;
+  /** Of a list: the flag that empties it. */
+  clear?: string;
+}
+
+const text = (path: string, flag: string, kind: Kind = 'text'): Setting => ({ path, kind, flag });
+const list = (path: string, flag: string, clear: string, kind: Kind = 'list'): Setting => ({ path, kind, flag, clear });
+
+/** The settings that the API lets platform admins change, in groups that are edited together. */
+export const settingGroups = {
+  size: [text('profile', '--profile'), text('projectsPerUser', '--projects-per-user', 'number')],
+  defaultLimits: [
+    text('defaultLimits.cpu', '--cpu'),
+    text('defaultLimits.memory', '--memory'),
+    text('defaultLimits.storage', '--storage'),
+    text('defaultLimits.pods', '--pods', 'number'),
+    text('defaultLimits.containerMemory', '--container-memory'),
+  ],
+  maxLimits: [
+    text('maxLimits.cpu', '--max-cpu'),
+    text('maxLimits.memory', '--max-memory'),
+    text('maxLimits.storage', '--max-storage'),
+    text('maxLimits.pods', '--max-pods', 'number'),
+    text('maxLimits.containerMemory', '--max-container-memory'),
+  ],
+  networks: [
+    list('trustedProxies', '--trusted-proxy', '--no-trusted-proxies'),
+    list('allowPrivateNetworks', '--allow-private-network', '--no-private-networks'),
+    list('notificationNetworks', '--notification-network', '--no-notification-networks'),
+  ],
+  hosts: [
+    list('hostDomains', '--host-domain', '--no-host-domains', 'domains'),
+    text('hostProofs', '--host-proofs', 'switch'),
+  ],
+  registries: [text('packageRegistries.npm', '--npm-registry'), text('packageRegistries.pypi', '--pypi-index')],
+  serviceImages: [
+    text('serviceImages.postgres', '--image-postgres'),
+    text('serviceImages.mysql', '--image-mysql'),
+    text('serviceImages.redis', '--image-redis'),
+    text('serviceImages.minio', '--image-minio'),
+    text('serviceImages.mongodb', '--image-mongodb'),
+  ],
+  builds: [
+    text('builds.atOnce', '--builds-at-once', 'number'),
+    text('builds.timeoutSeconds', '--build-timeout', 'seconds'),
+    text('builds.keepImages', '--keep-images', 'number'),
+    list('builds.gitNetworks', '--git-network', '--no-git-networks'),
+  ],
+} as const satisfies Readonly<Record<string, readonly Setting[]>>;
+
+export type SettingGroup = keyof typeof settingGroups;
+
+interface HostDomain {
+  domain: string;
+  projects?: readonly string[];
+}
+
+/** The setting as a form shows it: a list has one item on each line. */
+export function settingText(config: PlatformConfigView, { path, kind }: Setting): string {
+  let value: unknown = config;
+  for (const part of path.split('.')) value = (value as Record<string, unknown> | undefined)?.[part];
+  if (value === undefined) return '';
+  if (kind === 'switch') return value === true ? 'on' : 'off';
+  if (kind === 'list') return (value as string[]).join('\n');
+  if (kind === 'domains') {
+    const domains = value as readonly HostDomain[];
+    return domains.map(({ domain, projects }) => (projects ? `${domain}=${projects.join(',')}` : domain)).join('\n');
+  }
+  return typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
+}
+
+const linesOf = (written: string) =>
+  written
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+function valueOf(written: string, kind: Kind): unknown {
+  if (kind === 'list') return linesOf(written);
+  if (kind === 'domains') {
+    return linesOf(written).map((line): HostDomain => {
+      const [domain = '', ...rest] = line.split('=').map((part) => part.trim());
+      // The API refuses a second equals sign, as part of a name.
+      const projects = rest.join('=').split(',');
+      return { domain, ...(rest.length > 0 && { projects: projects.map((name) => name.trim()) }) };
+    });
+  }
+  const trimmed = written.trim();
+  if (trimmed === '') return null;
+  if (kind === 'switch') return trimmed === 'on';
+  return kind === 'text' ? trimmed : Number(trimmed);
+}
+
+function flagsOf(written: string, { kind, flag, clear = '' }: Setting): string[] {
+  const lines = kind === 'domains' ? linesOf(written.replaceAll(/[ \t]/g, '')) : linesOf(written);
+  if (kind === 'list' || kind === 'domains')
+    return lines.length === 0 ? [clear] : lines.flatMap((line) => [flag, line]);
+  return [flag, lines.length === 0 ? 'default' : kind === 'seconds' ? `${written.trim()}s` : written.trim()];
+}
+
+/**
+ * What has to be sent so that the settings are what a form says: only those that differ from what it showed first, so that
+ * what others change meanwhile stays. Pure.
+ * @param before by path @param after by path
+ * @returns the body of the request, and the flags of the command that does the same
+ */
+export function settingsChange(
+  settings: readonly Setting[],
+  before: Readonly<Record<string, string>>,
+  after: Readonly<Record<string, string>>,
+): { body: Record<string, unknown>; flags: string[] } {
+  const changed = settings.filter(({ path }) => (after[path] ?? '').trim() !== (before[path] ?? '').trim());
+  const body: Record<string, unknown> = {};
+  for (const { path, kind } of changed) {
+    const value = valueOf(after[path] ?? '', kind);
+    const [first = '', second] = path.split('.');
+    body[first] = second === undefined ? value : { ...(body[first] as object | undefined), [second]: value };
+  }
+  return { body, flags: changed.flatMap((setting) => flagsOf(after[setting.path] ?? '', setting)) };
+}
