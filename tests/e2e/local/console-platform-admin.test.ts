@@ -13,7 +13,7 @@ interface User {
   status: string;
 }
 
-/** What anybody can write who makes a request, a log line or a name. */
+/** Text that the author of a request, a log line or a name can write. */
 const hostile = '<img src=x onerror=alert(1)>';
 
 /** A list that the API gives to the page's user. */

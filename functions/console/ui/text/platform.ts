@@ -69,7 +69,7 @@ export const platformText = {
   },
   alerts: {
     none: 'No alerts are firing.',
-    noneHint: 'Alerts say when a part of the platform or a workload needs somebody. Send them to a webhook:',
+    noneHint: 'Alerts say when a part of the platform or a workload needs attention. Send them to a webhook:',
     truncated: 'More alerts are firing than are listed.',
     alert: 'Alert',
     severity: 'Severity',
