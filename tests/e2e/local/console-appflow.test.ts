@@ -36,6 +36,9 @@ const history = (at: readonly string[] = flags) => platform.json<Deployment[]>([
 
 t.test('volumes and services are created from the page of the environment', async (t) => {
   const { page, pages } = await visit(t, place);
+  // What is read later moves the links below it.
+  await page.getByText('Nothing runs in this environment yet.').waitFor();
+  await page.getByText('There are no services or volumes.').waitFor();
   await pages.link('Create a volume').click();
   await pages.heading('Create a volume').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('data');
@@ -50,6 +53,8 @@ t.test('volumes and services are created from the page of the environment', asyn
   t.match(await platform.json(['volume', 'list', ...flags]), [{ name: 'data', size: '1Gi' }]);
 
   await pages.open(place);
+  await page.getByText('Nothing runs in this environment yet.').waitFor();
+  await pages.row('data').waitFor();
   await pages.link('Create a service').click();
   await page.getByLabel('Name', { exact: true }).fill('sessions');
   await page.getByLabel('Type').selectOption('Redis');
@@ -73,6 +78,7 @@ t.test('volumes and services are created from the page of the environment', asyn
 
 t.test('an app is created with variables, secrets, volumes and bindings', async (t) => {
   const { page, pages } = await visit(t, place);
+  await pages.row('sessions').waitFor();
   await pages.link('Create an app').click();
   await pages.heading('Create an app').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('Api');
@@ -164,6 +170,7 @@ t.test('a page of an app says that it is rolled back, undoes that, and shows wha
 t.test('an app is promoted: created with secrets of its own, then updated', async (t) => {
   const { page, pages } = await visit(t, `${place}/apps/api`);
   const dialog = pages.dialog();
+  await page.getByText('running', { exact: true }).waitFor();
   await pages.button('Promote').click();
   await dialog.getByText('The app does not exist in staging.').waitFor();
   await dialog.getByText('staging does not have the services that the app is bound to: sessions.').waitFor();
