@@ -125,7 +125,8 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
 
   const toLease = (client: ClientProcess): ClientLease => {
     let released = false;
-    const timer = setTimeout(() => client.kill('time'), leaseMs);
+    // The client's process keeps this one running for as long as there is something to kill.
+    const timer = setTimeout(() => client.kill('time'), leaseMs).unref();
     watch ??= setInterval(watchMemory, watchMs).unref();
     return {
       call: (method, parameters, signal) => client.call(method, parameters, signal),

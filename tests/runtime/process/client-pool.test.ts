@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
 import { createClientPool, type ClientPoolOptions } from '../../../runtime/process/client-pool.ts';
 import { silentLog } from '../../support/log.ts';
@@ -33,6 +34,13 @@ const pool = createClientPool({ program: process.argv[2] ?? '', max: 1, env: pro
 const lease = await pool.lease('a');
 console.log(await lease.call('pid', {}));
 setInterval(() => undefined, 1_000);`,
+    // A process that stops while it has a lease.
+    'stopping.ts': `import { createClientPool } from '${runtime}/process/client-pool.ts';
+const log: any = { warn: () => undefined };
+const pool = createClientPool({ program: process.argv[2] ?? '', max: 1, env: process.env, log });
+await (await pool.lease('a')).call('pid', {});
+await pool.stop();
+console.log(process.getActiveResourcesInfo().join());`,
   });
   return join(folder, 'program.ts');
 }
@@ -150,6 +158,11 @@ t.test('a process ends with its pool, and with the process that started it, howe
   await Promise.all([t.rejects(hanging, { name: 'ClientEndedError' }), pool.stop()]);
   await untilGone(pid);
   await t.rejects(pool.lease('a'), { name: 'NoClientError' });
+
+  const stopping = spawn(process.execPath, [join(dirname(program), 'stopping.ts'), program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.notMatch(await text(stopping.stdout), 'Timeout', 'nothing keeps a process whose pool has stopped');
 
   const parent = spawn(process.execPath, [join(dirname(program), 'parent.ts'), program], {
     stdio: ['ignore', 'pipe', 'inherit'],
