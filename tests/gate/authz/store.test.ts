@@ -171,3 +171,21 @@ t.test('writing again counts nothing twice, and a deleted key is skipped', async
   );
   t.same(rows, [{ version: 3, marks: 3 }], 'a refused batch uses no version');
 });
+
+t.test('a session that listens is notified of changes, and of the loss of its connection', async (t) => {
+  const { pool, url } = await testDatabase(t);
+  let nudged = Promise.withResolvers<void>();
+  const store = createPostgresStore({ connectionString: url, application_name: 'listener' });
+  const session = await store.connect(() => nudged.resolve());
+  t.teardown(() => session.end());
+  await insertPlans(pool, 1);
+  await nudged.promise;
+  t.equal((await positionOf(session)).feed.version, 1);
+  nudged = Promise.withResolvers();
+  await pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'listener' AND datname = current_database()`,
+  );
+  await nudged.promise;
+  await t.rejects(positionOf(session));
+});
