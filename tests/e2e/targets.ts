@@ -71,7 +71,7 @@ export async function bringUp(
  * Kinds of end-to-end files, in the order in which they run: those that stop the cluster's API server, during which
  * nothing else may use the cluster; those that kill, replace or reconfigure parts of the platform; those that share it,
  * each in projects of its own; and those that examine what all others left behind. The disruptive ones mostly wait, so
- * they come while other tests still use the processors.
+ * they come while other tests still use the processors, and those of different {@link parts} run side by side.
  */
 const kinds = {
   outage: { folder: 'outage/', jobs: 1, what: 'end-to-end tests that stop the API server' },
@@ -79,6 +79,12 @@ const kinds = {
   shared: { folder: '', jobs: 4, what: 'end-to-end tests' },
   last: { folder: 'last/', jobs: 1, what: 'end-to-end tests of what the others left' },
 } as const;
+
+/**
+ * What a disruptive file may disturb alone, each with a folder: a file of one part needs nothing that one of another
+ * disturbs. The other disruptive files run after these, one by one.
+ */
+const parts = ['gate', 'deployments'] as const;
 
 type EndToEndKind = keyof typeof kinds;
 
@@ -88,7 +94,11 @@ const kindNames = Object.keys(kinds) as EndToEndKind[];
 export function endToEndFiles(target: TargetName): Record<EndToEndKind, string[]> {
   const files = (kind: EndToEndKind) => {
     const folder = `tests/e2e/${kinds[kind].folder}`;
-    return globSync([`${folder}*.test.ts`, `${folder}${target}/*.test.ts`], { cwd: root }).sort();
+    const subfolders = ['', `${target}/`, ...(kind === 'disruptive' ? parts.map((part) => `${part}/`) : [])];
+    return globSync(
+      subfolders.map((subfolder) => `${folder}${subfolder}*.test.ts`),
+      { cwd: root },
+    ).sort();
   };
   return { outage: files('outage'), disruptive: files('disruptive'), shared: files('shared'), last: files('last') };
 }
@@ -103,19 +113,28 @@ export async function endToEnd(
   const byKind = Object.groupBy(files, kindOf);
   for (const kind of kindNames) {
     const { what, jobs } = kinds[kind];
-    const chosen = byKind[kind] ?? [];
-    if (chosen.length === 0) continue;
-    // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how long
-    // the platform takes depends on the machine.
-    const parameters = [
-      `--jobs=${jobs}`,
-      '--before=tests/e2e/before.ts',
-      '--exclude=',
-      ...chosen.map((file) => `--include=${file}`),
-      '--timeout=900',
-    ];
-    await suite.tests(`${what}, target ${target}`, parameters, env, { label: target });
+    const run = async (chosen: readonly string[] = [], of: string = what) => {
+      if (chosen.length === 0) return;
+      // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how
+      // long the platform takes depends on the machine.
+      const parameters = [
+        `--jobs=${jobs}`,
+        '--before=tests/e2e/before.ts',
+        '--exclude=',
+        ...chosen.map((file) => `--include=${file}`),
+        '--timeout=900',
+      ];
+      await suite.tests(`${of}, target ${target}`, parameters, env, { label: target });
+    };
+    const byPart = Object.groupBy(byKind[kind] ?? [], partOf);
+    await Promise.all(parts.map((part) => run(byPart[part], `end-to-end tests that disturb the ${part}`)));
+    await run(byPart.all);
   }
+}
+
+/** The part of the platform that a file disturbs, or `all`. */
+function partOf(file: string): (typeof parts)[number] | 'all' {
+  return parts.find((part) => file.startsWith(`tests/e2e/${kinds.disruptive.folder}${part}/`)) ?? 'all';
 }
 
 function kindOf(file: string): EndToEndKind {

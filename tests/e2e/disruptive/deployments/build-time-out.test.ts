@@ -1,7 +1,7 @@
 import t from 'tap';
-import { node } from '../../../infra/testcluster/settings.ts';
-import { gitServer } from '../../support/git-server.ts';
-import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
+import { node } from '../../../../infra/testcluster/settings.ts';
+import { gitServer } from '../../../support/git-server.ts';
+import { eventually, runningPlatform, testProject } from '../../../support/platform.ts';
 
 /** All builds have the same time-out. */
 const platform = await runningPlatform();

@@ -1,110 +1,24 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import t from 'tap';
-import { checkerReplicas, checkersOf, judgements, type CheckerPod } from '../../support/checkers.ts';
-import { eventually, runningPlatform, testProject, type Answer } from '../../support/platform.ts';
-import { restart } from '../../support/replicas.ts';
-import { targetOf } from '../../support/target/target.ts';
+import { checkerReplicas, type CheckerPod } from '../../../support/checkers.ts';
+import { gatedApp, type GateCall, type GateLoad } from '../../../support/gated-app.ts';
+import { eventually, runningPlatform, type Answer } from '../../../support/platform.ts';
+import { restart } from '../../../support/replicas.ts';
+import { targetOf } from '../../../support/target/target.ts';
 
 /**
- * The gate while its checkers, or their store, are down, slow or cut off: docs/decisions/0005-no-checker-running.md
+ * The gate while its checkers are down, slow, or cut off from their store: docs/decisions/0005-no-checker-running.md
  * says what a client gets. In none of these states is a request without a valid key served.
  */
 const platform = await runningPlatform();
-const image = 'localhost:5000/svc/hello:v1';
 /** The time within which a change must take effect: docs/reference/gate.md#freshness. */
 const freshMs = 90_000;
 
-const { flags } = await testProject(t, platform);
-await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
-await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
-await platform.ok(['plan', 'create', 'wide', '--rate', '10000', '--burst', '10000', ...flags]);
-const { url, id } = await platform.json<{ url: string; id: string }>(['app', 'show', 'api', ...flags]);
-const newKey = () => platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
-const handleOf = (key: string) => key.split('_')[1] ?? '';
-const key = await newKey();
-const checkers = await checkersOf(t, platform);
 const target = targetOf(platform);
-/** How often each key was let through so far. */
-const served = new Map<string, number>();
-const ask = async (sent?: string): Promise<Answer> => {
-  const answer = await platform.request(url, sent === undefined ? {} : { headers: { 'X-API-Key': sent } });
-  if (sent !== undefined && answer.status === 200) served.set(sent, (served.get(sent) ?? 0) + 1);
-  return answer;
-};
-/** Each checker's verdict on the key. */
-const check = async (sent: string): Promise<number[]> => {
-  const statuses = await judgements(platform, id, sent);
-  served.set(sent, (served.get(sent) ?? 0) + statuses.filter((status) => status === 200).length);
-  return statuses;
-};
-
-/** Until all checkers are back and let the key through, and the ingress asks them. */
-async function serving(sent = key): Promise<void> {
-  await checkers.ready(checkerReplicas);
-  await eventually(
-    () => check(sent),
-    (statuses) => statuses.every((status) => status === 200),
-  );
-  await eventually(
-    () => ask(sent),
-    ({ status }) => status === 200,
-  );
-}
-
-await eventually(
-  () => ask(),
-  ({ status }) => status === 401,
+const { url, checkers, key, newKey, revoke, ask, check, serving, load, served, allowed, written } = await gatedApp(
+  t,
+  platform,
 );
-await serving();
-
-/** A request: when it was sent and answered, and its answer. */
-interface GateCall {
-  sentAt: number;
-  answeredAt: number;
-  key: string | undefined;
-  status: number;
-  body: string;
-}
-
-/** Requests in the background. */
-interface Load {
-  /** The answered ones, oldest answer first. */
-  answers: GateCall[];
-  /** Resolves when one of them matches, whether it was answered before the call or after it. */
-  seen(holds: (call: GateCall) => boolean): Promise<void>;
-  /** Resolves when the last request has its answer. */
-  stop(): Promise<void>;
-}
-
-/** Sends requests with each of these keys (undefined: without a key) in turn, on one connection each. */
-function load(keys: (string | undefined)[], { pauseMs, width = 1 }: { pauseMs: number; width?: number }): Load {
-  const answers: Load['answers'] = [];
-  const stopping = new AbortController();
-  const loop = async () => {
-    while (!stopping.signal.aborted) {
-      for (const sent of keys) {
-        const sentAt = performance.now();
-        const { status, body } = await ask(sent);
-        answers.push({ sentAt, answeredAt: performance.now(), key: sent, status, body });
-        await wait(pauseMs);
-      }
-    }
-  };
-  const ended = Promise.all(Array.from({ length: width }, loop)).then(() => answers);
-  return {
-    answers,
-    async seen(holds) {
-      await eventually(
-        () => Promise.race([ended, Promise.resolve(answers)]),
-        (all) => all.some(holds),
-      );
-    },
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
-}
 
 const codeOf = (answer: Pick<Answer, 'body'>) => (JSON.parse(answer.body) as { code: string }).code;
 
@@ -198,7 +112,7 @@ t.test('checkers that hang are stopped and restart by themselves', async (t) => 
 });
 
 /** Until the load itself, with the valid key and without, gets the gate's verdicts. */
-async function backToVerdicts(requests: Load): Promise<void> {
+async function backToVerdicts(requests: GateLoad): Promise<void> {
   const from = performance.now();
   for (const sent of [undefined, key]) {
     await requests.seen((call) => call.sentAt > from && call.key === sent && !hasNoVerdict(call));
@@ -225,54 +139,6 @@ t.test('one of two checkers is killed: the other answers, and a key is still req
   t.same(requests.answers.filter(neitherVerdictNorClosed), []);
 });
 
-t.test('the store restarts under load: nothing is denied, and no usage is lost', async (t) => {
-  const counted = await newKey();
-  await serving(counted);
-  const requests = load([counted], { pauseMs: 5, width: 4 });
-  t.teardown(() => requests.stop());
-  const old = await store();
-  await insist('delete', 'pod', 'svc-postgres-0', '--wait=false');
-  await eventually(store, ({ uid, ready }) => uid !== old.uid && ready);
-  await eventually(
-    () => platform.svc(['key', 'show', handleOf(counted), ...flags]),
-    ({ code }) => code === 0,
-  );
-  await requests.stop();
-  t.same(
-    requests.answers.filter(({ status }) => status !== 200),
-    [],
-    'every request with a valid key was served',
-  );
-  t.equal(await written(counted), served.get(counted), 'the sum of the counted requests');
-});
-
-async function store(): Promise<{ uid: string | undefined; ready: boolean }> {
-  const pod = await platform.kubectl('-n', 'svc-system', 'get', 'pod', 'svc-postgres-0', '-o', 'json');
-  if (pod.code !== 0) return { uid: undefined, ready: false };
-  const { metadata, status } = JSON.parse(pod.stdout) as {
-    metadata: { uid: string };
-    status: { containerStatuses?: { ready: boolean }[] };
-  };
-  return { uid: metadata.uid, ready: status.containerStatuses?.every(({ ready }) => ready) ?? false };
-}
-
-interface Usage {
-  totals: { allowed: number };
-}
-
-/** How often the key was let through, according to the store. */
-async function allowed(sent: string): Promise<number> {
-  return (await platform.json<Usage>(['key', 'usage', handleOf(sent), ...flags])).totals.allowed;
-}
-
-/** As {@link allowed}, once the checkers have written the usage of all answered requests. */
-function written(sent: string): Promise<number> {
-  return eventually(
-    () => allowed(sent),
-    (count) => count >= (served.get(sent) ?? 0),
-  );
-}
-
 t.test('7: checkers cut off from the store deny with 503 by 90 s, and allow no key revoked since', async (t) => {
   const revoked = await newKey();
   await serving(revoked);
@@ -282,7 +148,7 @@ t.test('7: checkers cut off from the store deny with 503 by 90 s, and allow no k
   const before = await checkers.ready(checkerReplicas);
   await checkers.cutOffStore();
   const cutAt = performance.now();
-  await platform.ok(['key', 'revoke', handleOf(revoked), '--yes', '--no-wait', ...flags]);
+  await revoke(revoked);
   const revokedAt = performance.now();
   const stale = await eventually(
     () => ask(key),
@@ -331,7 +197,7 @@ t.test(
     const counted = await newKey();
     await serving(counted);
     const before = await written(counted);
-    t.equal(before, served.get(counted));
+    t.equal(before, served(counted));
     await checkers.cutOffStore();
     const lost = 20;
     for (let request = 0; request < lost; request++) t.equal((await ask(counted)).status, 200, 'the view is fresh');
@@ -379,7 +245,7 @@ t.test(
       (count) => count >= before + after,
     );
     // docs/decisions/0008-usage-and-restarts.md: usage that the killed checkers could not write.
-    t.ok(total <= (served.get(counted) ?? 0), 'nothing counts twice');
+    t.ok(total <= served(counted), 'nothing counts twice');
     t.match(
       (await checkers.pods()).map(({ restarts }) => restarts),
       [1, 1],

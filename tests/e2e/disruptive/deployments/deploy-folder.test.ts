@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { node } from '../../../infra/testcluster/settings.ts';
-import { packageRegistry } from '../../support/package-registry.ts';
-import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
+import { node } from '../../../../infra/testcluster/settings.ts';
+import { packageRegistry } from '../../../support/package-registry.ts';
+import { eventually, runningPlatform, testProject } from '../../../support/platform.ts';
 
 const platform = await runningPlatform();
 /** Where pods reach this machine. */

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
-import { restart } from '../../support/replicas.ts';
+import { eventually, runningPlatform, testProject } from '../../../support/platform.ts';
+import { restart } from '../../../support/replicas.ts';
 
 const platform = await runningPlatform();
 const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
