@@ -50,6 +50,8 @@ export function tourPages(project: string): readonly TourPage[] {
     },
     { name: 'keys', title: 'API keys', path: `${place}/keys`, ready: (page) => page.getByText('first customer') },
     { name: 'plans', title: 'Plans', path: `${place}/plans`, ready: row('small') },
+    { name: 'platform', title: 'Platform', path: '/platform', ready: row('workers') },
+    { name: 'users', title: 'Users', path: '/users', ready: (page) => page.getByText('you', { exact: true }) },
     {
       name: 'search',
       title: 'Search',
