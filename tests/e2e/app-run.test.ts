@@ -90,7 +90,8 @@ t.test('a run with a terminal has the input and the exit code of the caller, and
   const { namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', image, '--env', 'GREETING=hello', ...flags]);
   const run = (options: string, ...command: string[]) => ['app', 'run', options, 'api', ...flags, '--', ...command];
-  const echo = 'process.stdin.on("data", (chunk) => process.stdout.write(chunk)).on("end", () => process.exit(3))';
+  const echo =
+    'process.stdin.on("data", (chunk) => process.stdout.write(chunk)).on("end", () => (process.exitCode = 3))';
   const content = 'x'.repeat(300_000);
   const piped = await platform.svc(run('-i', 'node', '-e', `console.log(process.env.GREETING); ${echo}`), content);
   t.equal(piped.code, 3, piped.stderr);
