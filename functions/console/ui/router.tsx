@@ -49,6 +49,8 @@ export function createConsoleRouter(client: QueryClient) {
     defaultErrorComponent: Crashed,
     defaultNotFoundComponent: NotFound,
     notFoundMode: 'root',
+    // A page about another object begins anew: an open dialog of the one before would act on this one.
+    defaultRemountDeps: ({ params }) => params,
     scrollRestoration: false,
   });
 }

@@ -45,7 +45,7 @@ export function AppPage() {
       <Heading title={name}>
         {app.data && <State state={app.data.status} />}
         <span className="flex-1" />
-        {app.data && <Actions key={`${place.environment} ${name}`} place={place} app={app.data} />}
+        {app.data && <Actions place={place} app={app.data} />}
       </Heading>
       <Tabs label={text.kinds.app}>
         {tabs.map(({ to, title }) => (
@@ -54,7 +54,7 @@ export function AppPage() {
           </Link>
         ))}
       </Tabs>
-      {app.data && <RolledBack key={`${place.environment} ${name}`} place={place} app={name} />}
+      {app.data && <RolledBack place={place} app={name} />}
       <Loaded query={app}>{() => <Outlet />}</Loaded>
     </>
   );

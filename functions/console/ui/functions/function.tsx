@@ -40,7 +40,7 @@ export function FunctionPage() {
       <Heading title={name}>
         {view.data && <State state={view.data.status} />}
         <span className="flex-1" />
-        {view.data && <Actions key={name} workload={workload} view={view.data} />}
+        {view.data && <Actions workload={workload} view={view.data} />}
       </Heading>
       <Tabs label={text.kinds.function}>
         <Link to={base} params={params} {...tabLook}>
