@@ -229,7 +229,7 @@ t.test('a notification is created, tested, changed and deleted, and its URL is i
   await pages.button('Send a test message').click();
   await article.getByRole('alert').getByText('The test message is not delivered').waitFor();
   const messages = await platform.json<{ type: string }[]>(['notification', 'deliveries', 'ops', ...inProject]);
-  t.match(messages, [{ type: 'notification.test', attempts: 1 }]);
+  t.match(messages, [{ type: 'notification.test' }]);
   await checkAccessibility(t, page, 'notification');
 
   await pages.button('Edit').click();
@@ -279,6 +279,7 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   t.same(await buttonsOf(t, page), []);
   await pages.open(`/account?project=${project}`);
   await pages.row('of-an-admin').waitFor();
+  await pages.button('Create a token').waitFor();
   t.same(await buttonsOf(t, page), ['Create a token', 'Save password'], 'and none to revoke the token of another');
   await pages.button('Create a token').click();
   const boxes = pages.dialog().getByRole('checkbox');

@@ -114,9 +114,13 @@ t.test('the status shows every part of the platform', async (t) => {
     await pages.row(name).getByText('registered').waitFor();
   }
   // Other tests replace replicas at the same time.
-  const replicas = await read(page, '/api/v1/gate/status', 'replicas');
-  const rows = await Promise.all(replicas.map(({ name }) => pages.row(name).count()));
-  t.ok(rows.includes(1), 'replicas of the gate');
+  await eventually(
+    async () => {
+      const replicas = await read(page, '/api/v1/gate/status', 'replicas');
+      return Promise.all(replicas.map(({ name }) => pages.row(name).count()));
+    },
+    (rows) => rows.includes(1),
+  );
   await page.getByText('The cluster lists no nodes.').waitFor();
   await checkAccessibility(t, page, 'status');
 });
