@@ -114,7 +114,7 @@ t.test('rows wake a function, are delivered and marked as done, and it scales to
   t.same(bound.variables, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME', 'DATABASE_URL']);
   const { url } = await platform.json<{ url: string }>(['function', 'show', reader, ...flags]);
   const read = () => platform.request(url);
-  const first = await eventually(read, ({ status: answer }) => answer !== 404);
+  const first = await eventually(read, ({ status: answer }) => answer === 200);
   t.same(first.json(), { host: `db.${namespace}.svc`, database: bound.database, said: '42' });
   await platform.ok(['function', 'unbind', reader, 'db', ...flags]);
   const later = await eventually(read, (answer) => answer.json()['said'] === '');
