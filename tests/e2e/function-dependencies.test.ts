@@ -1,7 +1,7 @@
 import t from 'tap';
 import { node } from '../../infra/testcluster/settings.ts';
 import { codeFile } from '../support/code-file.ts';
-import { packageRegistry } from '../support/package-registry.ts';
+import { packageRegistry, useNpmRegistry } from '../support/package-registry.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -21,18 +21,7 @@ t.test('a function gets its dependencies before its first start, from the config
     'package.json': '{"name":"greeting","version":"1.0.0"}',
     'index.js': "module.exports = 'hello from a package';",
   });
-  const configure = (packageRegistries: object | null) =>
-    platform.kubectl(
-      'patch',
-      'platformconfig',
-      'platform',
-      '--type',
-      'merge',
-      '-p',
-      JSON.stringify({ spec: { packageRegistries } }),
-    );
-  t.equal((await configure({ npm: registry.npm })).code, 0);
-  t.teardown(() => configure(null));
+  await useNpmRegistry(t, platform, registry);
   const { flags } = await testProject(t, platform);
   const file = codeFile(t, 'greet.js', "import greeting from 'greeting';\nexport const handler = () => greeting;");
   const create = async (dependency: string) => {

@@ -5,6 +5,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { dirname, join } from 'node:path';
+import type { Test } from 'tap';
+import type { Platform } from './platform.ts';
 
 /** The files of a package by their paths in its archive. */
 type Files = Record<string, string>;
@@ -109,4 +111,18 @@ export async function packageRegistry(
       });
     },
   };
+}
+
+/** Makes builds and functions of the platform take npm packages from a registry, until the test ends. */
+export async function useNpmRegistry(
+  t: Test,
+  { kubectl }: Pick<Platform, 'kubectl'>,
+  registry: PackageRegistry,
+): Promise<void> {
+  const configure = async (packageRegistries: object | null) => {
+    const patch = JSON.stringify({ spec: { packageRegistries } });
+    return kubectl('patch', 'platformconfig', 'platform', '--type', 'merge', '-p', patch);
+  };
+  t.equal((await configure({ npm: registry.npm })).code, 0);
+  t.teardown(() => configure(null));
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { node } from '../../../../infra/testcluster/settings.ts';
-import { packageRegistry } from '../../../support/package-registry.ts';
+import { packageRegistry, useNpmRegistry } from '../../../support/package-registry.ts';
 import { eventually, runningPlatform, testProject } from '../../../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -22,18 +22,7 @@ t.test('a folder is deployed, changed, deployed again and rolled back', async (t
     'package.json': '{"name":"greeting","version":"1.0.0"}',
     'index.js': "module.exports = 'hello';",
   });
-  const patch = (packageRegistries: object | null) =>
-    platform.kubectl(
-      'patch',
-      'platformconfig',
-      'platform',
-      '--type',
-      'merge',
-      '-p',
-      JSON.stringify({ spec: { packageRegistries } }),
-    );
-  t.equal((await patch({ npm: registry.npm })).code, 0);
-  t.teardown(() => patch(null));
+  await useNpmRegistry(t, platform, registry);
   const { flags, project } = await testProject(t, platform);
   const folder = mkdtempSync(join(tmpdir(), 'svc-shop-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
