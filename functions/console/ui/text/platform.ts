@@ -164,7 +164,7 @@ export const platformText = {
   },
   users: {
     title: 'Users',
-    empty: 'There are no more users.',
+    empty: 'No users on this page.',
     emptyHint: 'A user signs in with an email address and a password.',
     user: 'User',
     role: 'Role',
