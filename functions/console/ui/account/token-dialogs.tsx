@@ -7,12 +7,10 @@ import { scopeRole, tokenScopes, type TokenScope } from '../../../../runtime/dom
 import { useProjectChange } from '../api/change.ts';
 import { commandOf } from '../api/command.ts';
 import { projectQuery } from '../api/queries.ts';
-import { Button } from '../parts/button.tsx';
 import { Select } from '../parts/choice.tsx';
-import { CopyText } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { OnceDialog } from '../parts/once-dialog.tsx';
 import { accountText } from '../text/account.ts';
 
 const words = accountText.tokens;
@@ -109,17 +107,14 @@ export function CreateTokenDialog({ project, close, done }: CreateProps) {
 /** Shows a token for the only time. Only the button closes the dialog. */
 export function NewTokenDialog({ token, close }: { token: string; close: () => void }) {
   return (
-    <Dialog title={words.createdTitle}>
-      <div className="flex flex-col gap-3 text-sm">
-        <p>{words.once}</p>
-        <CopyText value={token} label={words.copyToken} />
-        <div className="flex justify-end">
-          <Button look="primary" onClick={close}>
-            {words.done}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <OnceDialog
+      title={words.createdTitle}
+      hint={words.once}
+      secret={token}
+      copy={words.copyToken}
+      done={words.done}
+      close={close}
+    />
   );
 }
 

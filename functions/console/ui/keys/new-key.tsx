@@ -1,7 +1,5 @@
 import type { Change } from '../../../../runtime/contracts/api/gate.ts';
-import { Button } from '../parts/button.tsx';
-import { CopyText } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { OnceDialog } from '../parts/once-dialog.tsx';
 import { keyText } from '../text/keys.ts';
 import { GateProgress } from './gate-progress.tsx';
 
@@ -17,18 +15,16 @@ export interface NewKey {
 /** Shows a key for the only time. Only the button closes the dialog. */
 export function NewKeyDialog({ created: { key, change, replaces }, close }: { created: NewKey; close: () => void }) {
   return (
-    <Dialog title={words.createdTitle}>
-      <div className="flex flex-col gap-3 text-sm">
-        <p>{words.once}</p>
-        <CopyText value={key} label={words.copyKey} />
-        {replaces && <p>{words.oldEnds(replaces.handle, replaces.expiresAt)}</p>}
-        <GateProgress change={change} verb="applied" />
-        <div className="flex justify-end">
-          <Button look="primary" onClick={close}>
-            {words.done}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <OnceDialog
+      title={words.createdTitle}
+      hint={words.once}
+      secret={key}
+      copy={words.copyKey}
+      done={words.done}
+      close={close}
+    >
+      {replaces && <p>{words.oldEnds(replaces.handle, replaces.expiresAt)}</p>}
+      <GateProgress change={change} verb="applied" />
+    </OnceDialog>
   );
 }

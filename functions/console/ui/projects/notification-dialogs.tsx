@@ -4,11 +4,9 @@ import type { notificationWithSecret, NotificationView } from '../../../../runti
 import { notificationEvents } from '../../../../runtime/domain/notification.ts';
 import { useProjectChange } from '../api/change.ts';
 import { commandOf } from '../api/command.ts';
-import { Button } from '../parts/button.tsx';
-import { CopyText } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { OnceDialog } from '../parts/once-dialog.tsx';
 import { notificationText as words } from '../text/project.ts';
 
 type NewNotification = z.infer<typeof notificationWithSecret>;
@@ -130,17 +128,14 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
 /** Shows a signing secret for the only time. Only the button closes the dialog. */
 export function SecretDialog({ secret, close }: { secret: string; close: () => void }) {
   return (
-    <Dialog title={words.secretTitle}>
-      <div className="flex flex-col gap-3 text-sm">
-        <p>{words.secretOnce}</p>
-        <CopyText value={secret} label={words.copySecret} />
-        <div className="flex justify-end">
-          <Button look="primary" onClick={close}>
-            {words.done}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <OnceDialog
+      title={words.secretTitle}
+      hint={words.secretOnce}
+      secret={secret}
+      copy={words.copySecret}
+      done={words.done}
+      close={close}
+    />
   );
 }
 

@@ -2,15 +2,9 @@ import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ServiceCredentials, ServiceView } from '../../../../runtime/contracts/api/services.ts';
 import { useChange } from '../api/change.ts';
-import { commandOf, placeFlags } from '../api/command.ts';
-import { useMay } from '../api/role.ts';
-import { Crumbs } from '../environment/crumbs.tsx';
-import { Button } from '../parts/button.tsx';
+import { CreationPage } from '../environment/creation-page.tsx';
 import { Select } from '../parts/choice.tsx';
-import { Command } from '../parts/command.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
-import { ErrorNote } from '../parts/note.tsx';
-import { Heading } from '../parts/page.tsx';
 import { createText } from '../text/create.ts';
 import { serviceText } from '../text/services.ts';
 import {
@@ -33,39 +27,24 @@ const origins = (['managed', 'external'] as const).map((value) => ({ value, labe
 export function NewService() {
   const place = useParams({ from: '/frame/projects/$project/environments/$environment' });
   const navigate = useNavigate();
-  const mayCreate = useMay(place.project, 'deployer');
   const [draft, setDraft] = useState(newService);
   const create = useChange<ServiceView>(place, ({ name }) => {
     const params = { ...place, service: name };
     void navigate({ to: '/projects/$project/environments/$environment/services/$service', params });
   });
   return (
-    <>
-      <Crumbs {...place} />
-      <Heading title={words.title} />
-      {mayCreate && (
-        <form
-          className="flex max-w-3xl flex-col gap-4"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const body = serviceBody(draft, valueOf(event.currentTarget, 'secret'));
-            create.mutate({ path: ['services'], method: 'POST', body });
-          }}
-        >
-          <ServiceFields draft={draft} change={setDraft} />
-          {create.error && <ErrorNote error={create.error} />}
-          <div>
-            <Button type="submit" look="primary" disabled={create.isPending}>
-              {words.create}
-            </Button>
-          </div>
-        </form>
-      )}
-      {!mayCreate && <p className="text-sm">{createText.mayNot}</p>}
-      <div className="mt-4">
-        <Command command={commandOf(...serviceWords(draft), ...placeFlags(place))} />
-      </div>
-    </>
+    <CreationPage
+      place={place}
+      words={words}
+      submit={(form) =>
+        create.mutate({ path: ['services'], method: 'POST', body: serviceBody(draft, valueOf(form, 'secret')) })
+      }
+      disabled={create.isPending}
+      error={create.error}
+      command={serviceWords(draft)}
+    >
+      <ServiceFields draft={draft} change={setDraft} />
+    </CreationPage>
   );
 }
 

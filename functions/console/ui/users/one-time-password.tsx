@@ -1,6 +1,4 @@
-import { Button } from '../parts/button.tsx';
-import { CopyText } from '../parts/copy.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { OnceDialog } from '../parts/once-dialog.tsx';
 import { exactTime } from '../parts/time.tsx';
 import { platformText } from '../text/platform.ts';
 import type { UserWithPassword } from './queries.ts';
@@ -12,17 +10,15 @@ export function OneTimePassword({ user, close }: { user: UserWithPassword; close
   const { email, oneTimePassword, passwordExpiresAt } = user;
   if (oneTimePassword === undefined) return null;
   return (
-    <Dialog title={words.title}>
-      <div className="flex flex-col gap-3 text-sm">
-        <p>{words.once(email)}</p>
-        <CopyText value={oneTimePassword} label={words.copy} />
-        {passwordExpiresAt !== undefined && <p>{words.expires(exactTime(passwordExpiresAt))}</p>}
-        <div className="flex justify-end">
-          <Button look="primary" onClick={close}>
-            {words.done}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <OnceDialog
+      title={words.title}
+      hint={words.once(email)}
+      secret={oneTimePassword}
+      copy={words.copy}
+      done={words.done}
+      close={close}
+    >
+      {passwordExpiresAt !== undefined && <p>{words.expires(exactTime(passwordExpiresAt))}</p>}
+    </OnceDialog>
   );
 }
