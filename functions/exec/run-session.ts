@@ -45,6 +45,8 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
 
       /** Runs the command in a pod of its own. @throws whatever prevents it */
       const serve = async (client: WebSocket): Promise<RelayEnd> => {
+        /** A client that ignores the close of its WebSocket keeps the connection, which `signal` follows, open. */
+        const isClosed = () => client.readyState !== client.OPEN;
         const held = holdMessages(client);
         await requestRun(kube, findLiving, {
           at: clock.now(),
@@ -56,6 +58,7 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
           throw error;
         });
         const pod = await waitForRunPod(dependencies, app, run, signal);
+        if (isClosed()) return { by: 'client' };
         const { namespace = '' } = app.metadata;
         const upstream = await openCommand(
           kube,
@@ -63,6 +66,10 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
           signal,
         );
         signal.throwIfAborted();
+        if (isClosed()) {
+          upstream.terminate();
+          return { by: 'client' };
+        }
         // The client knows by the first message that the command has started.
         client.send(channelMessage(execChannels.stdout, ''), { binary: true });
         const ended = relayExec(client, upstream, { early: held.take(), terminal: tty, idleMs, clock });

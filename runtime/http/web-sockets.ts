@@ -12,10 +12,12 @@ export interface SocketLimits {
   perUser: number;
   /** Interval at which the caller's rights are checked again, in ms. */
   checkMs: number;
+  /** How long a client whose rights have ended may take to close its connection, in ms. */
+  closeMs: number;
 }
 
 /** Each WebSocket holds a few megabytes at most: `messageMax`, what relays let wait, and what was read before a pause. */
-const defaults: SocketLimits = { total: 200, perUser: 20, checkMs: 30_000 };
+const defaults: SocketLimits = { total: 200, perUser: 20, checkMs: 30_000, closeMs: 1_000 };
 /** Largest message of a client, in bytes. */
 const messageMax = 128 * 1024;
 /** Interval of pings: proxies close a silent connection, most of them after 60 s. */
@@ -51,9 +53,9 @@ export interface WebSockets {
   terminate(): void;
 }
 
-/** @param limits default: 200 in all, 20 per user; rights are checked every 30 s */
+/** @param limits default: 200 in all, 20 per user; rights are checked every 30 s, and 1 s to close when they end */
 export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets {
-  const { total, perUser, checkMs } = { ...defaults, ...limits };
+  const { total, perUser, checkMs, closeMs } = { ...defaults, ...limits };
   const upgrades = new WeakMap<IncomingMessage, Upgrade>();
   const users = new Map<string, number>();
   let open = 0;
@@ -119,7 +121,7 @@ export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets
       server.handleUpgrade(request, upgrade.socket, upgrade.head, (socket) => {
         accepted = socket;
         socket.on('error', () => socket.terminate());
-        watch(socket, { isAllowed, checkMs });
+        watch(socket, { isAllowed, checkMs, closeMs });
       });
       return accepted;
     },
@@ -135,18 +137,23 @@ export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets
 
 function watch(
   socket: WebSocket,
-  { isAllowed, checkMs }: { isAllowed: () => Promise<unknown>; checkMs: number },
+  { isAllowed, checkMs, closeMs }: { isAllowed: () => Promise<unknown> } & Pick<SocketLimits, 'checkMs' | 'closeMs'>,
 ): void {
   const ping = setInterval(() => socket.ping(), pingMs);
+  let closing: NodeJS.Timeout | undefined;
   const check = setInterval(() => {
     isAllowed().catch((error: unknown) => {
       // A store that does not answer takes no rights away.
-      if (error instanceof Problem && error.status < 500) socket.close(sessionCodes.policyViolation, error.code);
+      if (!(error instanceof Problem) || error.status >= 500 || socket.readyState === socket.CLOSED) return;
+      socket.close(sessionCodes.policyViolation, error.code);
+      // A client that does not answer would keep its session: `ws` gives it 30 s.
+      closing ??= setTimeout(() => socket.terminate(), closeMs);
     });
   }, checkMs);
   socket.once('close', () => {
     clearInterval(ping);
     clearInterval(check);
+    clearTimeout(closing);
   });
 }
 

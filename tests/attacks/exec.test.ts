@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
+import type { PodExec } from '../../infra/local/apiserver/pod-exec.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { newId } from '../../runtime/domain/ids.ts';
@@ -187,6 +188,120 @@ t.test('a session ends when its user loses the role', async (t) => {
   hasRole = false;
   const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
   t.same([code, reason.toString()], [1008, 'forbidden']);
+});
+
+/** Shorter than the 30 s after which `ws` itself terminates a client that does not answer a close. */
+const ownTimeout = { timeout: 20_000 };
+
+t.test('a session ends when its user loses the role, although its client ignores the close', ownTimeout, async (t) => {
+  let hasRole = true;
+  const started = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const { attempt } = await withApps(t, {
+    socketLimits: { checkMs: 50, closeMs: 50 },
+    async exec(_pod, _options, _streams, signal) {
+      started.resolve();
+      await once(signal, 'abort');
+      ended.resolve();
+      return 137;
+    },
+    async authorize() {
+      if (!hasRole) throw new Problem('forbidden', 'no');
+      return { projectId: '019a0000-0000-7000-8000-000000000003', role: 'deployer' };
+    },
+  });
+  const socket = await attempt('/projects/shop/apps/api/exec?command=sleep&command=600');
+  if (!(socket instanceof WebSocket)) throw new Error('refused');
+  // It reads nothing any more, so it never answers.
+  socket.pause();
+  await started.promise;
+  hasRole = false;
+  await ended.promise;
+  t.pass('the command has ended');
+});
+
+const until = async (holds: () => boolean) => {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+
+/** A session of an app whose client ignores the close of its WebSocket for the whole test. */
+async function withDeafClient(t: Test, exec: PodExec, hasPod: boolean) {
+  let hasRole = true;
+  let refusals = 0;
+  const { attempt, ...world } = await withApps(t, {
+    socketLimits: { checkMs: 20, closeMs: 60_000 },
+    exec,
+    async authorize() {
+      if (hasRole) return { projectId: '019a0000-0000-7000-8000-000000000003', role: 'deployer' };
+      refusals += 1;
+      throw new Problem('forbidden', 'no');
+    },
+  });
+  const id = await world.workload('App', 'slow');
+  const runs = await startRunPods(t, world, { id, name: 'slow' }, (name) =>
+    hasPod ? undefined : { name, trigger: 'manual', state: 'pending', createdAt: '2026-01-01T00:00:00Z', command: [] },
+  );
+  return {
+    ...world,
+    runs,
+    open: async () => {
+      const socket = await attempt('/projects/shop/apps/slow/run-session?command=sh');
+      if (!(socket instanceof WebSocket)) throw new Error('refused');
+      socket.pause();
+      return socket;
+    },
+    refuse: async () => {
+      hasRole = false;
+      // The first refusal has closed the WebSocket by the time of the second.
+      await until(() => refusals >= 2);
+    },
+    startPod: async () => {
+      const run = `slow-${runs.requests[0]?.id}`;
+      await world.pod({ kind: 'App', name: 'slow', id }, { name: `${run}-x`, container: 'app', role: 'run', run });
+    },
+  };
+}
+
+t.test('a command does not start after its user has lost the role', ownTimeout, async (t) => {
+  const commands: (readonly string[])[] = [];
+  const exec: PodExec = async (_pod, { command }) => {
+    commands.push(command);
+    return 0;
+  };
+  const { runs, open, refuse, startPod } = await withDeafClient(t, exec, false);
+  const socket = await open();
+  await until(() => runs.requests.length === 1);
+  await refuse();
+  await startPod();
+  await until(() => runs.stops.length === 1);
+  t.same(commands, []);
+  socket.terminate();
+});
+
+t.test('a command ends whose user loses the role while it starts', ownTimeout, async (t) => {
+  const ended = Promise.withResolvers<string>();
+  const exec: PodExec = async (_pod, _options, _streams, signal) => {
+    if (!signal.aborted) await once(signal, 'abort');
+    ended.resolve('it ends');
+    return 137;
+  };
+  const reads = Promise.withResolvers<string>();
+  const { kube, runs, open, refuse } = await withDeafClient(t, exec, true);
+  const openExec = kube.openExec.bind(kube);
+  kube.openExec = async (...request) => {
+    const upstream = await openExec(...request);
+    await refuse();
+    const resume = upstream.resume.bind(upstream);
+    upstream.resume = () => {
+      reads.resolve('its output is read');
+      resume();
+    };
+    return upstream;
+  };
+  const socket = await open();
+  t.equal(await Promise.race([ended.promise, reads.promise]), 'it ends');
+  await until(() => runs.stops.length === 1);
+  socket.terminate();
 });
 
 t.test('a run of its own reaches no other project, and takes its pod with it when the rights end', async (t) => {
