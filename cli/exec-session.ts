@@ -19,7 +19,7 @@ export interface SessionStreams {
   stderr: Output;
   /** Whether the command has a terminal, which gets each key and the size of the local one. */
   terminal: boolean;
-  /** Leaves the local terminal as it is until the first message, so that Ctrl-C ends the wait for the pod. */
+  /** Leaves the local terminal as it is, and sends no input, until the first message: Ctrl-C ends the wait for the pod. */
   waits?: boolean;
 }
 
@@ -46,19 +46,23 @@ export async function runSession(socket: WebSocket, streams: SessionStreams): Pr
     writing.add(drained);
   };
   let leaveTerminal: (() => void) | undefined;
-  const enter = () => {
-    if (terminal) leaveTerminal ??= enterTerminal(socket, streams);
+  let sending: Promise<void> | undefined;
+  let hasStarted = false;
+  const start = () => {
+    if (hasStarted) return;
+    hasStarted = true;
+    if (terminal) leaveTerminal = enterTerminal(socket, streams);
+    sending = stdin && sendInput(socket, stdin);
   };
   socket.on('message', (data: Buffer) => {
-    enter();
+    if (data[0] !== execChannels.error) start();
     const content = data.subarray(1);
     if (data[0] === execChannels.stdout) write(stdout, content);
     else if (data[0] === execChannels.stderr) write(stderr, content);
     else if (data[0] === execChannels.error) end = readExecEnd(content);
   });
   const closed = once(socket, 'close') as Promise<[number, Buffer]>;
-  if (!waits) enter();
-  const sending = stdin && sendInput(socket, stdin);
+  if (!waits) start();
   socket.resume();
   try {
     const [, reason] = await closed;

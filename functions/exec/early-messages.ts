@@ -1,22 +1,35 @@
 import type { WebSocket } from 'ws';
-import { countWaiting } from '../../runtime/api/waiting-messages.ts';
+import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 
-/** Keeps the messages of a client until its pod runs. Beyond a limit, the client has to wait. */
+/** Most bytes of early messages, and what each takes besides its content. */
+const earlyMax = 256 * 1024;
+const messageBytes = 512;
+
+/**
+ * Keeps the messages of a client until its pod runs. Beyond a limit the WebSocket is closed: a connection that is paused
+ * instead would not notice that its client has left.
+ */
 export function holdMessages(client: WebSocket): {
   /** Ends the holding. @returns the messages, in their order */
   take(): Buffer[];
 } {
-  const count = countWaiting({ pause: () => client.pause(), resume: () => client.resume() });
-  const held: { data: Buffer; release: () => void }[] = [];
+  let bytes = 0;
+  const held: Buffer[] = [];
   const hold = (data: Buffer) => {
-    held.push({ data, release: count(data.length) });
+    bytes += data.length + messageBytes;
+    if (bytes <= earlyMax) {
+      held.push(data);
+      return;
+    }
+    client.off('message', hold);
+    held.length = 0;
+    client.close(sessionCodes.policyViolation, 'Too much input before the command has started.');
   };
   client.on('message', hold);
   return {
     take() {
       client.off('message', hold);
-      for (const { release } of held) release();
-      return held.splice(0).map(({ data }) => data);
+      return held.splice(0);
     },
   };
 }

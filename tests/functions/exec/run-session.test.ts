@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -31,6 +32,15 @@ async function withApp(t: Test, { report, ...options }: Parameters<typeof podSes
   };
   return { ...world, ...runs, whenGone };
 }
+
+/** The report of a run whose pod does not start yet. */
+const pending = (name: string): AppRun => ({
+  name,
+  trigger: 'manual',
+  state: 'pending',
+  createdAt: '2026-01-01T00:00:00Z',
+  command: [],
+});
 
 const sha = (content: Buffer) => createHash('sha256').update(content).digest('hex');
 
@@ -72,10 +82,7 @@ t.test('the pod is deleted when its client leaves, before or after its start', a
   const folder = t.testdir();
   let isSlow = true;
   const { api, requests, whenGone, pods, entries } = await withApp(t, {
-    report: (run) =>
-      isSlow
-        ? { name: run, trigger: 'manual', state: 'pending', createdAt: '2026-01-01T00:00:00Z', command: [] }
-        : undefined,
+    report: (run) => (isSlow ? pending(run) : undefined),
   });
   const query = new URLSearchParams([
     ['command', 'sh'],
@@ -105,6 +112,23 @@ t.test('the pod is deleted when its client leaves, before or after its start', a
   t.equal((await pods()).length, 1);
   late.terminate();
   await until(() => ends().length === 2);
+  await whenGone();
+});
+
+t.test('a client that sends too much before the command has started is refused', async (t) => {
+  const { api, requests, whenGone } = await withApp(t, { report: pending });
+  const url = `${api.url.replace('http', 'ws')}/api/v1/projects/shop/apps/api/run-session?command=cat&stdin=true`;
+  const refuse = async (length: number, count: number) => {
+    const before = requests.length;
+    const socket = new WebSocket(url, [execProtocol], { headers: { authorization: 'Bearer good' } });
+    t.teardown(() => socket.terminate());
+    while (requests.length === before) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (let sent = 0; sent < count; sent++) socket.send(Buffer.alloc(length));
+    const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
+    t.same([code, reason.toString()], [1008, 'Too much input before the command has started.']);
+  };
+  await refuse(100 * 1024, 3);
+  await refuse(1, 600);
   await whenGone();
 });
 
