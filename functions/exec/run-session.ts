@@ -52,7 +52,8 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
           at: clock.now(),
           by: actor,
           id,
-          complete: (request) => ({ ...request, command, session: true }),
+          // Arguments may be secrets, and viewers read the runs.
+          complete: (request) => ({ ...request, command: [program], session: true }),
         }).catch((error: unknown) => {
           isRefused = error instanceof Problem;
           throw error;

@@ -21,7 +21,7 @@ const waitCommand = ['sleep', String(sessionTimeoutSeconds)];
 /** It ignores SIGTERM, because it is the first process of its container, and the commands of sessions do not get one. */
 const sessionGraceSeconds = 1;
 
-/** On the run of a session: the command that the session runs, as JSON. */
+/** On the run of a session: the program that the session runs, as JSON. Its arguments may be secrets. */
 const sessionCommandAnnotation = `${apiGroup}/session-command`;
 /** Shorter than the time that a rollout has, so that the rollout fails for this reason and not for its own time limit. */
 const releaseTimeoutSeconds = 9 * 60;
@@ -48,12 +48,12 @@ export function appRunJob(app: AppIdentity, spec: RunSettings, release: Release,
     ...(session && { graceSeconds: sessionGraceSeconds }),
     annotations: {
       ...(by !== undefined && { [requestedByAnnotation]: by }),
-      ...(session && { [sessionCommandAnnotation]: JSON.stringify(command) }),
+      ...(session && { [sessionCommandAnnotation]: JSON.stringify(command.slice(0, 1)) }),
     },
   });
 }
 
-/** The command that a run executes, or that a session executes in its pod. Pure. */
+/** The command that a run executes, or the program that a session executes in its pod. Pure. */
 export function commandOfRun({ metadata, spec }: BatchJob): string[] {
   const ofSession = metadata.annotations?.[sessionCommandAnnotation];
   if (ofSession !== undefined) return wordsOf(ofSession);

@@ -30,7 +30,7 @@ export const appCommand = z.array(z.string().max(runCommandMax.characters)).min(
 /** A requested run of an app, with its command. */
 export const appRunRequest = runRequest.extend({
   command: appCommand,
-  /** The pod only waits, and a session runs the command in it (decision 0066). */
+  /** The pod only waits, and a session runs the command in it (decision 0066); `command` is its program, without arguments. */
   session: z.literal(true).optional(),
 });
 
