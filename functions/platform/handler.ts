@@ -1,5 +1,4 @@
 import { readSettings } from '../../runtime/workloads/platform-config.ts';
-import type { PlatformConfigUpdate } from '../../runtime/contracts/api/platform.ts';
 import { describeCertificates } from '../../runtime/domain/certificates.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
@@ -13,7 +12,7 @@ import {
   updateComponentSchema,
   updatePlatformConfigSchema,
 } from './schema.ts';
-import { changeSettings } from './store.ts';
+import { changeSettings, type SettingsChange } from './store.ts';
 import { platformConfigToView } from './view.ts';
 
 const tag = 'platform';
@@ -77,12 +76,13 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
       summary: 'Changes settings, all or none. A 422 response lists every invalid setting.',
       audit: 'platform.config.update',
       async handle(request) {
-        if (Object.keys(request.body).length === 0) {
+        const { replaces, ...change } = request.body;
+        if (Object.keys(change).length === 0) {
           throw new Problem('invalid_request', 'The request changes nothing. Set a setting, such as profile.');
         }
-        const { config, settings } = await changeSettings(kube, request.body);
+        const { config, settings } = await changeSettings(kube, change, replaces);
         const view = platformConfigToView(config, settings);
-        return { status: 200, body: view, audit: { change: forAudit(request.body) } };
+        return { status: 200, body: view, audit: { change: forAudit(change) } };
       },
     }),
     route({
@@ -103,7 +103,7 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
 }
 
 /** A change as the log shows it: certificates by their subjects, because their text is long and says nothing. */
-function forAudit({ caCertificates, ...change }: PlatformConfigUpdate): object {
+function forAudit({ caCertificates, ...change }: SettingsChange): object {
   if (typeof caCertificates !== 'string') return caCertificates === null ? { ...change, caCertificates } : change;
   return { ...change, caCertificates: describeCertificates(caCertificates) };
 }

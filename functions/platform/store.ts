@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PlatformConfigUpdate } from '../../runtime/contracts/api/platform.ts';
 import {
   checkPlatformConfig,
@@ -14,15 +15,41 @@ import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts'
 /** Attempts before a change fails because of concurrent changes. */
 const maxAttempts = 5;
 
+/** The settings that a request changes. */
+export type SettingsChange = Omit<PlatformConfigUpdate, 'replaces'>;
+
+/** The lists that a request expects to replace. */
+type ExpectedLists = NonNullable<PlatformConfigUpdate['replaces']>;
+
 /**
  * Changes the settings, all or none. The change applies to the active settings, so that it replaces a rejected edit.
- * @throws Problem `invalid_value` that names every bad setting, `unavailable`, and `conflict` after repeated concurrent changes
+ * @param replaces lists that have to be like this when the change is written
+ * @throws Problem `invalid_value` that names every bad setting, `unavailable`, and `conflict` when a list of `replaces`
+ * is another one now, or after repeated concurrent changes
  */
 export function changeSettings(
   kube: Pick<KubeClient, 'get' | 'replace'>,
-  change: PlatformConfigUpdate,
+  change: SettingsChange,
+  replaces: ExpectedLists = {},
 ): Promise<StoredSettings> {
-  return writeSettings(kube, (settings) => changed(settings, change));
+  return writeSettings(kube, (settings) => {
+    checkUnchanged(settings, replaces);
+    return changed(settings, change);
+  });
+}
+
+/** @throws Problem `conflict` that names the lists that are others now */
+function checkUnchanged(settings: PlatformConfigSpec, { builds, ...lists }: ExpectedLists): void {
+  const names = ['trustedProxies', 'allowPrivateNetworks', 'notificationNetworks', 'hostDomains'] as const;
+  const other = names.filter((name) => isOther(lists[name], settings[name]));
+  const all = [...other, ...(isOther(builds?.gitNetworks, settings.builds?.gitNetworks) ? ['builds.gitNetworks'] : [])];
+  if (all.length === 0) return;
+  const message = `Another request changed ${all.join(', ')} in the meantime. Show the settings with \`svc platform config show\`.`;
+  throw new Problem('conflict', message, { details: { settings: all } });
+}
+
+function isOther(expected: readonly unknown[] | undefined, current: readonly unknown[] = []): boolean {
+  return expected !== undefined && !isDeepStrictEqual(expected, current);
 }
 
 /**
@@ -58,7 +85,7 @@ const objectSettings = ['defaultLimits', 'maxLimits', 'serviceImages', 'packageR
  * Applies a change; null resets a setting to its default.
  * @throws Problem `invalid_value` for a setting that only `svc install` can change, an invalid image or an invalid network
  */
-function changed(settings: PlatformConfigSpec, change: PlatformConfigUpdate): object {
+function changed(settings: PlatformConfigSpec, change: SettingsChange): object {
   if (change.builds && !settings.builds) {
     throw invalid(
       'builds',

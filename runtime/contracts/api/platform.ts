@@ -117,6 +117,13 @@ export const platformConfigView = z.object({
 
 export type PlatformConfigView = z.infer<typeof platformConfigView>;
 
+const networksChange = z.array(z.string().max(200)).max(200);
+const hostDomainsChange = z
+  .array(
+    z.strictObject({ domain: z.string().max(300), projects: z.array(z.string().max(100)).max(500).exactOptional() }),
+  )
+  .max(500);
+
 /**
  * `PATCH /api/v1/platform/config`: absent fields keep their value, lists are replaced as a whole, null restores the
  * default. Values are checked together (422), so the schema says little about them.
@@ -124,18 +131,10 @@ export type PlatformConfigView = z.infer<typeof platformConfigView>;
 export const platformConfigUpdate = z
   .strictObject({
     profile: z.string().max(50).nullable(),
-    trustedProxies: z.array(z.string().max(200)).max(200).nullable(),
-    allowPrivateNetworks: z.array(z.string().max(200)).max(200).nullable(),
-    notificationNetworks: z.array(z.string().max(200)).max(200).nullable(),
-    hostDomains: z
-      .array(
-        z.strictObject({
-          domain: z.string().max(300),
-          projects: z.array(z.string().max(100)).max(500).exactOptional(),
-        }),
-      )
-      .max(500)
-      .nullable(),
+    trustedProxies: networksChange.nullable(),
+    allowPrivateNetworks: networksChange.nullable(),
+    notificationNetworks: networksChange.nullable(),
+    hostDomains: hostDomainsChange.nullable(),
     hostProofs: z.boolean().nullable(),
     defaultLimits: limitsChange,
     maxLimits: limitsChange,
@@ -155,13 +154,23 @@ export const platformConfigUpdate = z
         atOnce: z.number().nullable(),
         timeoutSeconds: z.number().nullable(),
         keepImages: z.number().nullable(),
-        gitNetworks: z.array(z.string().max(200)).max(200).nullable(),
+        gitNetworks: networksChange.nullable(),
       })
       .partial(),
     /** Cannot change while hosts use it; setting the current value is allowed. */
     appsDomain: z.string().max(1000),
     /** Cannot change while hosts use it, like `appsDomain`. */
     cluster: z.string().max(1000),
+    /** The lists as the caller saw them. The settings change only if these lists are the same now; 409 `conflict` otherwise. Default: any. */
+    replaces: z
+      .strictObject({
+        trustedProxies: networksChange,
+        allowPrivateNetworks: networksChange,
+        notificationNetworks: networksChange,
+        hostDomains: hostDomainsChange,
+        builds: z.strictObject({ gitNetworks: networksChange }).partial(),
+      })
+      .partial(),
   })
   .partial();
 

@@ -267,6 +267,48 @@ t.test('two concurrent changes are both applied', async (t) => {
   t.match(stored()?.spec, { profile: 'large', trustedProxies: ['192.0.2.1/32'] });
 });
 
+t.test('409: a request that names the lists that it replaces keeps what others made of them', async (t) => {
+  const { kube, api, stored, write, runController, entries } = await setUp(t);
+  kube.seed(platformConfigObject);
+  const builds = { image: 'r.test/b:1', registry: 'r.test/builds', baseImages: {} };
+  await write({ builds });
+  await runController();
+  const seen = { trustedProxies: [], hostDomains: settings.hostDomains ?? [], builds: { gitNetworks: [] } };
+  const change = (body: object, replaces: object) => api.call('PATCH', path, { body: { ...body, replaces } });
+  t.match(await change({ trustedProxies: ['192.0.2.1', '192.0.2.2'], profile: 'medium' }, seen), { status: 200 });
+  // It is not active yet, so a reader still sees the list before it.
+  const refused = (message: RegExp) => ({ status: 409, body: { code: 'conflict', message } });
+  t.match(await change({ trustedProxies: ['192.0.2.3'] }, seen), refused(/trustedProxies.*svc platform config show/));
+  await runController();
+  const { trustedProxies } = (await api.call('GET', path)).body as { trustedProxies: string[] };
+  t.match(await change({ hostDomains: [] }, { hostDomains: seen.hostDomains }), { status: 200 }, 'others may differ');
+  t.match(
+    await change({ hostDomains: [{ domain: 'x.test' }] }, { hostDomains: seen.hostDomains }),
+    refused(/hostDomains/),
+  );
+  t.match(await change({ builds: { gitNetworks: ['10.20.0.1'] } }, { builds: seen.builds }), { status: 200 });
+  t.match(await change({ builds: { gitNetworks: [] } }, { builds: seen.builds }), refused(/builds\.gitNetworks/));
+  t.match(await change({}, { trustedProxies }), { status: 400 }, 'it changes nothing');
+  // Another admin removes a proxy while this request is under way.
+  kube.intercept = async ({ verb }) => {
+    if (verb !== 'replace') return;
+    kube.intercept = undefined;
+    await write({ trustedProxies: ['192.0.2.2/32'] });
+  };
+  t.match(
+    await change({ trustedProxies: [...trustedProxies, '192.0.2.3'] }, { trustedProxies }),
+    refused(/trustedProxies/),
+  );
+  t.same(stored()?.spec, {
+    ...settings,
+    profile: 'medium',
+    trustedProxies: ['192.0.2.2/32'],
+    hostDomains: [],
+    builds: { ...builds, gitNetworks: ['10.20.0.1/32'] },
+  });
+  t.notMatch(JSON.stringify(entries()), 'replaces');
+});
+
 t.test('409 when concurrent writers do not stop', async (t) => {
   const { kube, api, stored, write } = await setUp(t);
   kube.seed(platformConfigObject);

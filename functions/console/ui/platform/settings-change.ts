@@ -64,10 +64,15 @@ interface HostDomain {
   projects?: readonly string[];
 }
 
-/** The setting as a form shows it: a list has one item on each line. */
-export function settingText(config: PlatformConfigView, { path, kind }: Setting): string {
+function settingOf(config: PlatformConfigView, path: string): unknown {
   let value: unknown = config;
   for (const part of path.split('.')) value = (value as Record<string, unknown> | undefined)?.[part];
+  return value;
+}
+
+/** The setting as a form shows it: a list has one item on each line. */
+export function settingText(config: PlatformConfigView, { path, kind }: Setting): string {
+  const value = settingOf(config, path);
   if (value === undefined) return '';
   if (kind === 'switch') return value === true ? 'on' : 'off';
   if (kind === 'list') return (value as string[]).join('\n');
@@ -107,23 +112,44 @@ function flagsOf(written: string, { kind, flag, clear = '' }: Setting): string[]
   return [flag, lines.length === 0 ? 'default' : kind === 'seconds' ? `${written.trim()}s` : written.trim()];
 }
 
+/** An object with these values at these paths, such as `maxLimits.cpu`. */
+function byPath(values: readonly (readonly [path: string, value: unknown])[]): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const [path, value] of values) {
+    const [first = '', second] = path.split('.');
+    object[first] = second === undefined ? value : { ...(object[first] as object | undefined), [second]: value };
+  }
+  return object;
+}
+
+/** The settings that are others in `seen` than what a form showed first. Pure. @param before by path */
+export function changedMeanwhile<Item extends Setting>(
+  settings: readonly Item[],
+  before: Readonly<Record<string, string>>,
+  seen: PlatformConfigView,
+): Item[] {
+  return settings.filter((setting) => settingText(seen, setting) !== before[setting.path]);
+}
+
 /**
  * What has to be sent so that the settings are what a form says: only those that differ from what it showed first, so that
- * what others change meanwhile stays. Pure.
+ * what others change meanwhile stays. A list is sent as a whole, with the list that it replaces. Pure.
  * @param before by path @param after by path
+ * @param seen the settings that the user has seen last
  * @returns the body of the request, and the flags of the command that does the same
  */
 export function settingsChange(
   settings: readonly Setting[],
   before: Readonly<Record<string, string>>,
   after: Readonly<Record<string, string>>,
+  seen: PlatformConfigView,
 ): { body: Record<string, unknown>; flags: string[] } {
   const changed = settings.filter(({ path }) => (after[path] ?? '').trim() !== (before[path] ?? '').trim());
-  const body: Record<string, unknown> = {};
-  for (const { path, kind } of changed) {
-    const value = valueOf(after[path] ?? '', kind);
-    const [first = '', second] = path.split('.');
-    body[first] = second === undefined ? value : { ...(body[first] as object | undefined), [second]: value };
-  }
-  return { body, flags: changed.flatMap((setting) => flagsOf(after[setting.path] ?? '', setting)) };
+  const lists = changed.filter(({ kind }) => kind === 'list' || kind === 'domains');
+  const body = byPath(changed.map(({ path, kind }) => [path, valueOf(after[path] ?? '', kind)]));
+  const replaces = byPath(lists.map(({ path }) => [path, settingOf(seen, path)]));
+  return {
+    body: { ...body, ...(lists.length > 0 && { replaces }) },
+    flags: changed.flatMap((setting) => flagsOf(after[setting.path] ?? '', setting)),
+  };
 }

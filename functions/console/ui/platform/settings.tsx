@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { PlatformConfigView } from '../../../../runtime/contracts/api/platform.ts';
 import { platformProfiles } from '../../../../runtime/domain/platform-profile.ts';
@@ -17,7 +17,14 @@ import { text } from '../text/common.ts';
 import { platformText } from '../text/platform.ts';
 import { configQuery } from './queries.ts';
 import { Section } from './section.tsx';
-import { settingGroups, settingsChange, settingText, type Setting, type SettingGroup } from './settings-change.ts';
+import {
+  changedMeanwhile,
+  settingGroups,
+  settingsChange,
+  settingText,
+  type Setting,
+  type SettingGroup,
+} from './settings-change.ts';
 
 const words = platformText.settings;
 
@@ -93,7 +100,15 @@ function EditDialog({ group, current, close }: EditProps) {
   );
   const [after, setAfter] = useState(before);
   const save = usePlatformChange<PlatformConfigView>('platform', close);
-  const { body, flags } = settingsChange(settings, before, after);
+  // What the user has seen last: after a conflict also what others set meanwhile, which the next attempt replaces.
+  const [seen, setSeen] = useState(current);
+  const client = useQueryClient();
+  const { body, flags } = settingsChange(settings, before, after, seen);
+  const submit = () => {
+    const onError = () => setSeen((last) => client.getQueryData(configQuery.queryKey) ?? last);
+    save.mutate({ path: ['platform', 'config'], method: 'PATCH', body }, { onError });
+  };
+  const others = changedMeanwhile(settings, before, seen);
   return (
     <FormDialog
       title={words.groups[group]}
@@ -102,8 +117,14 @@ function EditDialog({ group, current, close }: EditProps) {
       disabled={flags.length === 0}
       command={commandOf('platform', 'config', ...(flags.length === 0 ? ['show'] : ['set', ...flags]))}
       request={save}
-      submit={() => save.mutate({ path: ['platform', 'config'], method: 'PATCH', body })}
+      submit={submit}
     >
+      {others.length > 0 && (
+        <Note look="warn">
+          <p>{words.changedMeanwhile}</p>
+          <Facts facts={others.map((setting) => [nameOf(setting), shown(seen, setting)])} />
+        </Note>
+      )}
       <p>{group === 'serviceImages' ? words.emptyImage : words.emptyDefault}</p>
       {settings.map((setting) => (
         <Input

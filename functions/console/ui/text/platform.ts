@@ -117,6 +117,8 @@ export const platformText = {
     edit: 'Edit',
     editName: (group: string) => `Edit ${group.toLowerCase()}`,
     save: 'Save',
+    changedMeanwhile:
+      'Someone else set the values below meanwhile. What you wrote is kept in the form. If you save again, it replaces the settings that you changed, and no others.',
     emptyDefault: 'A field without a value restores the default. The platform checks all values before it uses them.',
     emptyImage: 'Without an image, services of that type cannot be created.',
     lines: 'one on each line',
