@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { MemberView } from '../../runtime/contracts/api/members.ts';
+import type { MemberView, ReplacedRole } from '../../runtime/contracts/api/members.ts';
 import { checkEmail, normaliseEmail } from '../../runtime/domain/email.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -53,14 +53,19 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
   /** Gives an account or an address a role; the same for both, as far as the caller sees. */
   const setRole = async (
     projectId: Id,
-    { user, email, role }: { user: User | undefined; email: string; role: ProjectRole },
+    {
+      user,
+      email,
+      role,
+      replaces,
+    }: { user: User | undefined; email: string; role: ProjectRole; replaces?: ReplacedRole },
   ): Promise<{ before: ProjectRole | undefined; member: MemberFields }> => {
-    const changed = user && (await setMember(pool, projectId, user.id, role));
+    const changed = user && (await setMember(pool, projectId, user.id, role, replaces));
     if (changed) {
       await removeInvitation(pool, projectId, email);
       return changed;
     }
-    const { before, invitation } = await setInvitation(pool, projectId, email, role);
+    const { before, invitation } = await setInvitation(pool, projectId, email, role, replaces);
     return { before, member: invitation };
   };
 
@@ -97,7 +102,7 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
         if ((await countOtherMembers(pool, projectId, email)) >= membersMax) {
           throw new Problem('invalid_value', `The project has the maximum of ${membersMax} members. Remove one first.`);
         }
-        const { before, member } = await setRole(projectId, { user, email, role: body.role });
+        const { before, member } = await setRole(projectId, { user, email, ...body });
         const audit = {
           user: { ...(user && { id: user.id }), email },
           changes: { before: before ?? null, after: body.role },

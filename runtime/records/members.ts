@@ -1,8 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
+import type { ReplacedRole } from '../contracts/api/members.ts';
 import { transaction, type Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { ProjectRole } from '../domain/roles.ts';
+import { expectedRole, otherRole, writeOf } from './replaced-role.ts';
 
 /** A user's role in one project. */
 export interface Member {
@@ -108,29 +110,41 @@ export async function countFounder(pool: Pool, projectId: Id, userId: Id, max: n
 
 /**
  * Gives a user a role.
+ * @param replaces the only role that may be replaced; default: any
  * @returns the previous role, if any, and the member; undefined when the user does not exist
- * @throws Problem `last_admin`
+ * @throws Problem `last_admin`, and `conflict` when the user's role is not `replaces`
  */
 export async function setMember(
   pool: Pool,
   projectId: Id,
   userId: Id,
   role: ProjectRole,
+  replaces?: ReplacedRole,
 ): Promise<{ before: ProjectRole | undefined; member: Member } | undefined> {
   return transaction(pool, async (client) => {
     // Locked before the members, in the same order as the deletion of a user.
     const { rowCount } = await client.query('SELECT 1 FROM users WHERE id = $1 FOR KEY SHARE', [userId]);
     if (rowCount === 0) return undefined;
     const before = await lockMember(client, projectId, userId, role);
-    await client.query(
-      `INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, $3)
-       ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role`,
-      [projectId, userId, role],
-    );
+    const written = await client.query(memberWrites[writeOf(replaces)], [
+      projectId,
+      userId,
+      role,
+      ...expectedRole(replaces),
+    ]);
+    if (written.rowCount === 0) throw otherRole();
     const member = await findMember(client, projectId, userId);
     return member && { before, member };
   });
 }
+
+/** A row that another request inserts is invisible to the lock, so the statement itself checks what it replaces. */
+const memberWrites = {
+  insert: `INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+  update: `UPDATE project_members SET role = $3 WHERE project_id = $1 AND user_id = $2 AND role = $4`,
+  upsert: `INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, $3)
+    ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role`,
+} as const;
 
 /**
  * Removes a user's role.

@@ -53,6 +53,12 @@ t.test('a project’s admin does not learn whether an address has an account', a
   };
   t.equal((await answersTo('PUT', { role: 'viewer' })).size, 1, 'added');
   t.equal((await answersTo('PUT', { role: 'deployer' })).size, 1, 'changed');
+  t.equal(
+    (await answersTo('PUT', { role: 'viewer', replaces: 'admin' })).size,
+    1,
+    'refused, because the role is another',
+  );
+  t.equal((await answersTo('PUT', { role: 'viewer', replaces: 'none' })).size, 1, 'refused, because there is a role');
   const { items } = (await call('GET', path)).body as { items: Record<string, unknown>[] };
   t.same(
     items.map((item) => [item['email'], Object.keys(item).sort()]),

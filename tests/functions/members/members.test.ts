@@ -80,6 +80,35 @@ t.test('members are added, changed, listed in pages and removed; each change is 
   t.equal(audit.length, 4, 'no entry without a change');
 });
 
+t.test('409: a request that replaces a certain role keeps what another admin made of it', async (t) => {
+  const { pool, call, recorded } = await service(t);
+  await signedIn(pool, 'dana');
+  const refused = { status: 409, body: { code: 'conflict', message: /svc member list/ } };
+  const role = async (email: string): Promise<string | undefined> => {
+    const { items } = (await call('GET', path)).body as { items: { email: string; role: string }[] };
+    return items.find((member) => member.email === email)?.role;
+  };
+  // With and without an account, so that an answer does not tell whether there is one.
+  for (const email of ['dana@svc.local', 'guest@svc.local']) {
+    const set = (body: object) => call('PUT', `${path}/${email}`, body);
+    t.match(await set({ role: 'admin', replaces: 'viewer' }), refused, 'there is no role');
+    t.equal(await role(email), undefined);
+    const added = await Promise.all(['viewer', 'deployer'].map((each) => set({ role: each, replaces: 'none' })));
+    t.same(added.map(({ status }) => String(status)).sort(), ['200', '409'], 'one of two requests adds the member');
+    await set({ role: 'admin' });
+    t.match(await set({ role: 'viewer', replaces: 'none' }), refused);
+    t.match(await set({ role: 'deployer', replaces: 'viewer' }), refused, 'another admin changed the role');
+    t.equal(await role(email), 'admin');
+    t.match(await set({ role: 'deployer', replaces: 'admin' }), { status: 200, body: { email, role: 'deployer' } });
+    t.equal((await call('DELETE', `${path}/${email}`)).status, 204);
+    t.match(await set({ role: 'admin', replaces: 'deployer' }), refused, 'another admin removed the member');
+    t.equal(await role(email), undefined);
+    t.match(await set({ role: 'viewer', replaces: 'owner' }), { status: 400 });
+  }
+  const audit = recorded.entries.filter(({ msg }) => msg === 'audit');
+  t.equal(audit.length, 2 * 4, 'no entry for a refusal');
+});
+
 t.test('the last admin of a project stays, even under concurrent changes', async (t) => {
   const { pool, projectId, boss, call } = await service(t);
   const platform = await signedIn(pool, 'platform', { role: 'admin' });

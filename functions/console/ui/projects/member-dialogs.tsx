@@ -28,7 +28,7 @@ export function AddMemberDialog({ project, close }: DialogProps) {
       action={words.add}
       command={commandOf('member', 'set', email || 'dana@example.com', '--role', role, '--project', project)}
       request={add}
-      submit={() => add.mutate({ path: ['members', email], method: 'PUT', body: { role } })}
+      submit={() => add.mutate({ path: ['members', email], method: 'PUT', body: { role, replaces: 'none' } })}
     >
       <p>{words.addHint}</p>
       <Field
@@ -63,7 +63,14 @@ export function RoleDialog({ project, member, close }: DialogProps & { member: M
       disabled={role === before.role}
       command={commandOf('member', 'set', before.email, '--role', role, '--project', project)}
       request={save}
-      submit={() => save.mutate({ path: ['members', before.email], method: 'PUT', body: { role } })}
+      submit={() =>
+        save.mutate({
+          path: ['members', before.email],
+          method: 'PUT',
+          // A role that another admin sets meanwhile stays, and a member whom another admin removes stays removed.
+          body: { role, replaces: before.role },
+        })
+      }
     >
       <p>{words.changeHint}</p>
       <Select
