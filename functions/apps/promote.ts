@@ -43,7 +43,7 @@ export function promoteRoute(dependencies: Dependencies): Route {
     replies: { 201: promotionCreated, 202: deploymentAccepted },
     async handle(request) {
       const { project, app: name } = request.params;
-      const { from, to, create, secrets } = request.body;
+      const { from, to, create, secrets, revision: expected } = request.body;
       const session = sessionOf(request);
       const actor = actorOf(session);
       if (create) requireScope(request, 'write', 'Creating an app');
@@ -52,7 +52,7 @@ export function promoteRoute(dependencies: Dependencies): Route {
       }
       const { source, target, environment } = await findApps(kube, { project, name, from, to, create });
       if (!target) {
-        const { revision, ...current } = await promotable(pool, source, from);
+        const { revision, ...current } = await promotable(pool, source, from, expected);
         const { image, ...details } = sameImage(current);
         const promotion = { from: { environment: from, revision }, ...withoutUndefined(details) };
         const asker = { project, platformAdmin: session.role === 'admin' };
@@ -79,7 +79,7 @@ export function promoteRoute(dependencies: Dependencies): Route {
         baseUrl,
         project,
         deployment: async (client) => {
-          const { revision, ...current } = await promotable(client, source, from);
+          const { revision, ...current } = await promotable(client, source, from, expected);
           const promotedFrom = { environment: from, revision };
           return { workloadId, trigger: 'promotion', ...sameImage(current), actor, promotedFrom };
         },
@@ -137,14 +137,28 @@ function noTarget(
   );
 }
 
-/** The deployment that an app runs. @throws Problem `not_ready` */
+/**
+ * The deployment that an app runs.
+ * @param expected its revision; default: any
+ * @throws Problem `not_ready`, and `conflict` for another revision
+ */
 async function promotable(
   database: Database,
   source: Stored<App>,
   from: string,
+  expected: number | undefined,
 ): Promise<Deployment & { revision: number }> {
   const current = await currentDeployment(database, workloadIdOf(source));
-  if (current && current.revision !== null) return { ...current, revision: current.revision };
+  if (current && current.revision !== null) {
+    const { revision } = current;
+    if (expected === undefined || expected === revision) return { ...current, revision };
+    const { name } = source.metadata;
+    throw new Problem(
+      'conflict',
+      `"${name}" runs revision ${revision} in "${from}" now, not ${expected}. Look at it before you promote it.`,
+      { details: { revision } },
+    );
+  }
   throw new Problem(
     'not_ready',
     `No deployment of "${source.metadata.name}" has succeeded in "${from}" yet. Promote it after one has.`,

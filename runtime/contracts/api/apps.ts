@@ -115,6 +115,8 @@ export const rollbackCreate = z.strictObject({
 export const promotionCreate = z.strictObject({
   from: z.string().max(100),
   to: z.string().max(100),
+  /** The only revision that may be promoted; 409 `conflict` if the app runs another one in `from`. Default: the one that it runs. */
+  revision: z.int().min(1).optional(),
   /** Whether to create the app in `to`, with its settings in `from`, if it does not exist there. */
   create: z.boolean().default(false),
   /** Secrets of the new app, whose values are never copied. Only with `create`. */

@@ -85,6 +85,17 @@ async function rig(t: Test) {
   return { kube, log, add, succeed, call, created };
 }
 
+t.test('409: an app is not created from another revision than the one that the request names', async (t) => {
+  const { succeed, call, created, add } = await rig(t);
+  await succeed();
+  await succeed();
+  add('Service', 'orders', { type: 'postgres' });
+  const named = (revision: number) => call({ ...ask, secrets: { API_KEY: 'of-prod' }, revision });
+  t.match(await named(1), { status: 409, body: { code: 'conflict', message: /runs revision 2 in "dev" now/ } });
+  t.equal(await created(), undefined);
+  t.match(await named(2), { status: 201 });
+});
+
 t.test('201: the app is created with its settings, and what is not copied is said', async (t) => {
   const { kube, log, add, succeed, call, created } = await rig(t);
   await succeed();

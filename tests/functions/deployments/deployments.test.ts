@@ -132,6 +132,24 @@ t.test('an image that runs in one environment is promoted to another, with its o
   t.match(items, [{ environment: 'prod', promotedFrom: { environment: 'dev', revision: 1 } }]);
 });
 
+t.test('409: a promotion that names a revision takes no other one', async (t) => {
+  const { pool, api, addApp, accept, succeed } = await rig(t);
+  const source = await addApp('api', 'dev');
+  await addApp('api', 'prod');
+  await succeed(source, { image: 'r.test/api:1' });
+  await succeed(source, { image: 'r.test/api:2' });
+  await accept(source, { image: 'r.test/api:3' });
+  const ask = (revision: number) => api.call('POST', promote, { body: { from: 'dev', to: 'prod', revision } });
+  const refused = { status: 409, body: { code: 'conflict', message: /runs revision 2 in "dev" now/ } };
+  t.match(await ask(1), refused, 'an earlier one');
+  t.match(await ask(3), refused, 'one that has not succeeded');
+  t.same((await api.call('GET', `${deployments}?environment=prod`)).body.items, [], 'nothing was written');
+  const answer = await ask(2);
+  t.match(answer, { status: 202, body: { revision: 1 } });
+  t.match(await getDeployment(pool, answer.body.id), { image: 'r.test/api:2' });
+  t.match(await ask(0), { status: 400 });
+});
+
 t.test('an impossible promotion is refused with the next step', async (t) => {
   const { api, addApp, accept, kube } = await rig(t);
   const ask = (from: string, to: string) => api.call('POST', promote, { body: { from, to } });

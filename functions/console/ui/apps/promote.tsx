@@ -1,7 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { AppView, DeploymentAccepted, PromotionCreated } from '../../../../runtime/contracts/api/apps.ts';
+import type {
+  AppView,
+  DeploymentAccepted,
+  DeploymentView,
+  PromotionCreated,
+} from '../../../../runtime/contracts/api/apps.ts';
 import { ApiError, pathOf, request } from '../api/client.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { appQuery, listQuery, type Place } from '../api/queries.ts';
@@ -15,6 +20,7 @@ import { ErrorNote, Note } from '../parts/note.tsx';
 import { text } from '../text/common.ts';
 import { promotionText as words } from '../text/promotion.ts';
 import { secretsQuery } from '../workloads/queries.ts';
+import { currentQuery } from './queries.ts';
 
 interface PromoteProps {
   place: Place;
@@ -34,6 +40,7 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
   const direction = { from: place.environment, to: environment };
   const existing = useQuery(appQuery(target, app.name));
   const secrets = useQuery(secretsQuery({ place, kind: 'app', name: app.name }));
+  const current = useQuery(currentQuery(place, app.name));
   const secretNames = secrets.data?.items ?? [];
   const isMissing = existing.error instanceof ApiError && existing.error.status === 404;
   const promote = useMutation({
@@ -42,10 +49,15 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
         method: 'POST',
         body: {
           ...direction,
+          // Only what the dialog shows: the app can run another image by now.
+          revision: current.data?.revision,
           ...(isMissing && { create: true }),
           ...(Object.keys(values).length > 0 && { secrets: values }),
         },
       }),
+    onError: async (error) => {
+      if (error instanceof ApiError && error.status === 409) await current.refetch();
+    },
     onSuccess: () => client.invalidateQueries({ queryKey: ['project', place.project, environment] }),
     gcTime: 0,
   });
@@ -64,8 +76,10 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
       title={words.title(app.name)}
       close={close}
       action={words.promote}
-      // Until it is known whether the app exists there, and which secrets a new one needs, nothing is sent.
-      disabled={isMissing ? secrets.data === undefined : existing.data === undefined}
+      // Until it is known what runs here, whether the app exists there, and which secrets a new one needs, nothing is sent.
+      disabled={
+        current.data?.revision === undefined || (isMissing ? secrets.data === undefined : existing.data === undefined)
+      }
       command={commandOf('app', 'promote', app.name, ...flags)}
       request={promote}
       submit={submit}
@@ -80,9 +94,11 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
         }}
       />
       {existing.error && !isMissing && <ErrorNote error={existing.error} />}
-      {existing.data && !isMissing && <Update source={app} target={existing.data} />}
+      {current.error && <ErrorNote error={current.error} />}
+      {current.data === null && <Note look="warn">{words.nothing(place.environment)}</Note>}
+      {current.data && existing.data && !isMissing && <Update current={current.data} target={existing.data} />}
       {isMissing && secrets.error && <ErrorNote error={secrets.error} />}
-      {isMissing && <Creation source={app} target={target} />}
+      {current.data && isMissing && <Creation source={app} current={current.data} target={target} />}
       {isMissing && secretNames.length > 0 && (
         <fieldset key={environment} className="flex flex-col gap-3">
           <legend className="mb-1 font-medium">{words.secrets}</legend>
@@ -104,13 +120,20 @@ function Line({ title, children }: { title: string; children: React.ReactNode })
   );
 }
 
-function Update({ source, target }: { source: AppView; target: AppView }) {
+/** What is promoted. */
+function Current({ current: { image, revision = 0 } }: { current: DeploymentView }) {
+  return (
+    <Line title={words.image}>
+      <code>{image}</code> {words.revision(revision)}
+    </Line>
+  );
+}
+
+function Update({ current, target }: { current: DeploymentView; target: AppView }) {
   return (
     <>
       <p>{words.deploys(target.environment)}</p>
-      <Line title={words.image}>
-        <code>{source.image}</code>
-      </Line>
+      <Current current={current} />
       {target.image !== '' && (
         <Line title={words.now(target.environment)}>
           <code>{target.image}</code>
@@ -122,7 +145,7 @@ function Update({ source, target }: { source: AppView; target: AppView }) {
   );
 }
 
-function Creation({ source, target }: { source: AppView; target: Place }) {
+function Creation({ source, current, target }: { source: AppView; current: DeploymentView; target: Place }) {
   const services = useQuery(listQuery('services', target)).data;
   const volumes = useQuery(listQuery('volumes', target)).data;
   const isComplete = services?.nextCursor === undefined && volumes?.nextCursor === undefined;
@@ -135,9 +158,7 @@ function Creation({ source, target }: { source: AppView; target: Place }) {
   return (
     <>
       <p>{words.creates(target.environment)}</p>
-      <Line title={words.image}>
-        <code>{source.image}</code>
-      </Line>
+      <Current current={current} />
       <Line title={words.comes}>{words.comesSettings}</Line>
       <Line title={words.cannot}>{words.cannotList}</Line>
       {missingServices.length > 0 && (

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
+import type { DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
 import type { buildLogView, BuildView, GitSourceView } from '../../../../runtime/contracts/api/git.ts';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import type { DeliveryItem, DeliveryView, WebhookView } from '../../../../runtime/contracts/api/webhooks.ts';
@@ -71,6 +72,24 @@ export const gitQuery = (place: Place, app: string) =>
       }),
     ...live,
     ...polled,
+  });
+
+/**
+ * The deployment that an app runs, as a dialog shows it; null before the first. It is read when the dialog opens, and
+ * not again when it changes, so that the user confirms what the dialog showed.
+ */
+export const currentQuery = (place: Place, app: string) =>
+  queryOptions({
+    queryKey: ['current deployment', place.project, place.environment, app],
+    queryFn: async ({ signal }) => {
+      const { items } = await request<List<DeploymentView>>(pathOf('projects', place.project, 'deployments'), {
+        query: { environment: place.environment, app, status: 'succeeded', limit: 1 },
+        signal,
+      });
+      return items.find(({ current }) => current) ?? null;
+    },
+    staleTime: Infinity,
+    gcTime: 0,
   });
 
 /** The newest builds of all apps of an environment. */

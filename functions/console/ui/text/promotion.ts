@@ -4,6 +4,9 @@ export const promotionText = {
   title: (app: string) => `Promote ${app} to another environment`,
   target: 'Target environment',
   image: 'Image',
+  revision: (revision: number) => `(revision ${revision})`,
+  nothing: (environment: string) =>
+    `No deployment has succeeded in ${environment} yet, so there is nothing to promote.`,
   now: (environment: string) => `Image in ${environment} now`,
   comes: 'Comes along',
   cannot: 'Cannot come along',
