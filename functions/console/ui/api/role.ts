@@ -11,3 +11,9 @@ export function useMay(project: string | undefined, needed: ProjectRole): boolea
   const { data } = useQuery({ ...projectQuery(project ?? ''), enabled: project !== undefined });
   return data?.role !== undefined && includesRole(data.role, needed);
 }
+
+/** Whether it is known that the user may not do it: a page says so only then, and not while it reads the role. */
+export function useMayNot(project: string, needed: ProjectRole): boolean {
+  const { data } = useQuery(projectQuery(project));
+  return data?.role !== undefined && !includesRole(data.role, needed);
+}

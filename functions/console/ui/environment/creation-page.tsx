@@ -1,6 +1,6 @@
-import { useMay } from '../api/role.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
+import { useMay, useMayNot } from '../api/role.ts';
 import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
 import { ErrorNote } from '../parts/note.tsx';
@@ -25,6 +25,7 @@ interface CreationPageProps {
 /** The page with the form of a new object in an environment. */
 export function CreationPage({ place, words, children, submit, disabled, error, command }: CreationPageProps) {
   const mayCreate = useMay(place.project, 'deployer');
+  const mayNotCreate = useMayNot(place.project, 'deployer');
   return (
     <>
       <Crumbs {...place} />
@@ -46,7 +47,7 @@ export function CreationPage({ place, words, children, submit, disabled, error, 
           </div>
         </form>
       )}
-      {!mayCreate && <p className="text-sm">{createText.mayNot}</p>}
+      {mayNotCreate && <p className="text-sm">{createText.mayNot}</p>}
       <div className="mt-4">
         <Command command={commandOf(...command, ...placeFlags(place))} />
       </div>

@@ -3,8 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react';
 import type { NotificationView } from '../../../../runtime/contracts/api/notifications.ts';
 import { commandOf } from '../api/command.ts';
-import { projectQuery } from '../api/queries.ts';
-import { useMay } from '../api/role.ts';
+import { useMay, useMayNot } from '../api/role.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
@@ -21,9 +20,8 @@ import { notificationsQuery } from './queries.ts';
 /** Whom the platform tells when a deployment ends. Only admins of the project see it. */
 export function Notifications() {
   const { project } = useParams({ from: projectRoute });
-  const role = useQuery(projectQuery(project)).data?.role;
   const isAdmin = useMay(project, 'admin');
-  if (role !== undefined && !isAdmin) return <p className="text-sm">{words.onlyAdmins}</p>;
+  if (useMayNot(project, 'admin')) return <p className="text-sm">{words.onlyAdmins}</p>;
   return isAdmin && <Targets project={project} />;
 }
 
