@@ -235,6 +235,7 @@ t.test('a notification is created, tested, changed and deleted, and its URL is i
   await pages.button('Edit').click();
   await dialog.getByLabel('Name, such as ops').fill('alarm');
   await dialog.getByLabel('Only these apps').fill('');
+  await dialog.getByText('svc notification update ops --name alarm --all-apps').waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
   const renamed = page.getByRole('article', { name: 'alarm' });
   await renamed.getByRole('button', { name: 'Disable' }).click();

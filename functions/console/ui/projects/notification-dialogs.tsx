@@ -8,6 +8,7 @@ import { Field, valueOf } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { OnceDialog } from '../parts/once-dialog.tsx';
 import { notificationText as words } from '../text/project.ts';
+import { changeBody, changeWords, createBody, createWords, draftOf, newNotification } from './notification-draft.ts';
 
 type NewNotification = z.infer<typeof notificationWithSecret>;
 
@@ -16,12 +17,6 @@ interface DialogProps {
   target: NotificationView;
   close: () => void;
 }
-
-const listOf = (form: HTMLFormElement, name: string) =>
-  valueOf(form, name)
-    .split(',')
-    .map((word) => word.trim())
-    .filter((word) => word !== '');
 
 interface NotificationDialogProps extends Omit<DialogProps, 'target'> {
   /** Absent for a new one. */
@@ -33,56 +28,49 @@ interface NotificationDialogProps extends Omit<DialogProps, 'target'> {
 /** Creates a notification, or changes one. */
 export function NotificationDialog({ project, target, close, done }: NotificationDialogProps) {
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
-  const [before] = useState(target);
-  const [events, setEvents] = useState<readonly string[]>(before?.events ?? notificationEvents);
+  const [before] = useState(target && { id: target.id, url: target.url, draft: draftOf(target) });
+  const [draft, setDraft] = useState(before?.draft ?? newNotification);
+  const [hasNewUrl, setHasNewUrl] = useState(false);
+  const { events } = draft;
   const save = useProjectChange<NewNotification>(project, (view) => {
     close();
     done?.(view);
   });
   const submit = (form: HTMLFormElement) => {
-    const values = { name: valueOf(form, 'name'), url: valueOf(form, 'url'), events };
-    const filters = { apps: listOf(form, 'apps'), environments: listOf(form, 'environments') };
+    const url = valueOf(form, 'url');
     if (!before) {
-      const chosen = Object.entries(filters).filter(([, names]) => names.length > 0);
-      save.mutate({ path: ['notifications'], method: 'POST', body: { ...values, ...Object.fromEntries(chosen) } });
+      save.mutate({ path: ['notifications'], method: 'POST', body: createBody(draft, url) });
       return;
     }
-    const changed = [
-      ...Object.entries(values).filter(
-        ([field, value]) => String(value) !== String(before[field as keyof typeof values]),
-      ),
-      ...Object.entries(filters)
-        .filter(([field, names]) => names.join() !== (before[field as keyof typeof filters] ?? []).join())
-        .map(([field, names]) => [field, names.length === 0 ? null : names] as const),
-    ];
-    if (changed.length === 0) {
+    const body = changeBody(before.draft, draft, url === before.url ? undefined : url);
+    if (Object.keys(body).length === 0) {
       close();
       return;
     }
-    save.mutate({ path: ['notifications', before.id], method: 'PATCH', body: Object.fromEntries(changed) });
+    save.mutate({ path: ['notifications', before.id], method: 'PATCH', body });
   };
-  const command = before ? ['update', before.name] : ['create', 'ops'];
+  const input = (field: 'name' | 'apps' | 'environments', more: React.ComponentProps<'input'> = {}) => (
+    <Field
+      label={words.fields[field]}
+      value={draft[field]}
+      onChange={(event) => setDraft({ ...draft, [field]: event.target.value })}
+      autoComplete="off"
+      spellCheck={false}
+      {...more}
+    />
+  );
+  const command = before ? changeWords(before.draft, draft, hasNewUrl) : createWords(draft);
   return (
     <FormDialog
-      title={before ? words.editTitle(before.name) : words.create}
+      title={before ? words.editTitle(before.draft.name) : words.create}
       close={close}
       action={before ? words.save : words.create}
       disabled={events.length === 0}
-      command={commandOf(
-        ...['notification', ...command, '--url', 'https://hooks.example.com/svc', '--project', project],
-      )}
+      command={commandOf(...command, '--project', project)}
       request={save}
       submit={submit}
     >
-      <Field
-        label={words.fields.name}
-        name="name"
-        required
-        maxLength={63}
-        autoComplete="off"
-        spellCheck={false}
-        defaultValue={before?.name}
-      />
+      {input('name', { required: true, maxLength: 63 })}
       <Field
         label={words.fields.url}
         name="url"
@@ -91,6 +79,7 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
         maxLength={2000}
         autoComplete="off"
         defaultValue={before?.url}
+        onChange={(event) => setHasNewUrl(event.target.value !== before?.url)}
       />
       <fieldset className="flex flex-col gap-1">
         <legend className="mb-1 font-medium">{words.fields.events}</legend>
@@ -100,27 +89,18 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
               type="checkbox"
               checked={events.includes(event)}
               onChange={() =>
-                setEvents(notificationEvents.filter((other) => (other === event) !== events.includes(other)))
+                setDraft({
+                  ...draft,
+                  events: notificationEvents.filter((other) => (other === event) !== events.includes(other)),
+                })
               }
             />
             {words.eventNames[event]}
           </label>
         ))}
       </fieldset>
-      <Field
-        label={words.fields.apps}
-        name="apps"
-        autoComplete="off"
-        spellCheck={false}
-        defaultValue={before?.apps?.join(', ')}
-      />
-      <Field
-        label={words.fields.environments}
-        name="environments"
-        autoComplete="off"
-        spellCheck={false}
-        defaultValue={before?.environments?.join(', ')}
-      />
+      {input('apps')}
+      {input('environments')}
     </FormDialog>
   );
 }
