@@ -2,7 +2,7 @@ import { environmentView, type EnvironmentView } from '../../runtime/contracts/a
 import { command, type Commands } from '../command.ts';
 import { projectFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, text } from '../flags.ts';
+import { amount, orDefault, text } from '../flags.ts';
 import { defineKind } from '../kind.ts';
 import { environmentColumns, environmentTable, waitUntilReady } from '../project-view.ts';
 import { resolveProject } from '../scope.ts';
@@ -12,12 +12,12 @@ const limitFlags = {
   cpu: text('<cores>', 'total CPU requests of its pods, such as 4 or 500m'),
   memory: text('<size>', 'total memory of its pods, such as 16Gi'),
   storage: text('<size>', 'total storage of its volumes, such as 100Gi'),
-  pods: amount('<n>', 'maximum number of pods', { min: 1, max: 10_000 }),
+  pods: orDefault(amount('<n>', 'maximum number of pods', { min: 1, max: 10_000 })),
   containerMemory: text('<size>', 'default memory limit of a container, such as 512Mi'),
 };
 
 /** The limits of the flags; `default` becomes null, which resets a limit. */
-function limitsOf(flags: Readonly<Record<keyof typeof limitFlags, string | number | undefined>>): object {
+function limitsOf(flags: Readonly<Record<keyof typeof limitFlags, string | number | null | undefined>>): object {
   const values = Object.keys(limitFlags).map((key) => [key, flags[key as keyof typeof limitFlags]] as const);
   return Object.fromEntries(
     values.filter(([, value]) => value !== undefined).map(([key, value]) => [key, value === 'default' ? null : value]),

@@ -392,6 +392,8 @@ t.test('environments are bounded, and deleting one requires its name', async (t)
   const updated = await run(['environment', 'update', 'staging', '--pods', '7', '--container-memory', 'default']);
   t.match(updated, { code: 0, stdout: /Pods: +7/ });
   t.same(seen.at(-1)?.body, { limits: { pods: 7, containerMemory: null } });
+  t.match(await run(['environment', 'update', 'staging', '--pods', 'default']), { code: 0 });
+  t.same(seen.at(-1)?.body, { limits: { pods: null } });
   t.match(await run(['environment', 'update', 'staging']), { code: 2, stderr: /Nothing to change/ });
   t.match(await run(['environment', 'delete', 'staging']), { code: 2, stderr: /Type staging to confirm/ });
   t.notOk(
