@@ -180,6 +180,7 @@ t.test('environments are created, limited and deleted', async (t) => {
   t.match(staging, { name: 'staging', limits: { memory: '3Gi', pods: 7 } });
   await pages.button('Limits of staging').click();
   await memory.fill('');
+  await pages.dialog().getByText('svc environment update staging --memory default').waitFor();
   await pages.button('Save').click();
   await pages.row('staging').getByText(before, { exact: true }).waitFor();
 

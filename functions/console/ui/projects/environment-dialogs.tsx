@@ -2,10 +2,11 @@ import { useState } from 'react';
 import type { EnvironmentView } from '../../../../runtime/contracts/api/projects.ts';
 import { useProjectChange } from '../api/change.ts';
 import { commandOf } from '../api/command.ts';
-import { Field, valueOf } from '../parts/field.tsx';
+import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { projectText } from '../text/project.ts';
 import { DeletionDialog } from '../workloads/danger.tsx';
+import { changedLimits, limitFields, limitFlags, limitsOf } from './limits.ts';
 
 const words = projectText.environments;
 
@@ -40,50 +41,35 @@ export function CreateEnvironmentDialog({ project, close }: DialogProps) {
   );
 }
 
-const quantities = ['cpu', 'memory', 'storage', 'containerMemory'] as const;
-
 /** Changes the limits of an environment. */
 export function LimitsDialog({ project, environment, close }: DialogProps & { environment: EnvironmentView }) {
+  const { name } = environment;
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
-  const [before] = useState(environment);
-  const { name, limits } = before;
+  const [before] = useState(limitsOf(environment));
+  const [after, setAfter] = useState(before);
   const save = useProjectChange<EnvironmentView>(project, close);
-  const submit = (form: HTMLFormElement) => {
-    const pods = valueOf(form, 'pods');
-    const changed = quantities.flatMap((limit) => {
-      const value = valueOf(form, limit).trim();
-      return value === limits?.[limit] ? [] : [[limit, value === '' ? null : value] as const];
-    });
-    const body = {
-      limits: {
-        ...Object.fromEntries(changed),
-        ...(pods !== String(limits?.pods) && { pods: pods === '' ? null : Number(pods) }),
-      },
-    };
-    save.mutate({ path: ['environments', name], method: 'PATCH', body });
-  };
-  const flags = ['--cpu', limits?.cpu ?? '16', '--memory', limits?.memory ?? '32Gi'];
+  const limits = changedLimits(before, after);
   return (
     <FormDialog
       title={words.changeTitle(name)}
       close={close}
       action={words.save}
-      command={commandOf('environment', 'update', name, ...flags, '--project', project)}
+      disabled={Object.keys(limits).length === 0}
+      command={commandOf('environment', 'update', name, ...limitFlags(before, after), '--project', project)}
       request={save}
-      submit={submit}
+      submit={() => save.mutate({ path: ['environments', name], method: 'PATCH', body: { limits } })}
     >
-      {quantities.map((limit) => (
+      {limitFields.map((field) => (
         <Field
-          key={limit}
-          label={words.fields[limit]}
-          name={limit}
-          maxLength={20}
+          key={field}
+          label={words.fields[field]}
+          value={after[field]}
+          onChange={(event) => setAfter({ ...after, [field]: event.target.value })}
           autoComplete="off"
           spellCheck={false}
-          defaultValue={limits?.[limit]}
+          {...(field === 'pods' ? { type: 'number', min: 1, max: 10_000 } : { maxLength: 20 })}
         />
       ))}
-      <Field label={words.fields.pods} name="pods" type="number" min="1" max="10000" defaultValue={limits?.pods} />
       <p>{words.changeHint}</p>
     </FormDialog>
   );
