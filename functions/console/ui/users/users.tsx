@@ -10,7 +10,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Button, buttonLook } from '../parts/button.tsx';
 import { Select } from '../parts/choice.tsx';
 import { Command, Empty } from '../parts/command.tsx';
-import { Field, valueOf } from '../parts/field.tsx';
+import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
@@ -120,6 +120,8 @@ function UserTable({ users }: { users: readonly UserView[] }) {
 }
 
 function CreateDialog({ close, done }: { close: () => void; done: (user: UserWithPassword) => void }) {
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState('member');
   const create = usePlatformChange<UserWithPassword>('users', (user) => {
     close();
     done(user);
@@ -129,23 +131,25 @@ function CreateDialog({ close, done }: { close: () => void; done: (user: UserWit
       title={words.create}
       close={close}
       action={words.create}
-      command={commandOf('user', 'create', 'dana@example.com', '--role', 'member')}
+      command={commandOf('user', 'create', email || 'dana@example.com', '--role', role)}
       request={create}
-      submit={(form) =>
-        create.mutate({
-          path: ['users'],
-          method: 'POST',
-          body: { email: valueOf(form, 'email'), role: valueOf(form, 'role') },
-        })
-      }
+      submit={() => create.mutate({ path: ['users'], method: 'POST', body: { email, role } })}
     >
       {/* The API takes addresses that the field type email of browsers refuses. */}
-      <Field label={words.email} name="email" inputMode="email" maxLength={320} required autoComplete="off" />
+      <Field
+        label={words.email}
+        inputMode="email"
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+        maxLength={320}
+        required
+        autoComplete="off"
+      />
       <Select
         label={words.role}
-        name="role"
-        options={platformRoles.map((role) => ({ value: role, label: words.roles[role] }))}
-        defaultValue="member"
+        options={platformRoles.map((value) => ({ value, label: words.roles[value] }))}
+        value={role}
+        onChange={(event) => setRole(event.target.value)}
       />
       <p>{words.createHint}</p>
     </FormDialog>
