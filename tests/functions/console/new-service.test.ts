@@ -56,3 +56,15 @@ t.test('an external service has an address and the credentials of its type, and 
   for (const each of [body, secret, open]) t.ok(serviceCreate.safeParse(each).success, 'the API accepts its form');
   t.end();
 });
+
+t.test('the command reads a password on standard input where it has no user to ask for', (t) => {
+  const cache = { ...newService, name: 'cache', type: 'redis' as const, external: true, host: 'redis.example.com' };
+  const words = ['service', 'create', 'cache', '--type', 'redis', '--external', 'redis.example.com'];
+  const passwordOf = (draft: Partial<typeof cache>) => serviceWords({ ...cache, ...draft }).slice(words.length);
+  t.same(serviceWords(cache), words);
+  t.same(passwordOf({ hasSecret: true }), ['--password-stdin']);
+  t.same(passwordOf({ hasSecret: true, credentials: { accessKey: 'of another type' } }), ['--password-stdin']);
+  t.same(passwordOf({ hasSecret: true, credentials: { username: 'ada' } }), ['--username', 'ada']);
+  t.same(serviceWords({ ...cache, hasSecret: true, external: false }), words.slice(0, 5), 'a managed one has none');
+  t.end();
+});

@@ -74,14 +74,18 @@ function ServiceFields({ draft, change }: FieldsProps) {
         value={draft.type}
         options={types}
         onChange={({ target }) =>
-          change({ ...draft, type: types.find(({ value }) => value === target.value)?.value ?? 'postgres' })
+          change({
+            ...draft,
+            type: types.find(({ value }) => value === target.value)?.value ?? 'postgres',
+            hasSecret: false,
+          })
         }
       />
       <Select
         label={words.origin}
         value={draft.external ? 'external' : 'managed'}
         options={origins}
-        onChange={(event) => change({ ...draft, external: event.target.value === 'external' })}
+        onChange={(event) => change({ ...draft, external: event.target.value === 'external', hasSecret: false })}
       />
       <p className="text-sm">{words.hint[draft.external ? 'external' : 'managed']}</p>
       {!draft.external && (
@@ -109,7 +113,7 @@ function ServiceFields({ draft, change }: FieldsProps) {
   );
 }
 
-/** The password is not controlled by React, which would write it into the page. */
+/** The password is not controlled by React, which would write it into the page. Another type or origin empties it. */
 function Credentials({ draft, change }: FieldsProps) {
   const set = (field: keyof ServiceCredentials, value: string) =>
     change({ ...draft, credentials: { ...draft.credentials, [field]: value } });
@@ -125,6 +129,7 @@ function Credentials({ draft, change }: FieldsProps) {
             name="secret"
             type="password"
             autoComplete="off"
+            onChange={(event) => change({ ...draft, hasSecret: event.target.value !== '' })}
           />
         ) : (
           <Field

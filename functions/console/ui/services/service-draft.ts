@@ -25,11 +25,13 @@ export interface ServiceDraft {
   port: string;
   tls: boolean;
   credentials: Readonly<Partial<Record<keyof ServiceCredentials, string>>>;
+  /** Whether the form has a password or secret key. */
+  hasSecret: boolean;
 }
 
 export const newService: ServiceDraft = {
   ...{ name: '', type: 'postgres', external: false, size: '', storageClass: '' },
-  ...{ host: '', port: '', tls: false, credentials: {} },
+  ...{ host: '', port: '', tls: false, credentials: {}, hasSecret: false },
 };
 
 /** The credentials that the type has and the form fills. */
@@ -64,7 +66,7 @@ const flags: Readonly<Partial<Record<keyof ServiceCredentials, string>>> = {
   bucket: '--bucket',
 };
 
-/** The words of the command that creates the same service; `svc` asks for the password. */
+/** The words of the command that creates the same service. `svc` asks for the password of a user, and reads any other. */
 export function serviceWords(draft: ServiceDraft): string[] {
   const { name, type, external, size, storageClass, host, port, tls } = draft;
   const words = ['service', 'create', name.trim() || 'orders', '--type', type];
@@ -76,11 +78,13 @@ export function serviceWords(draft: ServiceDraft): string[] {
     ];
   }
   const address = host.trim() || 'db.example.com';
+  const hasOwner = filled(draft).some(([field]) => field === 'username' || field === 'accessKey');
   const bracketed = port !== '' && address.includes(':') ? `[${address}]` : address;
   return [
     ...words,
     ...['--external', port === '' ? address : `${bracketed}:${port}`],
     ...(tls ? ['--tls'] : []),
     ...filled(draft).flatMap(([field, value]) => (flags[field] === undefined ? [] : [flags[field], value])),
+    ...(draft.hasSecret && !hasOwner ? ['--password-stdin'] : []),
   ];
 }
