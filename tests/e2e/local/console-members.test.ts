@@ -122,6 +122,10 @@ t.test('members are added, get another role and are removed', async (t) => {
   t.equal(await pages.button(`Remove ${admin.email}`).count(), 0, 'the last admin stays');
 
   await pages.button('Add a member').click();
+  const add = pages.dialog().getByRole('button', { name: 'Add a member' });
+  await page.getByLabel('Email address').fill(admin.email);
+  await pages.dialog().getByText('This user is already a member.').waitFor();
+  t.ok(await add.isDisabled(), 'the form of a new member changes no role');
   await page.getByLabel('Email address').fill(member.email);
   await pages.dialog().getByLabel('Role').selectOption('admin');
   await checkAccessibility(t, page, 'add a member');
@@ -129,7 +133,7 @@ t.test('members are added, get another role and are removed', async (t) => {
     .dialog()
     .getByText(`svc member set ${member.email} --role admin ${inProject.join(' ')}`)
     .waitFor();
-  await pages.dialog().getByRole('button', { name: 'Add a member' }).click();
+  await add.click();
   await pages.row(member.email).getByText('admin', { exact: true }).waitFor();
   t.match(await members(), { [member.email]: 'admin' });
 

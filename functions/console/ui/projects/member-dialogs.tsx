@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { MemberView } from '../../../../runtime/contracts/api/members.ts';
 import { projectRoles } from '../../../../runtime/domain/roles.ts';
@@ -6,7 +7,10 @@ import { commandOf } from '../api/command.ts';
 import { Select } from '../parts/choice.tsx';
 import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { Note } from '../parts/note.tsx';
 import { projectText } from '../text/project.ts';
+import { hasMember } from './member-list.ts';
+import { membersQuery } from './queries.ts';
 
 const words = projectText.members;
 const roles = projectRoles.map((value) => ({ value, label: words.roles[value] }));
@@ -21,25 +25,30 @@ export function AddMemberDialog({ project, close }: DialogProps) {
   const [email, setEmail] = useState('');
   const [role, setRole] = useState('viewer');
   const add = useProjectChange<MemberView>(project, close);
+  // The same request would change the role of a member, which the form does not show.
+  const isMember = hasMember(useQuery(membersQuery(project)).data?.items ?? [], email);
   return (
     <FormDialog
       title={words.add}
       close={close}
       action={words.add}
+      disabled={isMember}
       command={commandOf('member', 'set', email || 'dana@example.com', '--role', role, '--project', project)}
       request={add}
       submit={() => add.mutate({ path: ['members', email], method: 'PUT', body: { role, replaces: 'none' } })}
     >
       <p>{words.addHint}</p>
+      {/* The API takes addresses that the field type email of browsers refuses. */}
       <Field
         label={words.fields.email}
-        type="email"
+        inputMode="email"
         value={email}
         onChange={(event) => setEmail(event.target.value)}
         required
         maxLength={320}
         autoComplete="off"
       />
+      {isMember && <Note look="warn">{words.isMember}</Note>}
       <Select
         label={words.fields.role}
         options={roles}

@@ -54,6 +54,7 @@ export const projectText = {
     emptyHint: 'Members see the project, and do what their role allows.',
     add: 'Add a member',
     addHint: 'An address without an account gets the role when a platform admin creates the account.',
+    isMember: 'This user is already a member. Use “Change role” in the list.',
     fields: { email: 'Email address', role: 'Role' },
     roles: {
       viewer: 'Viewer: reads everything except secrets',
