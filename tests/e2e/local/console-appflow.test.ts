@@ -139,9 +139,10 @@ t.test('a page of an app says that it is rolled back, undoes that, and shows wha
   t.match(await dialog.innerText(), `Comes back: the image ${image}:v2 of commit ${hostile.slice(0, 12)}`);
   await checkAccessibility(t, page, 'undo a rollback');
   await dialog.getByRole('button', { name: 'Roll back to revision 2' }).click();
-  await page.getByText('The rollback is accepted as revision 4.').waitFor();
+  await dialog.waitFor({ state: 'detached' });
   await pages.deployment(4).getByText('current').waitFor();
   await banner.waitFor({ state: 'detached' });
+  await page.getByText('The rollback is accepted as revision 4.').waitFor({ state: 'detached' });
   t.match((await history())[0], { revision: 4, rollbackOf: 2, image: `${image}:v2`, current: true });
 
   t.equal(await pages.link('Changes of revision 1').count(), 0, 'nothing ran before it');

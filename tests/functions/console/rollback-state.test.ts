@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { DeploymentView } from '../../../runtime/contracts/api/apps.ts';
-import { automaticRollbackOf, rollbackStateOf } from '../../../functions/console/ui/apps/rollback-state.ts';
+import { automaticRollbackOf, isOver, rollbackStateOf } from '../../../functions/console/ui/apps/rollback-state.ts';
 
 type Entry = Pick<DeploymentView, 'trigger'> & Partial<DeploymentView>;
 
@@ -75,5 +75,18 @@ t.test('a rollback of the platform is told apart, while the app runs it', (t) =>
   t.equal(rollbackStateOf(history), undefined, 'what failed is nothing to return to');
   t.equal(automaticRollbackOf(historyOf(manual('v1'), failed, automatic, manual('v3'))), undefined);
   t.equal(automaticRollbackOf(historyOf(manual('v1'), manual('v2'), back(1, 'v1'))), undefined);
+  t.end();
+});
+
+t.test('a deployment is over when it or a newer one has ended', (t) => {
+  const before = [manual('v1'), manual('v2')];
+  t.notOk(isOver(historyOf(...before), 3), 'it is not in the history yet');
+  for (const status of ['accepted', 'building', 'rolling_out'] as const) {
+    t.notOk(isOver(historyOf(...before, back(1, 'v1', { status })), 3), status);
+  }
+  for (const status of ['succeeded', 'failed', 'superseded', 'cancelled'] as const) {
+    t.ok(isOver(historyOf(...before, back(1, 'v1', { status })), 3), status);
+  }
+  t.ok(isOver(historyOf(...before, manual('v3'), manual('v4')).slice(0, 1), 3), 'a history without it');
   t.end();
 });

@@ -16,8 +16,11 @@ const words = appText.deployments;
 interface DialogProps {
   place: Place;
   app: string;
-  /** @param outcome what was accepted; absent when the user leaves everything as it is */
-  close: (outcome?: string) => void;
+  /**
+   * @param outcome what was accepted; absent when the user leaves everything as it is
+   * @param revision of the deployment that was accepted
+   */
+  close: (outcome?: string, revision?: number) => void;
 }
 
 interface RollbackProps extends DialogProps {
@@ -40,7 +43,7 @@ export function RollbackDialog({ place, app, target, title, startWithConfig = fa
         body: { revision, withConfig },
       }),
     onSuccess: async (accepted) => {
-      close(words.accepted(accepted.revision));
+      close(words.accepted(accepted.revision), accepted.revision);
       await client.invalidateQueries({ queryKey: appQuery(place, app).queryKey });
     },
   });

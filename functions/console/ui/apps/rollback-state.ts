@@ -1,4 +1,5 @@
 import type { DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
+import { hasEnded } from '../../../../runtime/domain/deployment.ts';
 
 /** A deployment that succeeded. */
 type Release = DeploymentView & { revision: number };
@@ -65,4 +66,9 @@ export function automaticRollbackOf(
   const current = history.find((deployment) => deployment.current);
   if (!current?.automatic || !isRelease(current) || current.rollbackOf === undefined) return undefined;
   return { ...current, rollbackOf: current.rollbackOf };
+}
+
+/** Whether a revision has ended, or one after it: that it was accepted is then no news any more. */
+export function isOver(history: readonly DeploymentView[], accepted: number): boolean {
+  return history.some(({ revision = 0, status }) => revision >= accepted && hasEnded(status));
 }

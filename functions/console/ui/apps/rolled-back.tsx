@@ -9,7 +9,7 @@ import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { appText } from '../text/apps.ts';
 import { RollbackDialog } from './deployment-dialogs.tsx';
-import { automaticRollbackOf, rollbackStateOf, type RollbackState } from './rollback-state.ts';
+import { automaticRollbackOf, isOver, rollbackStateOf, type RollbackState } from './rollback-state.ts';
 
 const words = appText.rolledBack;
 
@@ -23,13 +23,13 @@ export function RolledBack({ place, app }: RolledBackProps) {
   // Without it, the page still shows the app; the page of the deployments says why it cannot be read.
   const history = useQuery(historyQuery(place, app)).data?.items ?? [];
   const [undo, setUndo] = useState<RollbackState>();
-  const [outcome, setOutcome] = useState<string>();
+  const [accepted, setAccepted] = useState<{ message: string; revision: number }>();
   const mayDeploy = useMay(place.project, 'deployer');
   const state = rollbackStateOf(history);
   const automatic = automaticRollbackOf(history);
-  const close = (message?: string) => {
+  const close = (message?: string, revision?: number) => {
     setUndo(undefined);
-    if (message !== undefined) setOutcome(message);
+    if (message !== undefined && revision !== undefined) setAccepted({ message, revision });
   };
   return (
     <div className="mb-4 flex flex-col gap-4 empty:hidden">
@@ -56,7 +56,7 @@ export function RolledBack({ place, app }: RolledBackProps) {
           )}
         </Note>
       )}
-      {outcome !== undefined && <Note look="good">{outcome}</Note>}
+      {accepted && !isOver(history, accepted.revision) && <Note look="good">{accepted.message}</Note>}
       {undo && (
         <RollbackDialog
           place={place}
