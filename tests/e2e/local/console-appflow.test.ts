@@ -176,7 +176,7 @@ t.test('an app is promoted: created with secrets of its own, then updated', asyn
   await dialog.getByText('The app does not exist in staging.').waitFor();
   await dialog.getByText('staging does not have the services that the app is bound to: sessions.').waitFor();
   await dialog.getByText('staging does not have the volumes data.').waitFor();
-  await dialog.getByText(/^svc app promote api --from prod --to staging --create --secret TOKEN/).waitFor();
+  await dialog.getByText(`svc app promote api --from prod --to staging --create --project ${project}`).waitFor();
   await dialog.getByRole('button', { name: 'Promote' }).click();
   await dialog.getByText('Request ID').waitFor();
   t.match(await dialog.innerText(), 'Code not_found');
@@ -185,16 +185,19 @@ t.test('an app is promoted: created with secrets of its own, then updated', asyn
   await platform.ok(['service', 'create', 'sessions', ...external, ...staging]);
   await dialog.getByText('does not have the services').waitFor({ state: 'detached' });
   await page.getByLabel('Value of TOKEN').fill(secret);
+  await dialog.getByText(/^svc app promote api --from prod --to staging --create --secret TOKEN/).waitFor();
   await dialog.getByRole('button', { name: 'Promote' }).click();
   await dialog.getByText('The app is created in staging').waitFor();
   await dialog.getByText('svc volume create data').waitFor();
+  await dialog.getByText('svc app update api --volume data:/data').waitFor();
   await checkAccessibility(t, page, 'what a promotion cannot copy');
   t.match(await app(staging), { image: `${image}:v2`, env: { LEVEL: 'debug' }, memory: '192Mi', volumes: [] });
   t.match(await platform.json(['app', 'secret', 'reveal', 'api', 'TOKEN', ...staging]), { value: secret });
   t.notMatch(await page.content(), secret);
   await dialog.getByRole('link', { name: 'Show api in staging' }).click();
+  // The page of the app in prod says that it runs, too.
+  await page.waitForURL(`**/projects/${project}/environments/staging/apps/api`);
   await page.getByText('running', { exact: true }).waitFor();
-  t.equal(pages.path(), `/projects/${project}/environments/staging/apps/api`);
 
   await pages.open(`${place}/apps/api`);
   await pages.button('Promote').click();

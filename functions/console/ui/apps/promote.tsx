@@ -8,7 +8,7 @@ import type {
   PromotionCreated,
 } from '../../../../runtime/contracts/api/apps.ts';
 import { ApiError, pathOf, request } from '../api/client.ts';
-import { commandOf, placeFlags } from '../api/command.ts';
+import { commandOf } from '../api/command.ts';
 import { appQuery, listQuery, type Place } from '../api/queries.ts';
 import { Button, buttonLook } from '../parts/button.tsx';
 import { Select } from '../parts/choice.tsx';
@@ -20,6 +20,7 @@ import { ErrorNote, Note } from '../parts/note.tsx';
 import { text } from '../text/common.ts';
 import { promotionText as words } from '../text/promotion.ts';
 import { secretsQuery } from '../workloads/queries.ts';
+import { promotionWords, setUpOf } from './promotion.ts';
 import { currentQuery } from './queries.ts';
 
 interface PromoteProps {
@@ -36,6 +37,10 @@ type Outcome = PromotionCreated | DeploymentAccepted;
 export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
   const client = useQueryClient();
   const [environment, setEnvironment] = useState(targets[0] ?? '');
+  // The names of the secrets that have a value in the form, which alone keeps the values.
+  const [filled, setFilled] = useState<ReadonlySet<string>>(new Set());
+  const fill = (name: string, value: string) =>
+    setFilled((names) => new Set([...[...names].filter((other) => other !== name), ...(value === '' ? [] : [name])]));
   const target: Place = { project: place.project, environment };
   const direction = { from: place.environment, to: environment };
   const existing = useQuery(appQuery(target, app.name));
@@ -65,12 +70,11 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
     const values = secretNames.map(({ name }, index) => [name, valueOf(form, `secret-${index}`)] as const);
     promote.mutate(isMissing ? Object.fromEntries(values.filter(([, value]) => value !== '')) : {});
   };
+  const promotion = {
+    ...{ app: app.name, create: isMissing },
+    secrets: secretNames.map(({ name }) => name).filter((name) => filled.has(name)),
+  };
   if (promote.data) return <Promoted target={target} app={app.name} outcome={promote.data} close={close} />;
-  const flags = [
-    ...Object.entries(direction).flatMap(([flag, name]) => [`--${flag}`, name]),
-    ...(isMissing ? ['--create', ...secretNames.flatMap(({ name }) => ['--secret', name])] : []),
-    ...['--project', place.project],
-  ];
   return (
     <FormDialog
       title={words.title(app.name)}
@@ -80,7 +84,7 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
       disabled={
         current.data?.revision === undefined || (isMissing ? secrets.data === undefined : existing.data === undefined)
       }
-      command={commandOf('app', 'promote', app.name, ...flags)}
+      command={commandOf(...promotionWords({ ...direction, ...promotion }), '--project', place.project)}
       request={promote}
       submit={submit}
     >
@@ -91,6 +95,7 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
         onChange={(event) => {
           promote.reset();
           setEnvironment(event.target.value);
+          setFilled(new Set());
         }}
       />
       {existing.error && !isMissing && <ErrorNote error={existing.error} />}
@@ -104,7 +109,14 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
           <legend className="mb-1 font-medium">{words.secrets}</legend>
           <p>{words.secretsHint(environment)}</p>
           {secretNames.map(({ name }, index) => (
-            <Field key={name} label={words.secret(name)} name={`secret-${index}`} type="password" autoComplete="off" />
+            <Field
+              key={name}
+              label={words.secret(name)}
+              name={`secret-${index}`}
+              type="password"
+              autoComplete="off"
+              onChange={(event) => fill(name, event.target.value)}
+            />
           ))}
         </fieldset>
       )}
@@ -204,29 +216,8 @@ function Promoted({ target, app, outcome, close }: PromotedProps) {
   );
 }
 
-/** As `svc app promote` tells it. */
 function NotCopied({ target, created }: { target: Place; created: PromotionCreated }) {
-  const { app, notCopied } = created;
-  const flags = placeFlags(target);
-  const { missing } = words;
-  const items: { what: string; command?: string }[] = [
-    ...notCopied.secrets.map((secret) => ({
-      what: missing.secret(secret),
-      command: commandOf('app', 'secret', 'set', app.name, secret, '--restart', ...flags),
-    })),
-    ...notCopied.hosts.map((host) => ({
-      what: missing.host(host),
-      command: commandOf('app', 'host', 'add', app.name, 'www.example.com', ...flags),
-    })),
-    ...notCopied.volumes.map(({ name }) => ({
-      what: missing.volume(name),
-      command: commandOf('volume', 'create', name, '--size', '10Gi', ...flags),
-    })),
-    ...(notCopied.git === undefined ? [] : [{ what: missing.git }]),
-    ...(app.gate === 'off'
-      ? []
-      : [{ what: missing.keys, command: commandOf('key', 'create', '--plan', 'small', ...flags) }]),
-  ];
+  const items = setUpOf(target, created);
   if (items.length === 0) return null;
   return (
     <>

@@ -34,7 +34,8 @@ export const promotionText = {
   missing: {
     secret: (name: string) => `The secret ${name}:`,
     host: (host: string) => `A host in place of ${host}:`,
-    volume: (name: string) => `The volume ${name}, which then has to be mounted:`,
+    volume: (name: string) => `The volume ${name}:`,
+    mounts: 'Then mount the volumes:',
     git: 'The git source. Promote again to deploy the next images.',
     keys: 'API keys, which the app requires:',
   },
