@@ -37,7 +37,7 @@ export const installFlags = {
   monitoring: choice(['cluster', 'embedded'], 'where the components of monitoring run', { hidden: true }),
   npmRegistry: text('<url>', 'npm registry for builds and functions (default: public)'),
   pypiIndex: text('<url>', 'Python index for builds and functions (default: public)'),
-  caFile: text('<file>', 'CA certificates for builds, dependencies, git and the log drain'),
+  caFile: text('<file>', 'CA certificates to trust besides the public ones'),
   buildRegistry: text('<registry>', 'registry and path of built images (default <registry>/builds)'),
   gitNetwork: texts('<network>', 'private network of git servers'),
   buildsAtOnce: amount('<n>', 'concurrent builds (default 2)', { min: 1, max: 100 }),

@@ -114,7 +114,7 @@ const settingFlags = {
   hostProofs: choice(['on', 'off'], 'whether a DNS record also allows a host (default on)'),
   npmRegistry: text('<url>', 'npm registry for builds and functions'),
   pypiIndex: text('<url>', 'Python index for builds and functions'),
-  caFile: text('<file>', 'CA certificates for builds, dependencies, git and the log drain'),
+  caFile: text('<file>', 'CA certificates to trust besides the public ones'),
   buildsAtOnce: text('<n>', 'concurrent builds'),
   buildTimeout: orDefault(duration('<duration>', 'maximum duration of a build, such as 25m', buildTimeoutRange)),
   keepImages: text('<n>', 'built images of each app that the clean-up keeps (default 10)'),

@@ -66,6 +66,7 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
             signal,
             allowed: createAddressMatcher(settings.notificationNetworks ?? []),
             blocked,
+            caCertificates: settings.caCertificates,
             ...(lookup && { lookup }),
           });
     failpoint('notification.sent');

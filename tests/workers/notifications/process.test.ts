@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import t, { type Test } from 'tap';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import { deploymentNotification } from '../../../runtime/contracts/api/notifications.ts';
 import { parseKeyRing } from '../../../runtime/domain/sealed.ts';
 import { catalogue } from '../../../runtime/queues/catalogue.ts';
@@ -69,6 +70,22 @@ t.test('an ended deployment is sent once, signed, in the documented shape', asyn
   });
   t.equal(message.timestamp, message.data.endedAt);
   t.notMatch(one.body, /hunter2|"current"/, "an app's log is not sent");
+});
+
+t.test('a receiver inside may have a certificate of the CA of the installation', async (t) => {
+  const tls = selfSignedCertificate('receiver', { names: [], addresses: loopback }, new Date());
+  const { kube, fail, target, run, deliveries } = await world(t);
+  const receiver = await startReceiver(t, { tls });
+  await target(receiver.url);
+  await fail();
+  await run();
+  t.match(await deliveries(), [{ state: 'pending', attempts: [{ error: /certificate is not trusted/ }] }]);
+  t.equal(receiver.received.length, 0);
+  const { certificate: caCertificates } = tls;
+  kube.seed({ ...platformConfigObject, spec: { ...settings, notificationNetworks: loopback, caCertificates } });
+  t.equal(await run(), 'done');
+  t.match(await deliveries(), [{ state: 'delivered', attempts: [{}, { status: 204 }] }]);
+  t.equal(receiver.received.length, 1);
 });
 
 t.test('a message whose signing secret cannot be opened is not sent, and says what to do', async (t) => {

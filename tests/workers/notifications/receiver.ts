@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { text } from 'node:stream/consumers';
+import type { KeyPair } from '../../../infra/local/apiserver/certificate.ts';
 
 /** One message as it arrived. */
 export interface Received {
@@ -22,22 +24,28 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-export async function startReceiver(t: { teardown(end: () => unknown): void }): Promise<Receiver> {
+/** @param options.tls answers with HTTPS */
+export async function startReceiver(
+  t: { teardown(end: () => unknown): void },
+  { tls }: { tls?: KeyPair } = {},
+): Promise<Receiver> {
   const waiting: { count: number; resolve: () => void }[] = [];
-  const server = createServer((request, response) => {
+  const listener: RequestListener = (request, response) => {
     void (async () => {
       const one = { path: request.url ?? '', headers: request.headers, body: await text(request) };
       receiver.received.push(one);
       for (const { count, resolve } of waiting) if (receiver.received.length >= count) resolve();
       receiver.answer(response, one);
     })();
-  }).listen(0, '127.0.0.1');
+  };
+  const server = tls ? createTlsServer({ key: tls.key, cert: tls.certificate }, listener) : createServer(listener);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   const receiver: Receiver = {
     port: address.port,
-    url: `http://127.0.0.1:${address.port}/hook`,
+    url: `${tls ? 'https' : 'http'}://127.0.0.1:${address.port}/hook`,
     received: [],
     answer: (response) => response.writeHead(204).end(),
     arrived: (count) =>
