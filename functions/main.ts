@@ -34,10 +34,12 @@ import { connectKube } from '../runtime/kube/connect.ts';
 import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
 import type { KubeClient, KubeExec } from '../runtime/kube/kube-client.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
+import { createAuditRecorder } from '../runtime/records/audit-entries.ts';
 import { eventsChannel } from '../runtime/records/function-events.ts';
 import { countFounder, deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAlertRoutes } from './alerts/handler.ts';
+import { createAuditRoutes } from './audit/handler.ts';
 import { createAppliedConfigurationRoutes } from './applied-configurations/handler.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { readConsoleAssets } from './console/assets.ts';
@@ -166,6 +168,7 @@ await runProcess({
       site: createConsoleSite({ assets: readConsoleAssets(join(import.meta.dirname, 'console/dist')), baseUrl }),
       authenticate,
       authorize,
+      recordAudit: createAuditRecorder({ pool, clock }),
       log,
       registry,
       trustedProxies,
@@ -245,6 +248,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       },
     }),
     ...createMemberRoutes({ pool }),
+    ...createAuditRoutes({ pool }),
     ...createTokenRoutes({ kube, pool, clock }),
     ...createAppRoutes({ kube, pool, clock, baseUrl, logs, resolveTxt }),
     ...createWebhookRoutes({

@@ -1,4 +1,5 @@
 import { command } from '../command.ts';
+import { auditFlags } from '../audit-flags.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { text } from '../flags.ts';
 import { environmentLogFlags } from '../log-flags.ts';
@@ -51,6 +52,20 @@ export const topCommand = command({
   watch: true,
   examples: ['svc top', 'svc top --environment prod --sort memory --watch'],
   run: async ({ context, flags }) => (await import('./top.ts')).printTop(context, flags),
+});
+
+export const auditCommand = command({
+  name: 'audit',
+  description: 'List who did what in a project, or on the whole platform, newest first.',
+  flags: auditFlags,
+  watch: true,
+  examples: [
+    'svc audit',
+    'svc audit --action app. --since 24h',
+    'svc audit --project shop --actor dana@example.com -o json',
+    'svc audit --platform --action user.',
+  ],
+  run: async ({ context, flags }) => (await import('./audit.ts')).printAudit(context, flags),
 });
 
 export const watchCommand = command({

@@ -2,6 +2,7 @@ import type { Commands } from '../command.ts';
 import { completionCommand } from './completion.ts';
 import { deployFolderCommand } from './deploy.ts';
 import {
+  auditCommand,
   environmentLogsCommand,
   loginCommand,
   logoutCommand,
@@ -84,6 +85,7 @@ export const rootCommands: Commands = {
     environmentLogsCommand,
     topCommand,
     watchCommand,
+    auditCommand,
     completionCommand,
     deployFolderCommand,
     portForwardCommand,

@@ -65,7 +65,11 @@ export function promoteRoute(dependencies: Dependencies): Route {
           actor,
           asker,
         };
-        return { status: 201, body: await createPromoted(dependencies, copy), audit: { from, to, created: true } };
+        return {
+          status: 201,
+          body: await createPromoted(dependencies, copy),
+          audit: { environment: to, from, to, created: true },
+        };
       }
       if (secrets !== undefined) {
         throw new Problem(
@@ -84,7 +88,7 @@ export function promoteRoute(dependencies: Dependencies): Route {
           return { workloadId, trigger: 'promotion', ...sameImage(current), actor, promotedFrom };
         },
       });
-      return { ...reply, audit: { ...reply.audit, from, to } };
+      return { ...reply, audit: { ...reply.audit, environment: to, from, to } };
     },
   });
 }

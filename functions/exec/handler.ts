@@ -5,6 +5,7 @@ import { execProtocol } from '../../runtime/contracts/exec-channels.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
+import type { AuditAction } from '../../runtime/domain/audit.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { WorkloadObject } from '../../runtime/workloads/objects.ts';
 import { findRunningPod } from '../../runtime/workloads/running-pods.ts';
@@ -43,7 +44,7 @@ export function createExecRoutes(dependencies: ExecDependencies): Route[] {
 function execRoute<T extends WorkloadObject>(
   objects: ObjectRoutes<T>,
   { kube, clock, idleMs }: ExecDependencies,
-  { container, action, summary }: { container: string; action: string; summary: string },
+  { container, action, summary }: { container: string; action: AuditAction; summary: string },
 ): Route {
   return objects.route({
     method: 'GET',

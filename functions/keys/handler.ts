@@ -1,7 +1,7 @@
 import type { KeyView } from '../../runtime/contracts/api/keys.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { usageTotalsFrom } from '../../runtime/domain/usage-window.ts';
-import { auditKeys, differences } from '../../runtime/api/key-audit.ts';
+import { differences, keyAudit, keyAuditMessage } from '../../runtime/api/key-audit.ts';
 import {
   createLocateKey,
   keyNotFound,
@@ -44,6 +44,8 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     access: { project: 'admin' },
     summary: 'Creates an API key. The response is the only place where the full key is shown.',
     tag: 'keys',
+    audit: 'key.create',
+    auditMessage: keyAuditMessage,
     ...createKeySchema,
     async handle(request) {
       const { params, query, body } = request;
@@ -62,8 +64,11 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
       const apps = body.apps ? [...new Set(body.apps)].sort() : null;
       const located = { record: { ...record, apps }, environment };
       const subject = { apiKey: audited(located.record) };
-      auditKeys(request, { action: 'key.create', environment: environment.environment, subject, version });
-      return { status: 201, body: { ...toView(located, undefined, clock.now()), key, change: { version } } };
+      return {
+        status: 201,
+        body: { ...toView(located, undefined, clock.now()), key, change: { version } },
+        audit: keyAudit({ environment: environment.environment, subject, version }),
+      };
     },
   });
 
@@ -106,6 +111,8 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     access: { project: 'admin' },
     summary: 'Enables, disables or changes an API key. The gate applies the change within seconds.',
     tag: 'keys',
+    audit: 'key.update',
+    auditMessage: keyAuditMessage,
     ...updateKeySchema,
     async handle(request) {
       const { params, query, body } = request;
@@ -114,16 +121,16 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
       if (!changed) throw keyNotFound(params.project);
       const { before, after, version } = changed;
       const view = await viewOf({ record: after, environment });
-      if (version === undefined) return { status: 200, body: view };
+      if (version === undefined) return { status: 200, body: view, audit: false };
       const switched = before.enabled !== after.enabled;
-      auditKeys(request, {
+      const audit = keyAudit({
         action: !switched ? 'key.update' : after.enabled ? 'key.enable' : 'key.disable',
         environment: environment.environment,
         subject: { apiKey: audited(after) },
         changes: differences(audited(before), audited(after)),
         version,
       });
-      return { status: 200, body: { ...view, change: { version } } };
+      return { status: 200, body: { ...view, change: { version } }, audit };
     },
   });
 
@@ -133,6 +140,8 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     access: { project: 'admin' },
     summary: 'Replaces an API key with a new one. The old key expires after a grace period.',
     tag: 'keys',
+    audit: 'key.rotate',
+    auditMessage: keyAuditMessage,
     ...rotateKeySchema,
     async handle(request) {
       const { params, query, body } = request;
@@ -144,15 +153,14 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
       const rotated = await rotateKey(pool, old.id, rotation);
       if (!rotated) throw keyNotFound(params.project);
       const { key, record, before, after, version } = rotated;
-      auditKeys(request, {
-        action: 'key.rotate',
-        environment: environment.environment,
-        version,
-        subject: { apiKey: audited(after) },
-        changes: differences(audited(before), audited(after)),
-      });
       return {
         status: 201,
+        audit: keyAudit({
+          environment: environment.environment,
+          version,
+          subject: { apiKey: audited(after) },
+          changes: differences(audited(before), audited(after)),
+        }),
         body: {
           ...toView({ record, environment }, undefined, now),
           key,
@@ -169,6 +177,8 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     access: { project: 'admin' },
     summary: 'Revokes an API key permanently. The gate applies it within seconds.',
     tag: 'keys',
+    audit: 'key.revoke',
+    auditMessage: keyAuditMessage,
     ...revokeKeySchema,
     async handle(request) {
       const { params, query } = request;
@@ -177,8 +187,8 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
       const version = await revokeKey(pool, id);
       if (version === undefined) throw keyNotFound(params.project);
       const subject = { apiKey: audited(record) };
-      auditKeys(request, { action: 'key.revoke', environment: environment.environment, subject, version });
-      return { status: 200, body: { id, handle, change: { version } } };
+      const audit = keyAudit({ environment: environment.environment, subject, version });
+      return { status: 200, body: { id, handle, change: { version } }, audit };
     },
   });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { platformNotificationCreate, platformNotificationUpdate } from '../../runtime/contracts/api/notifications.ts';
+import type { AuditAction } from '../../runtime/domain/audit.ts';
 import { platformTargets } from '../../runtime/domain/notification.ts';
 import type { Route } from '../../runtime/http/route.ts';
 
@@ -22,7 +23,7 @@ export function platformRoute(route: Route): Route {
     access: 'platform-admin',
     tag: 'platform',
     summary: summary.replace('of a project', 'of the platform'),
-    ...(audit !== undefined && { audit: `platform.${audit}` }),
+    ...(audit !== undefined && { audit: `platform.${audit}` as AuditAction }),
     params: params.omit({ project: true }),
     ...(own && { body: own }),
     handle: (request) =>

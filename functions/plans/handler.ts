@@ -4,7 +4,7 @@ import type { PlanUpdate, PlanView } from '../../runtime/contracts/api/plans.ts'
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { transaction } from '../../runtime/db/pool.ts';
-import { auditKeys, differences } from '../../runtime/api/key-audit.ts';
+import { differences, keyAudit, keyAuditMessage } from '../../runtime/api/key-audit.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
 import { readFeedVersion } from '../../runtime/records/gate.ts';
@@ -98,6 +98,8 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     access: { project: 'admin' },
     summary: 'Creates a usage plan: a rate, a burst and an optional quota for each of its keys.',
     tag: 'plans',
+    audit: 'plan.create',
+    auditMessage: keyAuditMessage,
     ...createPlanSchema,
     async handle(request) {
       const { params, query, body } = request;
@@ -108,8 +110,8 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
         version: await readFeedVersion(client),
       }));
       const subject = { plan: audited(plan) };
-      auditKeys(request, { action: 'plan.create', environment: environment.environment, subject, version });
-      return { status: 201, body: { ...toView(plan, environment), change: { version } } };
+      const audit = keyAudit({ environment: environment.environment, subject, version });
+      return { status: 201, body: { ...toView(plan, environment), change: { version } }, audit };
     },
   });
 
@@ -148,6 +150,8 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     access: { project: 'admin' },
     summary: 'Changes a usage plan. The gate applies the change to all its keys within seconds.',
     tag: 'plans',
+    audit: 'plan.update',
+    auditMessage: keyAuditMessage,
     ...updatePlanSchema,
     async handle(request) {
       const { params, query, body } = request;
@@ -155,15 +159,14 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
       const updated = await updatePlan(pool, plan.id, changesOf(body));
       if (!updated) throw notFound(params.project, params.plan);
       const { before, after, version } = updated;
-      if (version === undefined) return { status: 200, body: toView(after, environment) };
-      auditKeys(request, {
-        action: 'plan.update',
+      if (version === undefined) return { status: 200, body: toView(after, environment), audit: false };
+      const audit = keyAudit({
         environment: environment.environment,
         version,
         subject: { plan: audited(after) },
         changes: differences(audited(before), audited(after)),
       });
-      return { status: 200, body: { ...toView(after, environment), change: { version } } };
+      return { status: 200, body: { ...toView(after, environment), change: { version } }, audit };
     },
   });
 
@@ -173,6 +176,8 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     access: { project: 'admin' },
     summary: 'Deletes a usage plan that has no keys.',
     tag: 'plans',
+    audit: 'plan.delete',
+    auditMessage: keyAuditMessage,
     ...deletePlanSchema,
     async handle(request) {
       const { params, query } = request;
@@ -180,8 +185,8 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
       const version = await deletePlan(pool, plan.id);
       if (version === undefined) throw notFound(params.project, params.plan);
       const subject = { plan: audited(plan) };
-      auditKeys(request, { action: 'plan.delete', environment: environment.environment, subject, version });
-      return { status: 200, body: { id: plan.id, name: plan.name, change: { version } } };
+      const audit = keyAudit({ environment: environment.environment, subject, version });
+      return { status: 200, body: { id: plan.id, name: plan.name, change: { version } }, audit };
     },
   });
 

@@ -8,6 +8,7 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import type { AuditAction } from '../../runtime/domain/audit.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findRunningPod } from '../../runtime/workloads/running-pods.ts';
@@ -54,7 +55,7 @@ export function createPortForwardRoutes(dependencies: PortForwardDependencies): 
 function forwardRoute<T extends App | ServiceResource>(
   objects: ObjectRoutes<T>,
   { kube, clock, idleMs }: PortForwardDependencies,
-  { action, summary, targetOf }: { action: string; summary: string; targetOf: (workload: T) => Target },
+  { action, summary, targetOf }: { action: AuditAction; summary: string; targetOf: (workload: T) => Target },
 ): Route {
   return objects.route({
     method: 'GET',

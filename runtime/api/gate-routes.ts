@@ -7,6 +7,7 @@ import type { Route } from '../http/route.ts';
 import { findCondition } from '../kube/conditions.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { workloadIdOf } from '../workloads/objects.ts';
+import { keyAuditMessage } from './key-audit.ts';
 import type { ObjectRoutes } from './object-routes.ts';
 
 type Gateable = App | FunctionResource;
@@ -48,20 +49,20 @@ export function gateRoutes<Workload extends Gateable>(
       access: { project: 'admin' },
       summary:
         'Enables or disables the gate. Until the ingress was seen to apply the change, the gate is `applying` or `lifting`.',
+      audit: 'gate.enable',
+      auditMessage: keyAuditMessage,
       body: gateUpdate,
-      async handle({ body: { enabled }, environment: { project, environment }, actor, log, findLiving }) {
+      async handle({ body: { enabled }, findLiving }) {
         const before = await findLiving();
         checkRoute(before);
         const { apiVersion, kind, metadata } = before;
         const { name, namespace = '', uid } = metadata;
         const ref = { apiVersion, kind, namespace, name };
         const after = await kube.mergePatch<Workload>(ref, { metadata: { uid }, spec: { gate: { enabled } } });
-        if ((before.spec.gate?.enabled ?? false) !== enabled) {
-          const action = enabled ? 'gate.enable' : 'gate.disable';
-          const subject = { [kind.toLowerCase()]: { id: workloadIdOf(after), name } };
-          log.info({ action, environment, actor, project, ...subject }, 'apikey audit');
-        }
-        return { status: 200, body: gateToView(after) };
+        const changed = (before.spec.gate?.enabled ?? false) !== enabled;
+        const action = enabled ? ('gate.enable' as const) : ('gate.disable' as const);
+        const audit = changed && { action, [kind.toLowerCase()]: { id: workloadIdOf(after), name } };
+        return { status: 200, body: gateToView(after), audit };
       },
     }),
     objects.route({

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { auditActor, sessionOf, type RouteRequest } from '../http/route.ts';
+import type { AuditAction } from '../domain/audit.ts';
+import type { AuditFields } from '../http/route.ts';
 
 /** The previous and the new value of each changed field. */
 export type Differences = Record<string, { from: unknown; to: unknown }>;
 
 export interface KeyAudit {
-  /** Such as `key.revoke`. */
-  action: string;
+  /** Such as `key.disable`; default: the action that the route declares. */
+  action?: AuditAction;
   /** The environment's name. */
   environment: string;
   /** The key or plan after the change, or before its deletion; never key material. */
@@ -16,15 +17,12 @@ export interface KeyAudit {
   version: number;
 }
 
-/** Writes the audit entry of a change of keys and plans (docs/reference/logs.md#audit). */
-export function auditKeys(
-  request: Pick<RouteRequest<{ project: string }, unknown, unknown>, 'params' | 'session' | 'log'>,
-  { subject, ...entry }: KeyAudit,
-): void {
-  request.log.info(
-    { ...entry, ...auditActor(sessionOf(request)), project: request.params.project, ...subject },
-    'apikey audit',
-  );
+/** The message of audit lines about keys, plans and gates (docs/reference/logs.md#audit). */
+export const keyAuditMessage = 'apikey audit';
+
+/** The fields of the audit entry of a change of keys and plans. */
+export function keyAudit({ subject, ...entry }: KeyAudit): AuditFields {
+  return { ...entry, ...subject };
 }
 
 /** The fields that differ between two states of an object. */

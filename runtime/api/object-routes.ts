@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { environmentQuery, page, pageQuery } from '../contracts/api/common.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
+import type { AuditAction } from '../domain/audit.ts';
 import { checkWorkloadName } from '../domain/names.ts';
 import { pageOf } from '../http/page.ts';
 import {
@@ -44,7 +45,7 @@ type EnvironmentQuery = z.ZodType<z.output<typeof environmentQuery>>;
 interface ObjectRoute<T extends EnvironmentObject, Path extends string, Query extends z.ZodType, Body extends z.ZodType>
   extends
     Pick<Route, 'method' | 'summary' | 'replies'>,
-    Partial<Pick<Route, 'tag' | 'audit' | 'bodyLimit' | 'webSocket'>> {
+    Partial<Pick<Route, 'tag' | 'audit' | 'auditMessage' | 'bodyLimit' | 'webSocket'>> {
   /** Below the object's path, such as `/runs`; empty for the object itself. */
   path: Path;
   access: ProjectAccess;
@@ -173,7 +174,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       method: 'POST',
       access: { project: 'deployer', scope: 'write' },
       summary: create.summary,
-      audit: `${param}.create`,
+      audit: `${param}.create` as AuditAction,
       query: environmentQuery,
       body: create.body,
       ...(create.bodyLimit !== undefined && { bodyLimit: create.bodyLimit }),
@@ -229,7 +230,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       path: '',
       access: deletion.role === 'admin' ? { project: 'admin' } : { project: 'deployer', scope: 'write' },
       summary: deletion.summary,
-      audit: `${param}.delete`,
+      audit: `${param}.delete` as AuditAction,
       query: deletion.query ?? environmentQuery,
       replies: { 202: view, 204: null },
       async handle({ environment, query, find }) {

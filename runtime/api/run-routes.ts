@@ -6,6 +6,7 @@ import type { App } from '../contracts/resources/app.ts';
 import type { FunctionResource } from '../contracts/resources/function.ts';
 import type { JobResource } from '../contracts/resources/job.ts';
 import type { RunRequest } from '../contracts/resources/run.ts';
+import type { AuditAction } from '../domain/audit.ts';
 import type { Clock } from '../domain/clock.ts';
 import { Problem } from '../domain/problem.ts';
 import { pageOf } from '../http/page.ts';
@@ -23,7 +24,7 @@ type Runnable = App | JobResource | FunctionResource;
 export interface RunKind<T extends Runnable, Body extends z.ZodType = z.ZodType> {
   kind: T['kind'];
   /** The route that starts a run, below the workload's path. */
-  start: { path: string; summary: string; audit: string; body?: Body };
+  start: { path: string; summary: string; audit: AuditAction; body?: Body };
   /** The request with what the body asks for; default: the body asks for nothing. */
   requestOf?: (request: RunRequest, body: z.output<Body>) => RunRequest;
   list: { summary: string };

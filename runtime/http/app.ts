@@ -6,6 +6,8 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/address.ts';
 import { newId } from '../domain/ids.ts';
 import { Problem, type ProblemCode } from '../domain/problem.ts';
+import type { RecordAudit } from '../records/audit-entries.ts';
+import { audit } from './audit.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { parseJson, parseShape, readBody, refuseNul } from './body.ts';
 import { problemBodyOf, problemOf } from './errors.ts';
@@ -16,7 +18,6 @@ import { createRequestLog } from './request-log.ts';
 import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
 import { responseHeaders } from './response-headers.ts';
 import {
-  auditActor,
   usersOnly,
   type Authenticate,
   type AuthorizeProject,
@@ -43,6 +44,8 @@ export interface HttpAppOptions {
   site?: Site;
   authenticate: Authenticate;
   authorize: AuthorizeProject;
+  /** Stores the audit entries of routes that declare an action. */
+  recordAudit: RecordAudit;
   log: Logger;
   registry: Registry;
   /** Proxies in front of the ingress whose X-Forwarded-For is trusted; default none. */
@@ -97,6 +100,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     // The types check this too, but not for a path that is built at run time.
     if (/\/:project(\/|$)/.test(pattern) !== (typeof route.access === 'object')) {
       throw new Error(`${route.method} ${pattern} must declare the project role that it needs`);
+    }
+    if (route.audit !== undefined && (route.access === 'public' || route.access === 'webhook')) {
+      throw new Error(`${route.method} ${pattern} needs no session, so nobody could be named in its audit entry`);
     }
     if (typeof route.access === 'object' && route.access.project === 'admin' && route.access.scope !== undefined) {
       throw new Error(`${route.method} ${pattern} needs an admin, so no access token may call it`);
@@ -272,7 +278,7 @@ async function serveSocket(
 async function handle(
   route: Route,
   context: Context,
-  { checkReplies = false, sockets }: Host,
+  { checkReplies = false, sockets, recordAudit }: Host,
   caller: Pick<RouteRequest<unknown, object, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody' | 'query'>,
 ): Promise<RouteReply | LateReply> {
   const { state, req, res } = context;
@@ -299,7 +305,7 @@ async function handle(
   };
   const reply = await route.handle(request);
   if (typeof reply === 'function') return async () => finish(await reply());
-  audit(route, request, finish(reply));
+  await audit(route, request, finish(reply), recordAudit);
   return reply;
 }
 
@@ -309,18 +315,6 @@ function send(context: Context, reply: RouteReply): void {
   context.body = reply.body ?? null;
   // Koa sets 204 for a missing body.
   context.status = reply.status;
-}
-
-/** Writes the audit entry of a route that declares an action (docs/reference/logs.md#audit). */
-function audit(
-  { audit: action, method }: Route,
-  { params, session, grant, log }: RouteRequest<unknown, unknown, unknown>,
-  { audit: fields }: RouteReply,
-): void {
-  if (action === undefined || fields === false) return;
-  const projectId = grant?.projectId;
-  const subject = { ...(params as object), ...(projectId !== undefined && { projectId }) };
-  log.info({ action, method, ...(session && auditActor(session)), ...subject, ...fields }, 'audit');
 }
 
 /** Decides who may call a route, before its body is read. */

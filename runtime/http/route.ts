@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
+import type { AuditAction } from '../domain/audit.ts';
 import { includesScope, type TokenScope } from '../domain/token-scopes.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
@@ -124,8 +125,11 @@ export interface RouteReply {
   /** Uses the WebSocket of a route that is one; with status 101. */
   useSocket?: (socket: WebSocket) => void;
   /** Further fields of the audit entry; false writes no entry, because nothing changed. */
-  audit?: Readonly<Record<string, unknown>> | false | undefined;
+  audit?: AuditFields | false | undefined;
 }
+
+/** Fields of an audit entry: those of the action, and `action` where it is another one than the route declares. */
+export type AuditFields = Readonly<Record<string, unknown>> & { readonly action?: AuditAction };
 
 /**
  * Waits, and then replies. A handler returns it for a wait that does not need the request's body, which is freed. Such a
@@ -153,7 +157,9 @@ export interface Route<
    * The action's name in the audit log, such as `app.create`. When the handler succeeds, the host writes one entry with the
    * action, the method, the actor and the path's parameters (docs/reference/logs.md#audit).
    */
-  audit?: string;
+  audit?: AuditAction;
+  /** The message of the log line of its audit entry; default `audit`. */
+  auditMessage?: 'audit' | 'apikey audit';
   /** Default: each parameter of the path is a string of up to 100 characters. */
   params?: Params;
   query?: Query;
@@ -202,12 +208,6 @@ export function sessionOf({ session }: Pick<RouteRequest<unknown, unknown, unkno
 /** Who acts, for logs and histories: the email address of a user, or `token <name>`. */
 export function actorOf({ email, token }: Session): string {
   return token ? `token ${token.name}` : email;
-}
-
-/** The fields of an audit entry that say who acts; for an access token also which, and for whom. */
-export function auditActor(session: Session): Record<string, unknown> {
-  const { token, sessionId, email } = session;
-  return { actor: actorOf(session), ...(token && { token: { id: sessionId, user: email } }) };
 }
 
 /** The refusal of access tokens on a route that is for users only. */

@@ -10,6 +10,7 @@ import { createWebSockets, type SocketLimits } from '../../runtime/http/web-sock
 import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate, AuthorizeProject, Route, Session } from '../../runtime/http/route.ts';
+import type { RecordAudit } from '../../runtime/records/audit-entries.ts';
 import { silentLog } from './log.ts';
 
 interface Teardown {
@@ -56,6 +57,8 @@ export async function testApi(
     site?: Site;
     authenticate?: Authenticate;
     authorize?: AuthorizeProject;
+    /** Default: audit entries are only logged. */
+    recordAudit?: RecordAudit;
     trustedProxies?: AddressMatcher;
     checkReplies?: boolean;
     bodies?: BodyMemory;
@@ -70,6 +73,7 @@ export async function testApi(
   const app = createHttpApp({
     authenticate: acceptGood,
     authorize: allowAll,
+    recordAudit: () => Promise.resolve(),
     log: silentLog,
     registry: new Registry(),
     baseUrl: 'http://console.test',

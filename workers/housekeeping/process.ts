@@ -36,6 +36,8 @@ const deliveryMs = 30 * dayMs;
 const buildLogMs = 90 * dayMs;
 /** Retention of notifications and their attempts. */
 const notificationMs = 30 * dayMs;
+/** Retention of audit entries (docs/reference/logs.md#audit). */
+const auditMs = 90 * dayMs;
 /** Retention of dead letters. */
 const deadLetterMs = 30 * dayMs;
 /** Retention of expired access tokens, so that their owners see why a pipeline is refused. */
@@ -94,6 +96,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const webhookDeliveries = await drain(() => purgeAged(pool, 'webhook_deliveries', ago(deliveryMs), batch));
     const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
     const alerts = await drain(() => purgeAged(pool, 'alert_episodes', ago(notificationMs), batch));
+    const auditEntries = await drain(() => purgeAged(pool, 'audit_entries', ago(auditMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sources = await drain(() => purgeAged(pool, 'deployment_sources', ago(sourceMs), batch));
     const chunks = await drain(() => purgeChunks(pool, ago(sourceMs), chunkBatch), chunkBatch);
@@ -108,6 +111,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
       webhookDeliveries,
       notifications,
       alerts,
+      auditEntries,
       deadLetters,
       sources,
       chunks,

@@ -90,6 +90,8 @@ const agedTables = {
   deployment_sources: { key: 'deployment_id', at: 'created_at' },
   /** Age since the end of the alert. */
   alert_episodes: { key: 'id', at: 'ended_at' },
+  /** Age since the request. */
+  audit_entries: { key: 'id', at: 'at' },
   /** Age since the end of the delivery; the attempts are deleted with it. */
   notification_deliveries: { key: 'id', at: 'ended_at' },
 } as const;

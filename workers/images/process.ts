@@ -1,15 +1,19 @@
 import type { Pool } from 'pg';
 import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import { registryFileKey, registrySecrets } from '../../infra/manifests/build.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { defaultKeptImages, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
 import { transaction } from '../../runtime/db/pool.ts';
+import { platformActor, type AuditLine } from '../../runtime/domain/audit.ts';
 import { repositoryAt } from '../../runtime/domain/built-image.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { buildNamespace } from '../../runtime/domain/labels.ts';
+import { buildNamespace, idLabel } from '../../runtime/domain/labels.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { readSecretText } from '../../runtime/kube/secret-text.ts';
 import { imageCleanupId } from '../../runtime/queues/catalogue.ts';
+import { insertAuditEntry } from '../../runtime/records/audit-entries.ts';
 import {
   beginDeletion,
   endDeletion,
@@ -93,6 +97,7 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
         message: 'Builds push to another registry now. Delete the image in its registry.',
       });
     }
+    const place = await placeOf(kube, image);
     const names = await tagsOf(pool, image.id);
     const user = await findImageUser(kube, await namespacesOf(pool, image.project), { ...image, names });
     if (user !== undefined) {
@@ -111,20 +116,14 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
       return refuse(attempt, image, result);
     }
     if (result.result === 'unknown') throw new Error(result.message);
-    await endDeletion(pool, image.id);
-    const { project, namespace, app, digest, requestedBy } = image;
-    attempt.log.info(
-      {
-        action: 'image.delete',
-        actor: requestedBy ?? 'svc',
-        project,
-        namespace,
-        app,
-        digest,
-        sizeBytes: image.sizeBytes,
-      },
-      'audit',
-    );
+    const { namespace, app, digest, requestedBy, sizeBytes } = image;
+    const actor = requestedBy ?? platformActor;
+    const line: AuditLine = { action: 'image.delete', actor, ...place, namespace, app, digest, sizeBytes };
+    await transaction(pool, async (client) => {
+      await endDeletion(client, image.id);
+      await insertAuditEntry(client, { line });
+    });
+    attempt.log.info(line, 'audit');
     return 'done' as const;
   };
 
@@ -157,6 +156,18 @@ async function keepIt(pool: Pool, clock: Clock, id: Id, needed: Needed): Promise
     await refuseDeletion(pool, id, { problem: 'in_use', message });
   }
   return 'done';
+}
+
+/** Where an image was built; without the project's identity when the environment, or the project, was deleted since. */
+async function placeOf(
+  kube: Pick<KubeClient, 'get'>,
+  { project, environmentId }: StoredImage,
+): Promise<Pick<AuditLine, 'project' | 'projectId' | 'environment'>> {
+  const current = await kube.get<Project>(kinds.Project, project);
+  const environment = current?.spec.environments.find(({ id }) => id === environmentId);
+  // A later project with the same name is another one.
+  if (!current || !environment) return { project };
+  return { project, projectId: current.metadata.labels?.[idLabel], environment: environment.name };
 }
 
 function nameOf({ repository, digest }: StoredImage): string {

@@ -89,6 +89,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.TokenReview, ['create']),
   ],
   'svc-workers': [
+    // To name the project of an image that is deleted.
+    rule(kinds.Project, ['get']),
     rule(kinds.App, [...watch, 'update']),
     rule(kinds.App, ['update'], 'finalizers'),
     // The status of bindings; their Secrets are owned by the workload.

@@ -210,6 +210,7 @@ t.test('an operation can be declared only once', (t) => {
         routes: [echo, echo],
         authenticate: () => Promise.reject(new Error('unused')),
         authorize: () => Promise.reject(new Error('unused')),
+        recordAudit: () => Promise.reject(new Error('unused')),
         log: silentLog,
         registry: new Registry(),
         baseUrl: 'http://x',

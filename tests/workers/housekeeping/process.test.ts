@@ -153,6 +153,16 @@ t.test('old records are deleted, and no others', async (t) => {
     await pool.query(`INSERT INTO build_logs VALUES ($1, 'log', false, $2)`, [deployment, updated]);
     await pool.query(`INSERT INTO crash_logs VALUES ($1, 'pod', 'log', false, $2)`, [deployment, updated]);
   }
+  const [forgotten, remembered] = [newId(), newId()];
+  for (const [entry, at] of [
+    [forgotten, '2026-03-01T23:59:59Z'],
+    [remembered, '2026-03-02T00:00:01Z'],
+  ] as const) {
+    await pool.query(
+      `INSERT INTO audit_entries (id, at, action, actor, details) VALUES ($1, $2, 'app.update', 'a@b.c', '{}')`,
+      [entry, at],
+    );
+  }
   const [gone, kept] = [newId(), newId()];
   for (const [incarnation, folded] of [
     [gone, '2026-02-01'],
@@ -179,6 +189,7 @@ t.test('old records are deleted, and no others', async (t) => {
   t.same(await column('SELECT id AS value FROM webhook_deliveries'), [late]);
   t.same(await column('SELECT deployment_id AS value FROM build_logs'), [builtLate]);
   t.same(await column('SELECT deployment_id AS value FROM crash_logs'), [builtLate]);
+  t.same(await column('SELECT id AS value FROM audit_entries'), [remembered], '90 days');
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 

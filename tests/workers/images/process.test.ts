@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { transaction } from '../../../runtime/db/pool.ts';
 import type { Attempt } from '../../../runtime/bus/runner.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
-import type { Id } from '../../../runtime/domain/ids.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { imageCleanupId } from '../../../runtime/queues/catalogue.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { endDeployment, listDeployments } from '../../../runtime/records/deployments.ts';
@@ -13,8 +13,8 @@ import { buildRegistry, builtApp, digestOf, type BuiltApp } from '../../support/
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { registryFile, testRegistry } from '../../support/image-registry.ts';
-import { silentLog } from '../../support/log.ts';
-import { platformConfigObject, settings } from '../../support/objects.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { environmentId, platformConfigObject, readyProject, settings } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 async function world(t: Test, { keepImages, pageSize }: { keepImages?: number; pageSize?: number } = {}) {
@@ -213,6 +213,32 @@ t.test('while an image is being deleted, nothing deploys it and no build of its 
   t.equal(await waits('web'), false, 'and does not count as being deleted');
   await app.succeed(build);
   t.match(await app.rollBack(1), { state: 'accepted' }, 'the first revision has its image again');
+});
+
+t.test('a deletion is in the audit log of the project that the environment belongs to', async (t) => {
+  const { pool, kube, step, idOf, request } = await world(t);
+  const [app, old] = [await builtApp(pool, { environmentId }), await builtApp(pool, { name: 'old' })];
+  await releases(app, 2);
+  await releases(old, 2, 10);
+  await request(digestOf(1), digestOf(10));
+  const projectId = newId();
+  const [project] = readyProject('shop');
+  if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': projectId } } });
+  const recorded = recordingLog();
+  for (const digest of [digestOf(1), digestOf(10)]) await step(await idOf(digest), { log: recorded.log });
+  const line = { action: 'image.delete', actor: 'ann@svc.local', project: 'shop' };
+  t.match(
+    recorded.entries.filter(({ msg }) => msg === 'audit'),
+    [{ ...line, projectId, environment: 'prod', app: 'web', digest: digestOf(1) }, line],
+  );
+  const { rows } = await pool.query(
+    `SELECT action, actor, project, project_id AS "projectId", environment, object FROM audit_entries ORDER BY id`,
+  );
+  t.same(rows, [
+    { ...line, projectId, environment: 'prod', object: 'web' },
+    // Its environment, of the same name, was deleted since.
+    { ...line, projectId: null, environment: null, object: 'old' },
+  ]);
 });
 
 t.test('a deletion waits for a build of the same app, which may push the same image', async (t) => {
