@@ -305,7 +305,13 @@ async function handle(
   };
   const reply = await route.handle(request);
   if (typeof reply === 'function') return async () => finish(await reply());
-  await audit(route, request, finish(reply), recordAudit);
+  try {
+    await audit(route, request, finish(reply), recordAudit);
+  } catch (error) {
+    // Closes what the handler has opened for the response.
+    disconnected.abort(error);
+    throw error;
+  }
   return reply;
 }
 

@@ -113,7 +113,7 @@ export interface RouteRequest<Params, Query, Body> {
   clientAddress: string;
   requestId: string;
   log: Logger;
-  /** Aborted when the client disconnects. */
+  /** Aborted when the client disconnects, or the response is not sent. */
   signal: AbortSignal;
 }
 

@@ -16,6 +16,7 @@ import { podLabels, runLabel, type PodRole } from '../../runtime/domain/labels.t
 import type { SocketLimits } from '../../runtime/http/web-sockets.ts';
 import type { Authenticate, AuthorizeProject } from '../../runtime/http/route.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
+import type { RecordAudit } from '../../runtime/records/audit-entries.ts';
 import { testApi, type TestApi } from './api.ts';
 import { startApi, type ApiUnderTest } from './local-api.ts';
 import { recordingLog } from './log.ts';
@@ -82,6 +83,7 @@ export async function podSessions(
     socketLimits?: Partial<SocketLimits>;
     authenticate?: Authenticate;
     authorize?: AuthorizeProject;
+    recordAudit?: RecordAudit;
     baseUrl?: string;
   } = {},
 ): Promise<PodSessions> {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { WebSocket } from 'ws';
+import type { PodExec } from '../../../infra/local/apiserver/pod-exec.ts';
 import { podSessions, type PodSessions } from '../../support/pod-sessions.ts';
 
 /** An app with a running pod. */
@@ -150,6 +151,20 @@ t.test('a session ends when its client leaves, and its program with it', async (
   socket.terminate();
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   t.notOk(existsSync(join(folder, 'survived')));
+});
+
+t.test('a command whose audit entry cannot be stored is refused, and its connection is closed', async (t) => {
+  const closed = Promise.withResolvers<void>();
+  const exec: PodExec = async (_pod, _command, _streams, signal) => {
+    if (!signal.aborted) await once(signal, 'abort');
+    closed.resolve();
+    return 0;
+  };
+  const recordAudit = () => Promise.reject(new Error('no connection'));
+  const { svc } = await withApp(t, { exec, recordAudit });
+  const refused = await svc(['app', 'exec', 'api', '--', 'sleep', '1000']);
+  t.match(refused, { code: 1, stderr: /cannot be recorded in the audit log.*\(unavailable\)/ });
+  await closed.promise;
 });
 
 t.test('a silent session is closed after the idle limit', async (t) => {
