@@ -12,6 +12,7 @@ import { shellCommand } from '../suggest.ts';
 import { appKind } from './app-kind.ts';
 import { waitFlags } from '../wait.ts';
 import { buildCommit, deployCommand } from './app-deploy.ts';
+import { appDiffCommand } from './app-diff.ts';
 import { logsCommand } from './app-logs.ts';
 import { promoteCommand } from './app-promote.ts';
 import { restartableApp, restartCommand } from './app-restart.ts';
@@ -151,6 +152,7 @@ export const appCommands: Commands = {
     appKind.delete,
     ...bindingCommands(restartableApp),
     historyCommand,
+    appDiffCommand,
     rollbackCommand,
     promoteCommand,
     logsCommand,

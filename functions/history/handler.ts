@@ -1,13 +1,17 @@
 import type { Pool } from 'pg';
 import { deploymentAccepted, deploymentView, rollbackCreate } from '../../runtime/contracts/api/apps.ts';
 import { environmentQuery, idPageQuery, page } from '../../runtime/contracts/api/common.ts';
+import { revisionQuery, revisionView } from '../../runtime/contracts/api/revisions.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { includesRole } from '../../runtime/domain/roles.ts';
+import { includesScope } from '../../runtime/domain/token-scopes.ts';
 import { accept } from '../../runtime/api/accept.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { findDeployment, lookUpDeployment } from '../../runtime/api/project-deployment.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
-import { actorOf, route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { actorOf, route, sessionOf, type Route, type RouteRequest } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { lockAppRow } from '../../runtime/records/app-lock.ts';
 import { cancelDeployment } from '../../runtime/records/automatic-rollback.ts';
@@ -16,6 +20,7 @@ import { listDeployments, rollbackTarget, sameImage } from '../../runtime/record
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { checkRestorable } from './restore.ts';
+import { readRevision } from './revision.ts';
 
 export interface HistoryDependencies {
   kube: KubeClient;
@@ -49,6 +54,22 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
       async handle({ query: { limit, cursor }, find }) {
         const rows = await listDeployments(pool, workloadIdOf(await find()), { limit: limit + 1, before: cursor });
         return { status: 200, body: pageOfRows(rows, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
+      },
+    }),
+    apps.route({
+      method: 'GET',
+      path: '/revisions/:revision',
+      access: { project: 'viewer', scope: 'read' },
+      tag,
+      summary:
+        'Shows a revision with its settings, variables and names of secrets, and what differs from another revision.',
+      query: revisionQuery,
+      replies: { 200: revisionView },
+      async handle({ params, query: { compareWith }, session, grant, find }) {
+        const revision = revisionNumber(params.revision);
+        const seesOldValues = mayRestore({ session, grant });
+        const request = { app: await find(), revision, compareWith, seesOldValues };
+        return { status: 200, body: await readRevision({ kube, pool }, request) };
       },
     }),
     apps.route({
@@ -128,4 +149,21 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
       },
     }),
   ];
+}
+
+/**
+ * Whether the caller can restore a revision with its variables, and so read their values afterwards. For others, a value
+ * that was replaced, such as a password in a variable, stays unreadable.
+ */
+function mayRestore({ session, grant }: Pick<RouteRequest<unknown, unknown, unknown>, 'session' | 'grant'>): boolean {
+  const isDeployer = grant !== undefined && includesRole(grant.role, 'deployer');
+  return isDeployer && (!session?.token || includesScope(session.token.scopes, 'deploy'));
+}
+
+/** @throws Problem `invalid_value` */
+function revisionNumber(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text) && Number(text) <= 2_147_483_647) return Number(text);
+  throw new Problem('invalid_value', 'The revision must be a number from 1 to 2147483647.', {
+    details: { field: 'revision' },
+  });
 }

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { RevisionSettings } from '../contracts/resources/app-settings.ts';
+import type { OtherSettings, RevisionSettings } from '../contracts/resources/app-settings.ts';
 import type { Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
@@ -250,6 +250,7 @@ export async function deployBuilt(client: ClientBase, id: Id, built: BuiltImage)
 /** What is stored with each revision of an app. */
 export interface Applied {
   settings: RevisionSettings;
+  otherSettings?: OtherSettings;
   /** The name of the environment Secret of its pods. */
   envSecret: string | undefined;
 }
@@ -261,9 +262,14 @@ export interface Applied {
 export async function startDeployment(database: Database, id: Id, applied?: Applied): Promise<boolean> {
   const { rowCount } = await database.query(
     `UPDATE deployments SET state = 'rolling_out', started_at = COALESCE(started_at, clock_timestamp()),
-       settings = $2, env_secret = $3
+       settings = $2, env_secret = $3, other_settings = $4
      WHERE id = $1 AND state IN ('accepted', 'building')`,
-    [id, applied ? JSON.stringify(applied.settings) : null, applied?.envSecret ?? null],
+    [
+      id,
+      applied ? JSON.stringify(applied.settings) : null,
+      applied?.envSecret ?? null,
+      applied?.otherSettings ? JSON.stringify(applied.otherSettings) : null,
+    ],
   );
   return rowCount === 1;
 }

@@ -181,3 +181,50 @@ t.test('0, 1 and 3: succeeded, failed, not ended in time; Ctrl-C says that the o
   const interrupted = await run(deploy, { interruptAt: 'rolling out' });
   t.match(interrupted, { code: 130, stderr: /The operation continues\. \(interrupted\)\nhint: check with: svc app/ });
 });
+
+t.test('app diff shows what a revision changed, and never the value of a secret', async (t) => {
+  const differences = [
+    { kind: 'deployment', name: 'image', change: 'changed', before: 'api:1', after: 'api:2', restorable: true },
+    { kind: 'setting', name: 'memory', change: 'added', after: '1Gi', restorable: true },
+    { kind: 'variable', name: 'LEVEL', change: 'changed', before: 'a\u001B[2J\nb', after: 'info', restorable: true },
+    { kind: 'variable', name: 'OLD', change: 'removed', restorable: true },
+    { kind: 'secret', name: 'TOKEN', change: 'changed', restorable: true },
+  ];
+  const comparison = { revision: 1, differences, unknown: ['replicas', 'secrets'] };
+  const revisions = `${project}/apps/api/revisions`;
+  const { run, seen, routes } = await world(t, {
+    [`GET ${project}/apps/api/history`]: { body: { items: [rolling, deployment] } },
+    [`GET ${revisions}/2`]: { body: { deployment, comparison } },
+    [`GET ${revisions}/1`]: { body: { deployment } },
+  });
+  const ran = await run(['app', 'diff', 'api']);
+  t.equal(
+    ran.stdout,
+    `KIND       NAME     CHANGE    BEFORE        AFTER
+image      image    changed   api:1         api:2
+setting    memory   added     -             1Gi
+variable   LEVEL    changed   a [2J b       info
+variable   OLD      removed   (not shown)   -
+secret     TOKEN    changed   (not shown)   (not shown)
+`,
+  );
+  t.equal(
+    ran.stderr,
+    'revision 2 of api, compared with revision 1\nnot compared, because they are not stored for both: replicas, secrets\n',
+  );
+  t.match(JSON.parse((await run(['app', 'diff', 'api', '-o', 'json'])).stdout), { comparison });
+  t.equal((await run(['app', 'diff', 'api', '-o', 'name'])).stdout, 'image\nmemory\nLEVEL\nOLD\nTOKEN\n');
+
+  routes[`GET ${revisions}/2`] = { body: { deployment, comparison: { differences: [], unknown: [] } } };
+  t.match(await run(['app', 'diff', 'api', '--revision', '2', '--compare-with', 'now']), {
+    stdout: 'no differences\n',
+    stderr: 'revision 2 of api, compared with the app as it is now\n',
+  });
+  t.match(seen.at(-1)?.query, { compareWith: 'now' });
+  t.match(await run(['app', 'diff', 'api', '--revision', '1']), { stderr: 'nothing ran before revision 1 of api\n' });
+  for (const other of ['0', 'later', '99999999999']) {
+    t.match(await run(['app', 'diff', 'api', '--compare-with', other]), { code: 2, stderr: /--compare-with must be/ });
+  }
+  routes[`GET ${project}/apps/api/history`] = { body: { items: [rolling] } };
+  t.match(await run(['app', 'diff', 'api']), { code: 1, stderr: /No revision of api has succeeded yet/ });
+});

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
-import { settingsOf } from '../../runtime/contracts/resources/app-settings.ts';
+import { otherSettingsOf, settingsOf } from '../../runtime/contracts/resources/app-settings.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -79,7 +79,12 @@ export function createRolloutProcessor(dependencies: RolloutDependencies): Proce
       return outcomes.end(attempt, rollout, 'cancelled', 'The app was deleted.');
     if (!isApplied(rollout, app)) return endUnapplied(attempt, rollout, app);
     if (!isStarted(rollout)) {
-      const applied = { settings: settingsOf(app.spec), envSecret: app.spec.release?.envSecret };
+      const { spec } = app;
+      const applied = {
+        settings: settingsOf(spec),
+        otherSettings: otherSettingsOf(spec),
+        envSecret: spec.release?.envSecret,
+      };
       // If a newer deployment superseded this one meanwhile, its own rollout continues.
       if (!(await startDeployment(pool, rollout.id, applied))) return 'done';
       failpoint('rollout.recorded');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appSpec, type AppSpec } from './app.ts';
+import { boundServices } from './binding.ts';
 
 /**
  * The settings of an app that are stored with each revision and restored by `rollback --with-config`: those that decide
@@ -33,4 +34,29 @@ export function settingsOf({ port, healthPath, cpu, memory, volumes, env }: AppS
 export function withSettings(spec: AppSpec, settings: RevisionSettings): AppSpec {
   const { port: _port, healthPath: _path, cpu: _cpu, memory: _memory, volumes: _volumes, env: _env, ...rest } = spec;
   return { ...rest, ...settings };
+}
+
+/**
+ * Settings that are stored with each revision for the differences between revisions. A rollback does not restore them.
+ */
+export interface OtherSettings {
+  replicas: number;
+  releaseCommand?: string[];
+  autoRollback: boolean;
+  bindings: { service: string; prefix?: string; database?: string }[];
+}
+
+/** The current values of {@link OtherSettings}, to store with a revision. Pure. */
+export function otherSettingsOf(spec: AppSpec): OtherSettings {
+  const { replicas, releaseCommand, autoRollback = true } = spec;
+  return {
+    replicas,
+    ...(releaseCommand !== undefined && { releaseCommand }),
+    autoRollback,
+    bindings: boundServices({ bindings: spec.bindings }).map(({ service, prefix, database }) => ({
+      service,
+      ...(prefix !== undefined && { prefix }),
+      ...(database !== undefined && { database }),
+    })),
+  };
 }

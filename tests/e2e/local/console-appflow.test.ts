@@ -124,7 +124,10 @@ t.test('an app is created with variables, secrets, volumes and bindings', async 
 });
 
 t.test('a page of an app says that it is rolled back, undoes that, and shows what deployments changed', async (t) => {
-  await platform.ok(['app', 'update', 'api', '--image', `${image}:v2`, '--commit', hostile, ...flags]);
+  await platform.ok(['app', 'env', 'set', 'api', 'LEVEL=info', ...flags]);
+  await platform.ok(['app', 'secret', 'set', 'api', 'TOKEN', '--value-stdin', ...flags], `${secret}-2`);
+  const update = ['--image', `${image}:v2`, '--commit', hostile, '--memory', '256Mi'];
+  await platform.ok(['app', 'update', 'api', ...update, ...flags]);
   await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
   const { page, pages } = await visit(t, `${place}/apps/api`);
   const banner = page.getByText('You are rolled back: the app runs the image of revision 1. Revision 2 is newer');
@@ -148,12 +151,34 @@ t.test('a page of an app says that it is rolled back, undoes that, and shows wha
   t.equal(await pages.link('Changes of revision 1').count(), 0, 'nothing ran before it');
   await pages.link('Changes of revision 2').click();
   const changes = page.getByRole('region', { name: 'Revision 2, compared with revision 1 before it' });
+  await changes.getByText('Variable LEVEL').waitFor();
   t.match(await changes.innerText(), `- ${image}:v1\n+ ${image}:v2`);
   t.match(await changes.innerText(), `+ ${hostile}`);
   t.equal(new URL(page.url()).search, '?changes=2');
+  t.match(await changes.innerText(), /Memory limit\s+- 192Mi\n\+ 256Mi/);
+  t.match(await changes.innerText(), /Variable LEVEL\s+- debug\n\+ info/);
+  t.match(await changes.innerText(), /Secret TOKEN\s+its value changed/);
+  t.notMatch(await page.content(), secret);
   await checkAccessibility(t, page, 'changes of a deployment');
+  const { comparison } = await platform.json<{ comparison: { differences: { name: string }[] } }>([
+    ...['app', 'diff', 'api', '--revision', '2', ...flags],
+  ]);
+  t.same(
+    comparison.differences.map(({ name }) => name).filter((name) => name !== 'digest'),
+    ['image', 'commit', 'memory', 'LEVEL', 'TOKEN'],
+  );
   await pages.link('Hide changes of revision 2').click();
   await changes.waitFor({ state: 'detached' });
+
+  await pages.button('Rollback to revision 1').click();
+  const effects = dialog.getByRole('region', { name: 'Revision 1, compared with the app as it is now' });
+  const memory = effects.getByRole('listitem').filter({ hasText: 'Memory limit' });
+  await memory.getByText('stays', { exact: true }).waitFor();
+  t.match(await memory.innerText(), /- 256Mi\n\+ 192Mi/);
+  await dialog.getByRole('checkbox').check();
+  await memory.getByText('comes back', { exact: true }).waitFor();
+  await checkAccessibility(t, page, 'what a rollback restores');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
 
   // A deployment takes half a minute to fail.
   const failed = {
@@ -191,7 +216,7 @@ t.test('an app is promoted: created with secrets of its own, then updated', asyn
   await dialog.getByText('svc volume create data').waitFor();
   await dialog.getByText('svc app update api --volume data:/data').waitFor();
   await checkAccessibility(t, page, 'what a promotion cannot copy');
-  t.match(await app(staging), { image: `${image}:v2`, env: { LEVEL: 'debug' }, memory: '192Mi', volumes: [] });
+  t.match(await app(staging), { image: `${image}:v2`, env: { LEVEL: 'info' }, memory: '256Mi', volumes: [] });
   t.match(await platform.json(['app', 'secret', 'reveal', 'api', 'TOKEN', ...staging]), { value: secret });
   t.notMatch(await page.content(), secret);
   await dialog.getByRole('link', { name: 'Show api in staging' }).click();
@@ -231,7 +256,9 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
     t.same(await actions(), []);
   }
   await pages.open(`${place}/apps/api/deployments?changes=2`);
-  await page.getByRole('region', { name: /^Revision 2, compared/ }).waitFor();
+  const changes = page.getByRole('region', { name: /^Revision 2, compared/ });
+  await changes.getByText('Variable LEVEL').waitFor();
+  t.match(await changes.innerText(), /Variable LEVEL\s+- \(not shown\)\n\+ info/, 'the old value may be a password');
   await page.getByText('You are rolled back').waitFor();
   t.same(await actions(), []);
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { DeploymentView } from '../../../runtime/contracts/api/apps.ts';
-import { differencesOf, previousOf } from '../../../functions/console/ui/apps/difference.ts';
+import { previousOf } from '../../../functions/console/ui/apps/difference.ts';
 
 function deployment(revision: number | undefined, more: Partial<DeploymentView> = {}): DeploymentView {
   return {
@@ -21,22 +21,5 @@ t.test('a deployment is compared with the one that the app ran before it', (t) =
   ];
   const previous = (index: number) => previousOf(history[index] ?? deployment(undefined), history)?.revision;
   t.same([0, 1, 2, 3, 4, 5].map(previous), [3, undefined, 3, 2, undefined, undefined]);
-  t.end();
-});
-
-t.test('only what is known of both differs', (t) => {
-  t.same(differencesOf(deployment(1), deployment(2)), []);
-  const first = deployment(1, { digest: 'sha256:1', commit: 'a1', branch: 'main' });
-  t.same(differencesOf(first, deployment(2, { image: 'api:2', digest: 'sha256:2', commit: 'b2', branch: 'main' })), [
-    { field: 'image', before: 'api:1', after: 'api:2' },
-    { field: 'digest', before: 'sha256:1', after: 'sha256:2' },
-    { field: 'commit', before: 'a1', after: 'b2' },
-  ]);
-  // Its pods have not started, and nobody named a commit.
-  t.same(differencesOf(first, deployment(2, { branch: 'main' })), [
-    { field: 'commit', before: 'a1', after: undefined },
-  ]);
-  const { image: _, ...building } = deployment(2, { commit: 'a1', branch: 'main' });
-  t.same(differencesOf(first, building), []);
   t.end();
 });

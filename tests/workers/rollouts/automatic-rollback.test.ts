@@ -8,6 +8,7 @@ import { idLabel, releaseAnnotation, roleLabel } from '../../../runtime/domain/l
 import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { findCrashLog } from '../../../runtime/records/crash-logs.ts';
+import { findRevision } from '../../../runtime/records/revisions.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -160,7 +161,7 @@ t.test('a rollback runs in the earlier environment, and does not change the sett
 });
 
 t.test('a rollback with the configuration writes it with the release, killed at any step', async (t) => {
-  const { kube, app, crash, change, deploy, newest, step, back, settle } = await world(t);
+  const { kube, pool, app, crash, change, deploy, newest, step, back, settle } = await world(t);
   const oldSettings = { port: 8081, memory: '128Mi', env: [{ name: 'A', value: 'one' }], healthPath: '/ready' };
   await change(oldSettings);
   await deploy('r/api:1');
@@ -184,6 +185,9 @@ t.test('a rollback with the configuration writes it with the release, killed at 
   t.match(spec, { ...oldSettings, replicas: 3, release: { envSecret: envSecret } });
   t.notHas(spec, 'cpu');
   t.match(await newest(), { state: 'succeeded', restores: 'config' });
+  const otherSettings = { replicas: 3, autoRollback: true, bindings: [] };
+  t.match(await findRevision(pool, app.id, 2), { settings: { port: 9000 }, otherSettings });
+  t.match(await findRevision(pool, app.id, 3), { settings: oldSettings, otherSettings });
 
   const secondRollback = await back(1, 'config');
   await kube.delete({ ...kinds.Secret, namespace, name: envSecret ?? '' });

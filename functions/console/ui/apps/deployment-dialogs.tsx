@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { DeploymentAccepted, DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
@@ -7,9 +7,12 @@ import { appQuery, type Place } from '../api/queries.ts';
 import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote } from '../parts/note.tsx';
 import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
+import { Differences } from './deployment-difference.tsx';
+import { rollbackQuery } from './queries.ts';
 
 const words = appText.deployments;
 
@@ -66,6 +69,19 @@ export function RollbackDialog({ place, app, target, title, startWithConfig = fa
           <input type="checkbox" checked={withConfig} onChange={(event) => setWithConfig(event.target.checked)} />
           {words.withConfig}
         </label>
+        <section aria-label={appText.differences.now(revision)} className="flex flex-col gap-2">
+          <h3 className="font-semibold">{appText.differences.now(revision)}</h3>
+          <Loaded query={useQuery(rollbackQuery(place, app, revision))}>
+            {({ comparison }) =>
+              comparison && (
+                <Differences
+                  comparison={comparison}
+                  comesBack={({ kind, restorable }) => kind === 'deployment' || (withConfig && restorable)}
+                />
+              )
+            }
+          </Loaded>
+        </section>
         <Command command={commandOf('app', 'rollback', app, ...flags)} />
         {rollback.error && <ErrorNote error={rollback.error} />}
         <div className="flex justify-end gap-2">

@@ -134,7 +134,7 @@ function Changes({ place, app, deployment, before }: ChangesProps) {
           {isOpen ? hide : show}
         </Link>
       </p>
-      {isOpen && <DeploymentDifference before={before} after={{ ...deployment, revision }} />}
+      {isOpen && <DeploymentDifference place={place} app={app} before={before.revision} revision={revision} />}
     </>
   );
 }

@@ -2,10 +2,11 @@ import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
 import type { DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
 import type { buildLogView, BuildView, GitSourceView } from '../../../../runtime/contracts/api/git.ts';
+import type { RevisionView } from '../../../../runtime/contracts/api/revisions.ts';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import type { DeliveryItem, DeliveryView, WebhookView } from '../../../../runtime/contracts/api/webhooks.ts';
 import { pathOf, request } from '../api/client.ts';
-import { live, polled } from '../api/live.ts';
+import { live, liveFor, polled } from '../api/live.ts';
 import type { List, Place } from '../api/queries.ts';
 
 /** The keys of all queries about an app begin with this one. */
@@ -88,6 +89,34 @@ export const currentQuery = (place: Place, app: string) =>
       });
       return items.find(({ current }) => current) ?? null;
     },
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+
+const readRevision = (
+  { project, environment }: Place,
+  app: string,
+  { revision, compareWith }: { revision: number; compareWith: number | 'now' },
+  signal: AbortSignal,
+) =>
+  request<RevisionView>(pathOf('projects', project, 'apps', app, 'revisions', String(revision)), {
+    query: { environment, compareWith },
+    signal,
+  });
+
+/** A revision and what differs from an earlier one. */
+export const revisionQuery = (place: Place, app: string, revision: number, before: number) =>
+  queryOptions({
+    queryKey: [...appKey(place, app), 'revision', revision, before],
+    queryFn: ({ signal }) => readRevision(place, app, { revision, compareWith: before }, signal),
+    ...liveFor('Deployment', 'App'),
+  });
+
+/** A revision and what differs from the app as it is now: read once, as {@link currentQuery}. */
+export const rollbackQuery = (place: Place, app: string, revision: number) =>
+  queryOptions({
+    queryKey: ['rollback', place.project, place.environment, app, revision],
+    queryFn: ({ signal }) => readRevision(place, app, { revision, compareWith: 'now' }, signal),
     staleTime: Infinity,
     gcTime: 0,
   });
