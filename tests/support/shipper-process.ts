@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { selfSignedCertificate } from '../../infra/local/apiserver/certificate.ts';
-import { shipperArguments } from '../../infra/manifests/monitoring/log-shipper.ts';
+import { shipperArguments, shipperVariables } from '../../infra/manifests/monitoring/log-shipper.ts';
 import type { LogNode } from './log-shipping.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -50,8 +50,7 @@ export async function startShipperProcess(
     KUBERNETES_SERVICE_PORT: String((api.address() as AddressInfo).port),
     SERVICE_ACCOUNT_FOLDER: account,
     ADMIN_PORT: '0',
-    // The pod's memory settings (infra/manifests/monitoring/log-shipper.ts).
-    MALLOC_ARENA_MAX: '1',
+    ...shipperVariables,
   };
   const start = (...args: string[]) =>
     spawn(process.execPath, [...shipperArguments, ...args], { env, cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });

@@ -1,5 +1,5 @@
-import { closeSync, fstatSync } from 'node:fs';
 import { join } from 'node:path';
+import { fs } from './builtins.ts';
 import { parseCriLine } from './cri-line.ts';
 import { watchFolder } from './folder.ts';
 import { createLineJoiner, type JoinedLine, type PendingBudget, type PendingLine } from './line-joiner.ts';
@@ -119,7 +119,7 @@ export function createContainerLog({
   };
 
   const release = (file: Followed) => {
-    if (file.fd !== closed) closeSync(file.fd);
+    if (file.fd !== closed) fs.closeSync(file.fd);
     file.fd = closed;
   };
   const finish = (file: Followed) => {
@@ -136,7 +136,7 @@ export function createContainerLog({
     const head = headOf(fd);
     const same = stats.ino === file.inode && stats.size >= file.position && (file.head === '' || head === file.head);
     if (!same) {
-      closeSync(fd);
+      fs.closeSync(fd);
       return false;
     }
     file.fd = fd;
@@ -213,7 +213,7 @@ export function createContainerLog({
         const opened = openRegular(join(folder, entry.name));
         if (!opened) continue;
         listed.set(opened.stats.ino, name);
-        closeSync(opened.fd);
+        fs.closeSync(opened.fd);
       }
     }
     compressed.sort((a, b) => (a.key < b.key ? -1 : 1));
@@ -234,7 +234,7 @@ export function createContainerLog({
       return;
     }
     if (!files.includes(file)) {
-      closeSync(fd);
+      fs.closeSync(fd);
       return;
     }
     const head = headOf(fd);
@@ -312,7 +312,7 @@ export function createContainerLog({
     }),
     unread: () =>
       files.reduce(
-        (sum, { fd, position }) => sum + (fd === closed ? 0 : Math.max(fstatSync(fd).size - position, 0)),
+        (sum, { fd, position }) => sum + (fd === closed ? 0 : Math.max(fs.fstatSync(fd).size - position, 0)),
         0,
       ),
     close() {

@@ -1,4 +1,5 @@
-import { lstatSync, readdirSync, type Dirent } from 'node:fs';
+import type { Dirent } from 'node:fs';
+import { fs } from './builtins.ts';
 
 /** The file system's times are coarse, so a folder that changed this recently may change again without a new time. */
 const settledMs = 2_000;
@@ -14,11 +15,11 @@ export function watchFolder(path: string, now: () => number = Date.now): Watched
   return {
     entries(force = false) {
       try {
-        const stats = lstatSync(path);
+        const stats = fs.lstatSync(path);
         if (!stats.isDirectory()) return 'missing';
         if (!force && seen?.settled && seen.time === stats.mtimeMs && seen.inode === stats.ino) return 'unchanged';
         const settled = Math.abs(now() - stats.mtimeMs) > settledMs;
-        const entries = readdirSync(path, { withFileTypes: true });
+        const entries = fs.readdirSync(path, { withFileTypes: true });
         seen = { time: stats.mtimeMs, inode: stats.ino, settled };
         return entries;
       } catch {

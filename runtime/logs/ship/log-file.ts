@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { fs } from './builtins.ts';
 
 /** A container's log file by its name: `0.log`, `0.log.20260102-030405` after rotation, then also `….gz`. */
 export interface LogFileName {
@@ -44,7 +45,7 @@ type OnLine = (line: Buffer) => void;
 
 /** Reads the next lines. @returns the bytes by which the position moved; 0 at the end */
 export function readLines(file: OpenFile, onLine: OnLine): number {
-  const read = readSync(file.fd, buffer, 0, bufferBytes, file.position);
+  const read = fs.readSync(file.fd, buffer, 0, bufferBytes, file.position);
   const chunk = buffer.subarray(0, read);
   let start = 0;
   if (file.withinLine) {
@@ -70,7 +71,7 @@ export function readLines(file: OpenFile, onLine: OnLine): number {
 
 /** Reads what follows the last line break of a file that is not written to any more. */
 export function readTail(file: OpenFile, onLine: OnLine): void {
-  const read = readSync(file.fd, buffer, 0, bufferBytes, file.position);
+  const read = fs.readSync(file.fd, buffer, 0, bufferBytes, file.position);
   if (read > 0 && !file.withinLine) onLine(buffer.subarray(0, read));
   file.position += read;
 }
@@ -80,7 +81,7 @@ export function countLines(file: OpenFile, maxBytes: number): number | undefined
   let lines = 0;
   let total = 0;
   while (total < maxBytes) {
-    const read = readSync(file.fd, buffer, 0, bufferBytes, file.position);
+    const read = fs.readSync(file.fd, buffer, 0, bufferBytes, file.position);
     if (read === 0) return total === 0 ? undefined : lines;
     const chunk = buffer.subarray(0, read);
     for (let at = chunk.indexOf(lineBreak); at >= 0; at = chunk.indexOf(lineBreak, at + 1)) lines += 1;
@@ -92,7 +93,7 @@ export function countLines(file: OpenFile, maxBytes: number): number | undefined
 
 /** The first bytes of a file, which contain the time of its first line and so identify it. */
 export function headOf(fd: number): string {
-  const read = readSync(fd, buffer, 0, 36, 0);
+  const read = fs.readSync(fd, buffer, 0, 36, 0);
   return buffer.toString('latin1', 0, read).split(' ', 1)[0] ?? '';
 }
 
@@ -100,12 +101,12 @@ export function headOf(fd: number): string {
 export function openRegular(path: string): { fd: number; stats: Stats } | undefined {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
   } catch {
     return undefined;
   }
-  const stats = fstatSync(fd);
+  const stats = fs.fstatSync(fd);
   if (stats.isFile()) return { fd, stats };
-  closeSync(fd);
+  fs.closeSync(fd);
   return undefined;
 }

@@ -1,13 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { appLabel, managedByLabel, managedByValue, systemNamespace } from '../../domain/labels.ts';
 import { readBytes } from '../../domain/read-bytes.ts';
 import { workloadOfLabels } from '../../domain/workload-labels.ts';
 import { isLabel, type LogRecord } from '../record.ts';
-
-// Importing it would load Node's whole HTTP client of the web, which takes 12 MB.
-const https = process.getBuiltinModule('node:https');
+import { fs, https } from './builtins.ts';
 
 const timeoutMs = 10_000;
 /** Maximum bytes of an answer: the metadata of one node's pods. */
@@ -54,10 +51,10 @@ export function createPodSource({ host, port, account, node }: PodSourceOptions)
           host,
           port,
           path: `/api/v1/pods?${query.toString()}`,
-          ca: readFileSync(join(account, 'ca.crt')),
+          ca: fs.readFileSync(join(account, 'ca.crt')),
           headers: {
             Accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
-            Authorization: `Bearer ${readFileSync(join(account, 'token'), 'utf8').trim()}`,
+            Authorization: `Bearer ${fs.readFileSync(join(account, 'token'), 'utf8').trim()}`,
           },
           signal: AbortSignal.timeout(timeoutMs),
         };

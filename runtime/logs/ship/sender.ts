@@ -1,12 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
 import type { Agent, IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Clock } from '../../domain/clock.ts';
+import { fs, http, zlib } from './builtins.ts';
 import { batchIdLength, writeFileAtomically, type Batch, type BatchContent, type Spool } from './spool.ts';
-
-// Importing it would load Node's whole HTTP client of the web, which takes 12 MB.
-const http = process.getBuiltinModule('node:http');
 
 /** Maximum bytes of a request before compression; the store accepts 8 MiB. */
 const requestMaxBytes = 4 * 1024 * 1024;
@@ -77,11 +73,16 @@ export function createSender({ url, tokenFile, shipper, folder, spool, clock, ev
   let last = readRequest(requestFile);
 
   const post = async (sequence: number, body: Buffer): Promise<Outcome> => {
-    const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(timeoutMs)]);
+    // Composed signals would stay in memory for the time-out of each request.
+    const request = new AbortController();
+    const end = () => request.abort();
+    const timer = setTimeout(end, timeoutMs);
+    stopping.signal.addEventListener('abort', end);
+    const { signal } = request;
     try {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
         const headers = {
-          Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
+          Authorization: `Bearer ${fs.readFileSync(tokenFile, 'utf8').trim()}`,
           'Content-Type': 'application/x-ndjson',
           'Content-Encoding': 'gzip',
           'Content-Length': body.length,
@@ -99,6 +100,9 @@ export function createSender({ url, tokenFile, shipper, folder, spool, clock, ev
     } catch (error) {
       const { code, name } = error as { code?: string; name?: string };
       return { retryMs: undefined, reason: code ?? name ?? 'the request failed' };
+    } finally {
+      clearTimeout(timer);
+      stopping.signal.removeEventListener('abort', end);
     }
   };
 
@@ -238,8 +242,8 @@ async function drain(response: IncomingMessage): Promise<void> {
 
 function readRequest(path: string): Request | undefined {
   try {
-    if (!existsSync(path)) return undefined;
-    const { sequence, batches } = JSON.parse(readFileSync(path, 'utf8')) as Request;
+    if (!fs.existsSync(path)) return undefined;
+    const { sequence, batches } = JSON.parse(fs.readFileSync(path, 'utf8')) as Request;
     return Number.isSafeInteger(sequence) && Array.isArray(batches) ? { sequence, batches } : undefined;
   } catch {
     return undefined;
@@ -248,7 +252,7 @@ function readRequest(path: string): Request | undefined {
 
 /** One part for each workload; of one workload's lines, two halves. Empty for a single line. */
 function partsOf({ namespace }: Batch, content: Buffer): BatchContent[] {
-  const lines = gunzipSync(content).toString().split('\n').slice(0, -1);
+  const lines = zlib.gunzipSync(content).toString().split('\n').slice(0, -1);
   if (lines.length < 2) return [];
   const workloads = new Map<string, string[]>();
   for (const line of lines) {
@@ -262,6 +266,6 @@ function partsOf({ namespace }: Batch, content: Buffer): BatchContent[] {
   const groups = workloads.size > 1 ? [...workloads.values()] : [lines.slice(0, middle), lines.slice(middle)];
   return groups.map((group) => {
     const text = `${group.join('\n')}\n`;
-    return { namespace, lines: group.length, raw: Buffer.byteLength(text), content: gzipSync(text, { level: 1 }) };
+    return { namespace, lines: group.length, raw: Buffer.byteLength(text), content: zlib.gzipSync(text, { level: 1 }) };
   });
 }

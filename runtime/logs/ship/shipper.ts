@@ -1,8 +1,6 @@
-import { createReadStream, mkdirSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createGunzip, gzipSync } from 'node:zlib';
 import type { Clock } from '../../domain/clock.ts';
+import { fs, zlib } from './builtins.ts';
 import type { ContainerEvents } from './container-log.ts';
 import { createPendingBudget } from './line-joiner.ts';
 import { openRegular } from './log-file.ts';
@@ -32,6 +30,8 @@ const tickBytes = { node: 3 * 1024 * 1024, namespace: 2 * 1024 * 1024 };
 const turnBytes = 128 * 1024;
 /** Memory for lines of which the rest is not yet written. */
 const pendingBytes = 2 * 1024 * 1024;
+/** Bytes of lines after which the memory of former batches is freed. */
+const collectBytes = 4 * 1024 * 1024;
 /** Maximum bytes of a compressed log file that are unpacked. */
 const unpackMaxBytes = 512 * 1024 * 1024;
 
@@ -47,6 +47,8 @@ export interface ShipperOptions {
   node: string;
   source: PodSource;
   clock: Clock;
+  /** Frees memory of former batches. V8 counts buffers too little to do so in time. */
+  collectGarbage?: () => void;
   log: (level: 'info' | 'warn' | 'error', msg: string, fields?: Readonly<Record<string, unknown>>) => void;
 }
 
@@ -63,8 +65,8 @@ export interface Shipper {
 }
 
 export function createShipper(options: ShipperOptions): Shipper {
-  const { logs, folder, spoolBytes, store, node, source, clock, log } = options;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { logs, folder, spoolBytes, store, node, source, clock, collectGarbage, log } = options;
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   const saved = readState(folder);
   const dropped = saved?.dropped ?? {};
   const metrics = createShipperMetrics();
@@ -73,6 +75,8 @@ export function createShipper(options: ShipperOptions): Shipper {
   /** What was read since the last commit. */
   const pending = createPendingRecords(recordsBytes, batchBytes);
   let committedAt = 0;
+  /** Bytes of lines that were committed since the last collection. */
+  let uncollected = 0;
   let changed = false;
   let scannedAt: number | undefined;
   let tickedAt = clock.monotonic();
@@ -155,7 +159,7 @@ export function createShipper(options: ShipperOptions): Shipper {
         namespace,
         lines,
         raw: text.length,
-        content: gzipSync(text, compression),
+        content: zlib.gzipSync(text, compression),
       }));
     try {
       spool.stage(contents);
@@ -167,11 +171,15 @@ export function createShipper(options: ShipperOptions): Shipper {
       committedAt = now;
       return;
     }
+    uncollected += pending.bytes();
     pending.clear();
     changed = false;
     committedAt = now;
     spool.publish();
     sender.notify();
+    if (uncollected < collectBytes) return;
+    uncollected = 0;
+    collectGarbage?.();
   };
 
   /** Reads from all namespaces in turn. */
@@ -258,19 +266,19 @@ function noop(): void {}
 async function unpack(path: string, target: string): Promise<number> {
   const packed = openRegular(path);
   if (!packed) throw new Error('the file was deleted');
-  const file = await open(target, 'w', 0o600);
+  const file = fs.openSync(target, 'w', 0o600);
   try {
     let bytes = 0;
-    for await (const chunk of createReadStream(path, { fd: packed.fd }).pipe(createGunzip())) {
+    for await (const chunk of fs.createReadStream(path, { fd: packed.fd }).pipe(zlib.createGunzip())) {
       bytes += (chunk as Buffer).length;
       if (bytes > unpackMaxBytes) break;
-      await file.write(chunk as Buffer);
+      fs.writeSync(file, chunk as Buffer);
     }
     const unpacked = openRegular(target);
     if (!unpacked) throw new Error('the file was deleted');
     return unpacked.fd;
   } finally {
-    await file.close();
-    rmSync(target, { force: true });
+    fs.closeSync(file);
+    fs.rmSync(target, { force: true });
   }
 }

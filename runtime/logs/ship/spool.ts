@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fs } from './builtins.ts';
 
 /** A file takes at least a block of the disk. */
 const blockBytes = 4096;
@@ -70,7 +70,7 @@ function costOf({ bytes }: Batch): number {
 }
 
 export function createSpool({ folder, maxBytes, last, dropped, now }: SpoolOptions): Spool {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   /** Oldest first. */
   const namespaces = new Map<string, { batches: Batch[]; cost: number }>();
   let held: readonly Batch[] = [];
@@ -87,7 +87,7 @@ export function createSpool({ folder, maxBytes, last, dropped, now }: SpoolOptio
   };
   const pathOf = (batch: Batch) => join(folder, fileName(batch));
   const remove = (batch: Batch) => {
-    rmSync(pathOf(batch), { force: true });
+    fs.rmSync(pathOf(batch), { force: true });
     const queue = namespaces.get(batch.namespace);
     const index = queue?.batches.findIndex(({ id }) => id === batch.id) ?? -1;
     if (!queue || index < 0) return;
@@ -98,7 +98,7 @@ export function createSpool({ folder, maxBytes, last, dropped, now }: SpoolOptio
   };
   const write = (id: string, { namespace, lines, raw, content }: BatchContent, time: number): Batch => {
     const batch: Batch = { id, namespace, lines, raw, bytes: content.length, time };
-    writeFileSync(pathOf(batch), content, { mode: 0o600 });
+    fs.writeFileSync(pathOf(batch), content, { mode: 0o600 });
     return batch;
   };
 
@@ -117,17 +117,17 @@ export function createSpool({ folder, maxBytes, last, dropped, now }: SpoolOptio
 
   const load = () => {
     const batches: Batch[] = [];
-    const files = readdirSync(folder).map((name) => ({ name, match: nameShape.exec(name) ?? [] }));
+    const files = fs.readdirSync(folder).map((name) => ({ name, match: nameShape.exec(name) ?? [] }));
     // A batch comes before its parts.
     files.sort((a, b) => ((a.match[1] ?? '') < (b.match[1] ?? '') ? -1 : 1));
     for (const { name, match } of files) {
       const [, id = '', number, namespace = '', lines, raw, time, bytes] = match;
       const batch = { id, namespace, lines: Number(lines), raw: Number(raw), time: Number(time), bytes: Number(bytes) };
       const isPart = batches.some((other) => id !== other.id && id.startsWith(other.id));
-      if (id === '' || Number(number) > last || isPart) rmSync(join(folder, name), { force: true });
-      else if (statSync(join(folder, name)).size !== batch.bytes) {
+      if (id === '' || Number(number) > last || isPart) fs.rmSync(join(folder, name), { force: true });
+      else if (fs.statSync(join(folder, name)).size !== batch.bytes) {
         // The node stopped before its disk had stored the file.
-        rmSync(join(folder, name), { force: true });
+        fs.rmSync(join(folder, name), { force: true });
         dropped(namespace, batch.lines);
       } else batches.push(batch);
     }
@@ -149,7 +149,7 @@ export function createSpool({ folder, maxBytes, last, dropped, now }: SpoolOptio
       shrink();
     },
     discard() {
-      for (const batch of staged) rmSync(pathOf(batch), { force: true });
+      for (const batch of staged) fs.rmSync(pathOf(batch), { force: true });
       staged = [];
     },
     take(maxRaw) {
@@ -169,7 +169,7 @@ export function createSpool({ folder, maxBytes, last, dropped, now }: SpoolOptio
       }
     },
     find: (id) => [...namespaces.values()].flatMap(({ batches }) => batches).find((batch) => batch.id === id),
-    read: (batch) => readFileSync(pathOf(batch)),
+    read: (batch) => fs.readFileSync(pathOf(batch)),
     remove,
     replace(batch, parts) {
       const written = parts.map((part, index) => write(`${batch.id}${letters(index)}`, part, batch.time));
@@ -208,6 +208,6 @@ function letters(index: number): string {
 /** Replaces a file as a whole. */
 export function writeFileAtomically(path: string, content: string): void {
   const temporary = `${path}.new`;
-  writeFileSync(temporary, content, { mode: 0o600, flush: true });
-  renameSync(temporary, path);
+  fs.writeFileSync(temporary, content, { mode: 0o600, flush: true });
+  fs.renameSync(temporary, path);
 }

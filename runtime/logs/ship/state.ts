@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogRecord } from '../record.ts';
+import { fs } from './builtins.ts';
 import type { ContainerState } from './container-log.ts';
 import { writeFileAtomically } from './spool.ts';
 
@@ -26,9 +26,9 @@ const fileName = 'state.json';
 /** @returns undefined when there is no state, or it cannot be read: then all logs are read from their beginning */
 export function readState(folder: string): ShipperState | undefined {
   const path = join(folder, fileName);
-  if (!existsSync(path)) return undefined;
+  if (!fs.existsSync(path)) return undefined;
   try {
-    const state = JSON.parse(readFileSync(path, 'utf8')) as ShipperState;
+    const state = JSON.parse(fs.readFileSync(path, 'utf8')) as ShipperState;
     return state.version === 1 ? state : undefined;
   } catch {
     return undefined;

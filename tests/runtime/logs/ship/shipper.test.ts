@@ -89,6 +89,20 @@ t.test('lines arrive as records with the workload of the pod', async (t) => {
   t.match(store.requests[0]?.headers, { 'x-svc-shipper': 'node-1', 'content-encoding': 'gzip' });
 });
 
+t.test('the memory of batches is freed after every 4 MiB of lines, and not between', async (t) => {
+  const { node, start, stored } = await setUp(t);
+  const folder = node.addPod('shop-prod', 'api-1');
+  let collections = 0;
+  start({ collectGarbage: () => (collections += 1) });
+  const line = 'x'.repeat(10_000);
+  writeLines(folder, Array<string>(100).fill(line));
+  await stored(100);
+  t.equal(collections, 0);
+  writeLines(folder, Array<string>(400).fill(line));
+  await stored(500);
+  t.equal(collections, 1);
+});
+
 t.test('only pods of the platform and of its environments are shipped', async (t) => {
   const { node, store, start, stored } = await setUp(t);
   const system = node.addPod('svc-system', 'console-api-1', {
