@@ -55,6 +55,7 @@ import { createGateRoutes } from './gate/handler.ts';
 import { createHealthRoutes, readControllerHealth } from './health/handler.ts';
 import { createHistoryRoutes } from './history/handler.ts';
 import { createImageRoutes } from './images/handler.ts';
+import { createInvocationRoutes } from './invocations/handler.ts';
 import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
 import { createLogDrainRoutes } from './log-drain/handler.ts';
@@ -283,6 +284,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createUsageRoutes({ ...gateRecords, clock }),
     ...createGateRoutes({ pool, clock }),
     ...createFunctionRoutes({ kube, pool, clock, baseUrl, logs, visibleProjects, resolveTxt }),
+    ...createInvocationRoutes({ kube, clock, interceptorUrl: config.interceptorUrl }),
     ...createJobRoutes({ kube, pool, clock, baseUrl, logs }),
     ...createScheduleRoutes({ clock }),
     ...createVolumeRoutes({ kube }),

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
+import { createUserPlaces, type UserPlaces } from '../../runtime/api/user-places.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
@@ -12,7 +13,6 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { createFeed, type Change, type Feed } from './feed.ts';
 import { createObjectSource } from './object-source.ts';
 import { createRecordSource, type Watched } from './record-source.ts';
-import { createStreamPlaces, type StreamPlaces } from './stream-places.ts';
 
 /** How long a project's feed is kept after its last stream, so that the stream can continue, in ms. */
 const keepMs = 60_000;
@@ -23,7 +23,7 @@ const defaultLimits = { total: 200, perUser: 16 };
 
 /** The changes of all projects that are watched, and the streams. */
 export interface Feeds {
-  places: StreamPlaces;
+  places: UserPlaces;
   /** The Project of a name: as the watch knows it, and by a request when the watch does not know it. */
   findProject(name: string): Promise<Stored<Project> | undefined>;
   /**
@@ -60,7 +60,7 @@ export interface FeedsOptions {
 export function createFeeds(options: FeedsOptions): Feeds {
   const { kube, pool, clock, log, limits = defaultLimits, readyMs = defaultReadyMs } = options;
   const feeds = new Map<Id, OpenFeed>();
-  const places = createStreamPlaces(limits);
+  const places = createUserPlaces({ ...limits, what: 'open event streams' });
 
   const onChange = (projectId: Id, change: Change) => {
     const feed = feeds.get(projectId)?.feed;

@@ -23,6 +23,7 @@ export const auditActions = [
   'function.create',
   'function.delete',
   'function.exec',
+  'function.invoke',
   'function.restart',
   'function.test',
   'function.update',

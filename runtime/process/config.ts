@@ -152,6 +152,8 @@ export function loadConsoleConfig(env: Environment) {
     WEBHOOK_BURST: z.coerce.number().int().min(1).default(100),
     /** Minutes of silence after which exec and port-forward sessions are closed. */
     SESSION_IDLE_MINUTES: z.coerce.number().positive().max(1440).default(30),
+    /** Where requests to functions are sent for users who invoke them. */
+    INTERCEPTOR_URL: address('http:').default('http://svc-interceptor.svc-system.svc'),
     ...logStore,
     ...alertServers,
   });
@@ -172,6 +174,7 @@ export function loadConsoleConfig(env: Environment) {
       tokenFile: join(parsed.SERVICE_ACCOUNT_FOLDER, 'token'),
     }),
     sessionIdleMs: parsed.SESSION_IDLE_MINUTES * 60_000,
+    interceptorUrl: parsed.INTERCEPTOR_URL,
     logStore: logStorePart(parsed),
     alertServers: alertServersPart(parsed),
   });

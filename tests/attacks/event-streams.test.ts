@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { createFeed } from '../../functions/watch/feed.ts';
-import { createStreamPlaces } from '../../functions/watch/stream-places.ts';
+import { createUserPlaces } from '../../runtime/api/user-places.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { about, testObject, testProject, testWorkload, watchRig } from '../functions/watch/rig.ts';
 import { accessToken } from '../support/access-tokens.ts';
@@ -169,7 +169,7 @@ t.test('requests with HEAD, whose streams are never read, keep no place', async 
 });
 
 t.test('places are left once, and by every way', (t) => {
-  const places = createStreamPlaces({ total: 2, perUser: 2 });
+  const places = createUserPlaces({ total: 2, perUser: 2, what: 'open event streams' });
   const [one, two] = [places.enter('a'), places.enter('a')];
   const other = places.enter('b');
   t.same([one.signal.aborted, two.signal.aborted], [false, true], 'the newest makes room');

@@ -5,6 +5,7 @@ import { parseSync, Visitor } from 'oxc-parser';
 import t from 'tap';
 import { customResourceDefinitions } from '../../infra/crds/custom-resources.ts';
 import { storeEventsPath } from '../../runtime/contracts/event-exchange.ts';
+import { apiKeySearch } from '../../runtime/domain/api-key.ts';
 import { gitPatterns } from '../../runtime/domain/git-source.ts';
 import { publicKeyPattern } from '../../runtime/domain/public-key.ts';
 import { figureLine } from '../bench/figure.ts';
@@ -25,6 +26,7 @@ const composed: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   'infra/local/apiserver/schema.ts': customResourceDefinitions.flatMap((definition) => patternsIn(definition)),
   'infra/local/ingress/objects.ts': [/^x[-_]svc[-_]key[-_].*$/iu],
   'infra/local/node/paths.ts': [/(?<![\w./~-])(?:\/data|\/var\/lib\/x)(?![\w.-])/g],
+  'runtime/contracts/api/invocations.ts': [apiKeySearch],
   'runtime/domain/git-source.ts': Object.values(gitPatterns),
   'runtime/domain/public-key.ts': [publicKeyPattern],
   'runtime/process/log.ts': [/"(?:authorization|cookie|x-api-key)":/],

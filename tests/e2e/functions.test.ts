@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
@@ -16,7 +17,7 @@ interface FunctionView {
 }
 
 t.test('a function starts from zero on the first request, stays warm, and scales back to zero', async (t) => {
-  const { namespace, flags } = await testProject(t, platform);
+  const { project, namespace, flags } = await testProject(t, platform);
   const name = uniqueName('hello');
   const file = codeFile(t, 'hello.js', code);
   await platform.ok([
@@ -57,6 +58,34 @@ t.test('a function starts from zero on the first request, stays warm, and scales
     const answer = await ask('{"n":2}');
     t.equal(answer.status, 200);
     t.equal(answer.headers['x-svc-cold-start'], 'false');
+  });
+
+  await t.test('the API sends a request to it, through the interceptors', async (t) => {
+    const api = (path: string, body: object, token?: string) =>
+      platform.request(`${platform.info.api}/api/v1${path}`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        },
+        body: JSON.stringify(body),
+      });
+    const password = readFileSync(platform.info.adminPasswordFile, 'utf8').trim();
+    const session = await api('/session', { email: platform.info.adminEmail, password });
+    const request = {
+      method: 'PUT',
+      path: '/items?n=3',
+      headers: [{ name: 'content-type', value: 'application/json' }],
+    };
+    const answer = await api(
+      `/projects/${project}/functions/${name}/invoke?environment=prod`,
+      { ...request, body: '{"n":3}' },
+      session.json()['token'] as string,
+    );
+    t.match(answer.json(), { status: 200, bodyEnd: 'complete', coldStart: false });
+    t.same(JSON.parse(answer.json()['body'] as string), { event: { n: 3 }, path: '/items' });
+    const sent = answer.json()['headers'] as { name: string; value: string }[];
+    t.equal(sent.find((header) => header.name === 'x-method')?.value, 'PUT');
   });
 
   await t.test('it scales to zero, and two hundred concurrent requests at zero are all answered', async (t) => {

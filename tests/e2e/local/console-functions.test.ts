@@ -28,6 +28,17 @@ export async function handler(event) {
   return { body: reply };
 }`;
 
+/** Answers `one`, or what a request with a body has. */
+const greetCode = `export const handler = (event, { method, path, query, headers }) =>
+  method === 'GET'
+    ? { body: 'one' }
+    : {
+        statusCode: 201,
+        headers: { 'set-cookie': ['a=1', 'b=2'], 'x-hostile': ${JSON.stringify(hostile)} },
+        body: { method, path, query, trace: headers['x-trace'], host: headers.host, event },
+      };
+`;
+
 t.test('a cron function shows its schedule, and a test run its log', async (t) => {
   const code = codeFile(t, 'tick.mjs', tickCode);
   const schedule = ['--trigger', 'cron', '--schedule', '0 2 * * 1', '--time-zone', 'Europe/Berlin'];
@@ -92,7 +103,7 @@ t.test('a function is created from code, and changed after its differences are s
   await pages.link('Create a function').click();
   await pages.heading('Create a function').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('Greet');
-  await page.getByLabel('Code', { exact: true }).fill(`export const handler = () => ({ body: 'one' });\n`);
+  await page.getByLabel('Code', { exact: true }).fill(greetCode);
   await pages.button('Create a function').click();
   t.match(await pages.alert().innerText(), /Code \w+ · Request ID/);
   await checkAccessibility(t, page, 'a refused function');
@@ -119,12 +130,23 @@ t.test('a function is created from code, and changed after its differences are s
   await page.getByLabel('Method').selectOption('POST');
   await page.getByLabel('Path and query').fill('/a?b=1');
   await page.getByLabel('Headers').fill('x-trace: 1');
-  await page.getByLabel('Body').fill(`-${hostile}'$(id)`);
+  await page.getByLabel('Body', { exact: true }).fill(`-${hostile}'$(id)`);
   const command = await page.getByText(/^svc function invoke greet/).innerText();
   t.match(
     command,
     String.raw`greet --method POST --path '/a?b=1' --header 'x-trace: 1' '--data=-${hostile}'\''$(id)' --project ${project}`,
   );
+  await pages.button('Send').click();
+  const answer = page.getByRole('region', { name: 'Answer', exact: true });
+  await answer.getByText(/^after \d/).waitFor();
+  t.match(await answer.getByRole('status').innerText(), /^201\s/);
+  t.same(JSON.parse(await page.getByRole('region', { name: 'Body of the answer' }).innerText()), {
+    ...{ method: 'POST', path: '/a', query: { b: '1' }, trace: '1', host: new URL(url).host.replace(/:\d+$/, '') },
+    event: `-${hostile}'$(id)`,
+  });
+  await answer.getByText(/^\d+ headers$/).click();
+  t.equal(await answer.getByText('set-cookie', { exact: true }).count(), 2);
+  await answer.getByText(hostile, { exact: true }).waitFor();
   await checkAccessibility(t, page, 'invoke a function');
 
   await pages.link('Settings').click();
