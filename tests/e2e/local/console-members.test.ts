@@ -150,6 +150,27 @@ t.test('members are added, get another role and are removed', async (t) => {
   await platform.ok(['member', 'remove', member.email, ...inProject, '--yes']);
   await pages.row(member.email).waitFor({ state: 'detached' });
   t.same(await members(), { [admin.email]: 'admin', [viewer.email]: 'viewer' });
+
+  await pages.link('Audit').click();
+  const removal = page.getByRole('row').filter({ hasText: 'member.remove' }).filter({ hasText: hostile });
+  await removal.getByText(admin.email).waitFor();
+  t.equal(await removal.getByRole('link', { name: hostile }).getAttribute('href'), `${projectPath}/members`);
+  await page.getByLabel('Action').selectOption('member.');
+  await page.getByLabel('User').fill(admin.email);
+  await pages.button('Apply').click();
+  await page.getByText(`svc audit ${inProject.join(' ')} --action member. --actor ${admin.email}`).waitFor();
+  t.equal(new URL(page.url()).searchParams.get('actor'), admin.email, 'a link shows the same');
+  const listed = await platform.json<unknown[]>(['audit', '--action', 'member.', '--actor', admin.email, ...inProject]);
+  t.equal(listed.length, 3, 'what the page has changed');
+  await eventually(
+    () => page.getByRole('row').count(),
+    (rows) => rows === 1 + listed.length,
+  );
+  await removal.getByText('Details').click();
+  await removal.getByText('changes').waitFor();
+  await checkAccessibility(t, page, 'audit');
+  await page.setViewportSize({ width: 360, height: 740 });
+  t.notOk(await overflows(page), 'audit on a phone');
 });
 
 t.test('environments are created, limited and deleted', async (t) => {
@@ -282,6 +303,9 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   t.same(await buttonsOf(t, page), []);
   await pages.open(`${projectPath}/notifications`);
   await page.getByText('Only admins of the project see its notifications.').waitFor();
+  t.same(await buttonsOf(t, page), []);
+  await pages.open(`${projectPath}/audit`);
+  await page.getByText('Only admins of the project see its audit log.').waitFor();
   t.same(await buttonsOf(t, page), []);
   await pages.open(`/account?project=${project}`);
   await pages.row('of-an-admin').waitFor();

@@ -273,6 +273,30 @@ t.test('an admin silences an alert, and ends the silence', async (t) => {
   await pages.dialog().getByRole('alert').getByText('invalid_request').waitFor();
 });
 
+t.test('the audit log shows who did what on the platform', async (t) => {
+  const email = `${uniqueName('<img/src=x/onerror=alert(1)>')}@svc.local`;
+  await platform.ok(['user', 'create', email]);
+  t.teardown(() => platform.svc(['user', 'delete', email, '--yes']));
+  const { page, pages } = await visit(t, '/platform');
+  await pages.link('Audit').click();
+  await page.getByLabel('Object').fill(email);
+  await pages.button('Apply').click();
+  const created = page.getByRole('row').filter({ hasText: 'user.create' });
+  await created.getByText(platform.info.adminEmail).waitFor();
+  t.match(await platform.json(['audit', '--platform', '--object', email]), [
+    { action: 'user.create', actor: platform.info.adminEmail, object: { kind: 'user', name: email } },
+  ]);
+  await checkAccessibility(t, page, 'audit');
+  await page.setViewportSize({ width: 360, height: 740 });
+  t.notOk(await overflows(page), 'audit on a phone');
+  await page.getByLabel('Action').selectOption('app.');
+  await pages.button('Apply').click();
+  await page.getByText('No entries match.').waitFor();
+  await page.goBack();
+  await created.getByRole('link', { name: email }).click();
+  await pages.heading(email).waitFor();
+});
+
 t.test('a member finds no way to the pages for admins, and a direct visit says why', async (t) => {
   const user = { email: `${uniqueName('member')}@svc.local`, password: uniqueName('a-long-passphrase-') };
   await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
@@ -287,7 +311,14 @@ t.test('a member finds no way to the pages for admins, and a direct visit says w
   await page.keyboard.press('Escape');
   const requests: string[] = [];
   page.on('request', (request) => requests.push(new URL(request.url()).pathname));
-  for (const path of ['/users', `/users/${user.email}`, '/platform', '/platform/alerts', '/platform/settings']) {
+  for (const path of [
+    '/users',
+    `/users/${user.email}`,
+    '/platform',
+    '/platform/alerts',
+    '/platform/settings',
+    '/platform/audit',
+  ]) {
     await pages.open(path);
     await page.getByText('Only platform admins can see this page.').waitFor();
     const names = await page.getByRole('main').getByRole('button').allInnerTexts();

@@ -76,8 +76,11 @@ t.test('keys and plans have lines where their pages exist, and pages of the plat
   t.ok(listed.includes("svc plan show 'gold; rm -rf' --project shop --environment prod"));
   t.notOk(listed.includes('svc platform status'));
   t.notOk(listed.includes('svc user list'));
-  const forAdmins = commands(entriesOf({ ...sources, find: router('platform', 'users'), isAdmin: true }));
+  const forAdmins = commands(
+    entriesOf({ ...sources, find: router('platform', 'platformAudit', 'users'), isAdmin: true }),
+  );
   t.ok(forAdmins.includes('svc platform status'));
+  t.ok(forAdmins.includes('svc audit --platform'));
   t.ok(forAdmins.includes('svc user list'));
   t.notOk(commands(entriesOf({ ...sources, find: router() })).includes('svc key list'));
   t.end();
@@ -86,7 +89,7 @@ t.test('keys and plans have lines where their pages exist, and pages of the plat
 t.test('each project has a line, and the pages of this one follow the role', (t) => {
   const sources = {
     ...nothing,
-    find: router('settings', 'members', 'notifications'),
+    find: router('settings', 'members', 'notifications', 'audit'),
     projects: [
       { name: 'blog', environments: [] },
       { name: 'shop', environments: [] },
@@ -103,7 +106,8 @@ t.test('each project has a line, and the pages of this one follow the role', (t)
   ];
   t.same(lines(entriesOf(sources)), pages);
   const notifications = ['Notifications', 'shop', '/projects/shop/notifications'];
-  t.same(lines(entriesOf({ ...sources, mayAdminister: true })), [...pages, notifications]);
+  const audit = ['Audit', 'shop', '/projects/shop/audit'];
+  t.same(lines(entriesOf({ ...sources, mayAdminister: true })), [...pages, notifications, audit]);
   t.same(lines(entriesOf({ ...sources, here: {} })), pages.slice(0, 2), 'outside of a project, only the projects');
   t.end();
 });

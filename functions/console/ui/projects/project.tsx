@@ -14,11 +14,12 @@ const tabs = [
   { to: '/projects/$project', title: words.tabs.environments },
   { to: '/projects/$project/members', title: words.tabs.members },
   { to: '/projects/$project/settings', title: words.tabs.settings },
-  // The last, because it appears once the role is known.
+  // The last, because they appear once the role is known.
   { to: '/projects/$project/notifications', title: words.tabs.notifications },
+  { to: '/projects/$project/audit', title: words.tabs.audit },
 ] as const;
 /** Of these, the API shows nothing to other members. */
-const tabsOfAdmins: readonly string[] = ['/projects/$project/notifications'];
+const tabsOfAdmins: readonly string[] = ['/projects/$project/notifications', '/projects/$project/audit'];
 
 export const projectRoute = '/frame/projects/$project';
 

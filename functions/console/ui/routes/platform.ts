@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { auditSearch } from '../audit/search.ts';
 import { frameRoute } from './frame.tsx';
 
 const platform = createRoute({
@@ -25,6 +26,13 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('../platform/settings.tsx'), 'Settings'),
 });
 
+const audit = createRoute({
+  getParentRoute: () => platform,
+  path: 'audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('../audit/platform-audit.tsx'), 'PlatformAudit'),
+});
+
 const users = createRoute({
   getParentRoute: () => frameRoute,
   path: '/users',
@@ -41,4 +49,4 @@ const user = createRoute({
 });
 
 /** The pages for platform admins. */
-export const platformRoutes = [platform.addChildren([status, alerts, settings]), users, user] as const;
+export const platformRoutes = [platform.addChildren([status, alerts, settings, audit]), users, user] as const;

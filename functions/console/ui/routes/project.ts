@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { auditSearch } from '../audit/search.ts';
 import { frameRoute } from './frame.tsx';
 
 const page = createRoute({
@@ -34,5 +35,12 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('../projects/settings.tsx'), 'Settings'),
 });
 
+const audit = createRoute({
+  getParentRoute: () => page,
+  path: 'audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('../audit/project-audit.tsx'), 'ProjectAudit'),
+});
+
 /** The pages of a project. */
-export const projectRoutes = page.addChildren([environments, members, notifications, settings]);
+export const projectRoutes = page.addChildren([environments, members, notifications, settings, audit]);

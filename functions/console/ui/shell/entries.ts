@@ -182,12 +182,16 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
     ...page('settings', pages.settings, commandOf('project', 'show', project)),
     ...page('members', pages.members, commandOf('member', 'list', '--project', project)),
     ...(mayAdminister
-      ? page('notifications', pages.notifications, commandOf('notification', 'list', '--project', project))
+      ? [
+          ...page('notifications', pages.notifications, commandOf('notification', 'list', '--project', project)),
+          ...page('audit', pages.audit, commandOf('audit', '--project', project)),
+        ]
       : []),
     ...page('account', pages.account, commandOf('whoami')),
     ...(isAdmin
       ? [
           ...page('platform', pages.platform, commandOf('platform', 'status')),
+          ...page('platformAudit', pages.platformAudit, commandOf('audit', '--platform')),
           ...page('users', pages.users, commandOf('user', 'list')),
         ]
       : []),
@@ -195,7 +199,8 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
 }
 
 function detailOf(name: string, { project, environment }: Sources['here']): { detail?: string } {
-  if (['settings', 'members', 'notifications'].includes(name) && project !== undefined) return { detail: project };
+  if (['settings', 'members', 'notifications', 'audit'].includes(name) && project !== undefined)
+    return { detail: project };
   if ((name === 'keys' || name === 'plans') && environment !== undefined) return { detail: environment };
   return {};
 }

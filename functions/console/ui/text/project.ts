@@ -1,7 +1,13 @@
 /** The texts of the pages of a project, and of the dialog that creates one. */
 export const projectText = {
   kind: 'Project',
-  tabs: { environments: 'Environments', members: 'Members', notifications: 'Notifications', settings: 'Settings' },
+  tabs: {
+    environments: 'Environments',
+    members: 'Members',
+    notifications: 'Notifications',
+    settings: 'Settings',
+    audit: 'Audit',
+  },
   create: {
     name: 'Name, such as shop',
     title: 'Title (optional)',

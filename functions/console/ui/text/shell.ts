@@ -13,6 +13,8 @@ export const shellText = {
     settings: 'Project settings',
     members: 'Members',
     notifications: 'Notifications',
+    audit: 'Audit',
+    platformAudit: 'Audit of the platform',
   },
   palette: {
     open: 'Search',
