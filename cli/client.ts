@@ -34,6 +34,8 @@ export interface ApiClient {
   open(path: string, protocol: string, query?: Query): Promise<WebSocket>;
   /** Opens a WebSocket for much binary data. It is paused until its content is taken. @throws Failure */
   openData(path: string, protocol: string, query?: Query): Promise<WebSockets.DataSocket>;
+  /** Posts to a path outside `/api/v1`, and parses a reply of any status that has the schema. */
+  post<Schema extends z.ZodType>(path: string, schema: Schema, body: object): Promise<z.output<Schema>>;
   /** Requests a path outside `/api/v1`, and returns any status. */
   probe(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -171,6 +173,13 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
       open(({ openWebSocket }) => openWebSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity)),
     openData: (path, protocol, query) =>
       open(({ openDataSocket }) => openDataSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity)),
+    async post(path, schema, body) {
+      const { status, content, location } = await attempt('POST', path, { body });
+      const reply = parseJson(content);
+      const parsed = schema.safeParse(reply);
+      if (parsed.success) return parsed.data;
+      throw apiFailure({ api, token }, status, reply, location);
+    },
     async probe(path) {
       const { status, content } = await attempt('GET', path, {});
       return { status, body: parseJson(content) };

@@ -26,6 +26,9 @@ import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
 import { openMetricsStore } from '../runtime/metrics/open-store.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
+import { createRouteCaller } from '../runtime/assistant/call-route.ts';
+import { createKnownSecrets } from '../runtime/assistant/known-secrets.ts';
+import { createTools } from '../runtime/assistant/tools.ts';
 import { enabledLogStore } from '../runtime/api/enabled-log-store.ts';
 import { createLogServices } from '../runtime/api/log-reply.ts';
 import { createLogClient } from '../runtime/logs/client.ts';
@@ -59,6 +62,7 @@ import { createInvocationRoutes } from './invocations/handler.ts';
 import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
 import { createLogDrainRoutes } from './log-drain/handler.ts';
+import { createMcpRoutes } from './mcp/handler.ts';
 import { createMetricsRoutes } from './metrics/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
 import { createNotificationRoutes } from './notifications/handler.ts';
@@ -150,26 +154,23 @@ await runProcess({
     const watchAccess = createProjectAccess({ kube, pool, findProject: (name) => feeds.findProject(name) });
     const bodies = createBodyMemory();
     const sockets = createWebSockets();
+    const recordAudit = createAuditRecorder({ pool, clock });
+    const routes = [
+      ...consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier, openRuns }),
+      ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
+    ];
+    const tools = createTools({
+      routes,
+      caller: createRouteCaller({ authorize, recordAudit }),
+      knownSecrets: createKnownSecrets({ kube, clock }),
+    });
     const app = createHttpApp({
-      routes: [
-        ...consoleRoutes({
-          kube,
-          pool,
-          registry,
-          passwords,
-          keyRing,
-          visibleProjects,
-          deployments,
-          notifier,
-          openRuns,
-        }),
-        ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
-      ],
-      rootRoutes: createHealthRoutes({ pool }),
+      routes,
+      rootRoutes: [...createHealthRoutes({ pool }), ...createMcpRoutes({ tools, version, baseUrl })],
       site: createConsoleSite({ assets: readConsoleAssets(join(import.meta.dirname, 'console/dist')), baseUrl }),
       authenticate,
       authorize,
-      recordAudit: createAuditRecorder({ pool, clock }),
+      recordAudit,
       log,
       registry,
       trustedProxies,

@@ -16,6 +16,7 @@ const layers = [
   'workloads',
   ['git', 'services', 'metrics', 'logs'],
   'api',
+  'assistant',
 ];
 
 /** What each top-level folder may import besides itself and runtime/. */

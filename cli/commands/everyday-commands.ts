@@ -1,6 +1,6 @@
 import { command } from '../command.ts';
 import { auditFlags } from '../audit-flags.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { apiFlags, scopeFlags } from '../common-flags.ts';
 import { text } from '../flags.ts';
 import { environmentLogFlags } from '../log-flags.ts';
 import { topFlags } from '../top-flags.ts';
@@ -113,4 +113,14 @@ export const statusCommand = command({
   watch: true,
   examples: ['svc status', 'svc status -o json'],
   run: async ({ context, flags }) => (await import('./status.ts')).status(context, flags),
+});
+
+const { output: _format, ...mcpFlags } = apiFlags;
+
+export const mcpCommand = command({
+  name: 'mcp',
+  description: 'Serve the tools of the platform to an editor or agent (MCP over stdio).',
+  flags: mcpFlags,
+  examples: ['svc mcp', 'svc mcp --context production'],
+  run: async ({ context, flags }) => (await import('./mcp.ts')).serveTools(context, flags),
 });

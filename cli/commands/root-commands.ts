@@ -6,6 +6,7 @@ import {
   environmentLogsCommand,
   loginCommand,
   logoutCommand,
+  mcpCommand,
   openCommand,
   portForwardCommand,
   statusCommand,
@@ -89,5 +90,6 @@ export const rootCommands: Commands = {
     completionCommand,
     deployFolderCommand,
     portForwardCommand,
+    mcpCommand,
   ],
 };

@@ -84,6 +84,7 @@ export const auditActions = [
   'source.build',
   'token.create',
   'token.revoke',
+  'tool.call',
   'user.create',
   'user.delete',
   'user.password.change',

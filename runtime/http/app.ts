@@ -7,18 +7,17 @@ import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/add
 import { newId } from '../domain/ids.ts';
 import { Problem, type ProblemCode } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
-import { audit } from './audit.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
-import { parseJson, parseShape, readBody, refuseNul } from './body.ts';
+import { readBody } from './body.ts';
 import { problemBodyOf, problemOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
-import { limitToEnvironment, parseQuery } from './query.ts';
+import { admitSession, perform } from './perform.ts';
+import { limitToEnvironment } from './query.ts';
 import { checkRefusal } from './refusals.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRequestPlaces, type RequestLimits, type RequestPlaces } from './request-places.ts';
 import { responseHeaders } from './response-headers.ts';
 import {
-  usersOnly,
   type Authenticate,
   type AuthorizeProject,
   type LateReply,
@@ -274,11 +273,11 @@ async function serveSocket(
   }
 }
 
-/** Parses a request, calls the handler and writes the audit entry. After it has returned, nothing holds the body. */
+/** Performs a request until its client disconnects. */
 async function handle(
   route: Route,
   context: Context,
-  { checkReplies = false, sockets, recordAudit }: Host,
+  { checkReplies, sockets, recordAudit }: Host,
   caller: Pick<RouteRequest<unknown, object, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody' | 'query'>,
 ): Promise<RouteReply | LateReply> {
   const { state, req, res } = context;
@@ -288,31 +287,22 @@ async function handle(
   };
   if (res.closed) end();
   else (sockets.connectionOf(req) ?? res).once('close', end);
-  const [params, query] = [refuseNul({ ...context['params'] }, 'params'), refuseNul({ ...caller.query }, 'query')];
-  const request: RouteRequest<unknown, unknown, unknown> = {
+  const request = {
     ...caller,
-    params: route.params ? parseShape(route.params, params, 'params') : {},
-    query: parseQuery(route, query),
-    body: route.body ? parseJson(route.body, caller.rawBody, req.headers['content-type']) : undefined,
+    params: { ...(context['params'] as Record<string, string>) },
+    query: { ...caller.query },
     headers: req.headers,
     requestId: state.requestId,
     log: state.log,
     signal: disconnected.signal,
   };
-  const finish = (reply: RouteReply) => {
-    if (checkReplies) checkReply(route, reply);
-    return reply;
-  };
-  const reply = await route.handle(request);
-  if (typeof reply === 'function') return async () => finish(await reply());
   try {
-    await audit(route, request, finish(reply), recordAudit);
+    return await perform(route, request, { checkReplies, recordAudit });
   } catch (error) {
-    // Closes what the handler has opened for the response.
+    // Closes what the handler has opened for a response that is not sent.
     disconnected.abort(error);
     throw error;
   }
-  return reply;
 }
 
 function send(context: Context, reply: RouteReply): void {
@@ -333,30 +323,9 @@ async function admit(
   if (access === 'public' || access === 'webhook') return {};
   if (typeof access === 'object' && access.orWebhook && headers['x-svc-token'] !== undefined) return {};
   // A WebSocket begins with a GET, but what it carries can change something.
-  const session = await authenticate({ method: webSocket === undefined ? method : 'POST', headers });
-  if (access === 'principal') return { session };
-  if (session.token && typeof access !== 'object') throw usersOnly();
-  if (access === 'account') return { session };
-  if (session.passwordChangeRequired) {
-    throw new Problem(
-      'password_change_required',
-      'You signed in with a one-time password. Choose a new one first: run `svc user password`.',
-    );
-  }
-  if (access === 'session') return { session };
-  if (access === 'platform-admin') {
-    if (session.role === 'admin') return { session };
-    throw new Problem('forbidden', 'This needs a platform admin.', { details: { needs: access } });
-  }
-  const { project = '' } = context['params'] as { project?: string };
-  return { session, grant: await authorize(session, project, access) };
-}
-
-function checkReply(route: Route, { status, body }: RouteReply): void {
-  const schema = route.replies[status];
-  if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare ${status}`);
-  if (body instanceof Readable) return;
-  if (schema === null ? body !== undefined : !schema.safeParse(body).success) {
-    throw new Error(`${route.method} ${route.path} returned a body that does not match its schema for ${status}`);
-  }
+  const session = await authenticate({
+    method: webSocket === undefined ? method : 'POST',
+    headers: access === 'bearer' ? { ...headers, cookie: undefined } : headers,
+  });
+  return admitSession(access, session, context['params'] as Record<string, string>, authorize);
 }

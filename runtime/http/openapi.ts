@@ -31,6 +31,7 @@ function securityOf({ access, path }: Route): Json[] {
   if (access === 'public' || (access === 'webhook' && path.endsWith('/:secret'))) return [];
   if (access === 'webhook') return [byWebhookToken, { webhookSignature: [] }];
   if (access === 'principal') return [...bySession, { accessToken: [] }];
+  if (access === 'bearer') return [{ bearer: [] }, { accessToken: [] }];
   if (typeof access !== 'object') return bySession;
   const { scope, orWebhook } = access;
   return [...bySession, ...(scope ? [{ accessToken: [scope] }] : []), ...(orWebhook ? [byWebhookToken] : [])];

@@ -9,10 +9,11 @@ import type { PlatformRole, ProjectRole } from '../domain/roles.ts';
 
 /**
  * Who may call a route outside projects. `session`: any user who is signed in. `account`: also a user who signed in with a
- * one-time password, which is valid for nothing else. `principal`: also an access token. `platform-admin`: platform admins.
- * `webhook`: a sender that proves the app's webhook token, which the handler verifies.
+ * one-time password, which is valid for nothing else. `principal`: also an access token. `bearer`: a user or an access token
+ * by the header `Authorization`, never by a cookie. `platform-admin`: platform admins. `webhook`: a sender that proves the
+ * app's webhook token, which the handler verifies.
  */
-type PlatformAccess = 'public' | 'principal' | 'account' | 'session' | 'platform-admin' | 'webhook';
+type PlatformAccess = 'public' | 'principal' | 'account' | 'session' | 'bearer' | 'platform-admin' | 'webhook';
 
 /** Who may call a route of a project: users with at least this role in the project (docs/reference/roles.md). */
 export interface ProjectAccess {

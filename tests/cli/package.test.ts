@@ -130,10 +130,23 @@ t.test('the package installs what the command line needs, and runs', (t) => {
   const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
   };
-  const needed = ['cac', 'cron-parser', 'ignore', 'jq-wasm', 'prom-client', 'ws', 'yaml', 'zod'];
+  const needed = [
+    '@modelcontextprotocol/server',
+    'cac',
+    'cron-parser',
+    'ignore',
+    'jq-wasm',
+    'prom-client',
+    'ws',
+    'yaml',
+    'zod',
+  ];
   t.same(Object.keys(dependencies), needed);
   // As npm installs them; each brings its own.
-  for (const name of needed) symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  for (const name of needed) {
+    mkdirSync(join(folder, 'node_modules', name, '..'), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  }
 
   const svc = (...args: string[]) => run(process.execPath, [join(installed, 'cli/svc.js'), ...args], folder);
   t.match(svc('--version'), /^svc \d/);

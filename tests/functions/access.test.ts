@@ -38,6 +38,7 @@ function wordsOf(access: Access): string {
   if (access === 'public') return 'anyone';
   if (access === 'session') return 'user';
   if (access === 'principal') return 'account or token';
+  if (access === 'bearer') return 'user or token';
   return access === 'platform-admin' ? 'platform admin' : access === 'webhook' ? 'webhook token' : access;
 }
 
@@ -59,6 +60,7 @@ const expected: Record<string, number[]> = {
   account: [401, 204, 204, 204, 204, 204, 204],
   'account or token': [401, 204, 204, 204, 204, 204, 204],
   user: [401, 403, 204, 204, 204, 204, 204],
+  'user or token': [401, 403, 204, 204, 204, 204, 204],
   'platform admin': [401, 403, 403, 403, 403, 403, 204],
   viewer: [401, 403, 404, 204, 204, 204, 204],
   'viewer or webhook token': [401, 403, 404, 204, 204, 204, 204],

@@ -6,6 +6,8 @@ import type { Route } from '../../runtime/http/route.ts';
 const folder = join(import.meta.dirname, '../../functions');
 /** Not part of the management API: routes at a separate port, for pods, and the web console's files. */
 const apart = ['event-delivery', 'console'];
+/** Folders whose routes have their own paths. */
+const outsidePrefix = ['health', 'mcp'];
 
 /**
  * Every route that any folder of functions/ declares; `root` are those outside the prefix. Their handlers have no
@@ -24,7 +26,7 @@ export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[]
       registry: new Registry(),
       components: {},
     });
-    (name === 'health' ? collected.root : collected.routes).push(...routes);
+    (outsidePrefix.includes(name) ? collected.root : collected.routes).push(...routes);
   }
   return collected;
 }

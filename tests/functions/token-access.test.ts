@@ -95,7 +95,7 @@ t.test('every route with a token of every scope, in its own project and in anoth
       const opened = needed !== undefined && includesScope([granted], needed);
       const refused = needed === undefined ? '403 forbidden' : `403 scope_missing ${needed}`;
       const inProject = typeof access === 'object';
-      const free = access === 'public' || access === 'webhook' || access === 'principal';
+      const free = access === 'public' || access === 'webhook' || access === 'principal' || access === 'bearer';
       const own = free || opened ? '200 all' : refused;
       t.equal(await call(route, token.headers), own, `${granted}: ${name}`);
       t.equal(await call(route, token.headers, 'blog'), inProject ? '404 not_found' : own, `${granted}, blog: ${name}`);

@@ -1,0 +1,146 @@
+import { Readable } from 'node:stream';
+import { platformTokens } from '../domain/platform-tokens.ts';
+import { Problem } from '../domain/problem.ts';
+import { includesRole } from '../domain/roles.ts';
+import { includesScope } from '../domain/token-scopes.ts';
+import { problemBodyOf, problemOf } from '../http/errors.ts';
+import type { AuditFields, Route, Session } from '../http/route.ts';
+import { argumentsSchema, requestOf, type RouteChoice } from './arguments.ts';
+import type { RouteCaller, ToolCaller, ToolRequest } from './call-route.ts';
+import type { KnownSecrets } from './known-secrets.ts';
+import { readTools, type ReadTool } from './read-tools.ts';
+import { createRedact, type Redact } from './redaction.ts';
+import { resultText } from './result-text.ts';
+
+/** A tool as a model sees it. */
+export interface ToolView {
+  name: string;
+  description: string;
+  /** JSON Schema. */
+  inputSchema: Readonly<Record<string, unknown>>;
+  readOnly: boolean;
+}
+
+/** The result of a call, for a model. */
+export interface ToolResult {
+  text: string;
+  /** Whether the call was refused or failed; `text` then has the code and the message of the API. */
+  isError: boolean;
+  /** Fields of the audit entry of the call; false for one that was refused, which leaves no entry. */
+  audit: AuditFields | false;
+}
+
+/** The tools of the assistant and of other agents, called with the rights of their caller. */
+export interface Tools {
+  /** The tools that a caller can use. A role that only some projects give decides when the tool is called. */
+  list(session: Session): ToolView[];
+  /** Never rejects. */
+  call(caller: ToolCaller, name: string, args: unknown): Promise<ToolResult>;
+}
+
+export interface ToolDependencies {
+  /** All routes of the management API. */
+  routes: readonly Route[];
+  caller: RouteCaller;
+  knownSecrets: KnownSecrets;
+}
+
+/** A tool with its routes. */
+interface Tool extends ToolView, RouteChoice {
+  definition: ReadTool;
+}
+
+/** @throws Error when a tool has a route that does not exist, or that no tool may call */
+export function createTools({ routes, caller: routeCaller, knownSecrets }: ToolDependencies): Tools {
+  const tools = new Map(readTools.map((definition) => [definition.name, readTool(definition, routes)]));
+
+  /** Masks the secrets of a request's project, of which the caller is known to be a member. */
+  const redactFor = async ({ params: { project }, query }: ToolRequest, { token }: Session): Promise<Redact> => {
+    const environment = query['environment'] ?? token?.environment ?? undefined;
+    return createRedact(project === undefined ? [] : await knownSecrets(project, environment));
+  };
+
+  return {
+    list: (session) =>
+      [...tools.values()]
+        .filter((tool) => isUsable(tool, session))
+        .map(({ name, description, inputSchema, readOnly }) => ({ name, description, inputSchema, readOnly })),
+    async call(caller, name, args) {
+      const { session, log } = caller;
+      const tool = tools.get(name);
+      const names: Record<string, string> = { tool: tool ? name : 'unknown' };
+      try {
+        if (!tool) throw new Problem('not_found', `There is no tool ${JSON.stringify(name.slice(0, 100))}.`);
+        const { route, request } = requestOf(tool, session, args);
+        Object.assign(names, namesOf(request));
+        const { reply, projectId } = await routeCaller.call(route, caller, request);
+        const { body } = reply;
+        if (body instanceof Readable) throw new Error(`${route.path} answered a tool with a stream`);
+        const { hides, newestLast } = tool.definition;
+        const text = await resultText(body, { redact: await redactFor(request, session), hides, newestLast });
+        return { text, isError: false, audit: { ...names, projectId } };
+      } catch (error) {
+        const problem = problemOf(error, caller.requestId);
+        const entry = { ...names, code: problem.code };
+        if (problem.status >= 500) log.error({ ...entry, err: problem.cause ?? problem }, 'tool call failed');
+        else log.info(entry, 'tool call refused');
+        // A message can repeat the request and the names of objects, but no value that only the project has.
+        const text = await resultText(problemBodyOf(problem), { redact: createRedact() });
+        return { text, isError: true, audit: false };
+      }
+    },
+  };
+}
+
+/** The names in a request's path, without tokens that were put there by mistake. */
+function namesOf({ params, query: { environment } }: ToolRequest): Record<string, string> {
+  const names = { ...params, ...(environment !== undefined && { environment }) };
+  return Object.fromEntries(
+    Object.entries(names).map(([name, value]) => [name, value.replaceAll(platformTokens, '[token]').slice(0, 100)]),
+  );
+}
+
+function readTool(definition: ReadTool, routes: readonly Route[]): Tool {
+  const { name, description, path, kinds, without } = definition;
+  const choice: RouteChoice = { routes: routesAt(routes, 'GET', path, kinds), kinds, without };
+  return { ...choice, definition, name, description, inputSchema: argumentsSchema(choice), readOnly: true };
+}
+
+/** The routes of a tool by kind, or by '' for one without kinds. @throws Error for a route that is none for tools */
+function routesAt(
+  routes: readonly Route[],
+  method: Route['method'],
+  path: string,
+  kinds: readonly string[] = [''],
+): ReadonlyMap<string, Route> {
+  return new Map(
+    kinds.map((kind) => {
+      const target = path.replaceAll('{kind}', kind);
+      const route = routes.find((each) => each.method === method && each.path === target);
+      if (!route) throw new Error(`there is no route ${method} ${target} for a tool`);
+      // A GET route with an audit entry reveals something that only people should see.
+      const reveals = method === 'GET' && route.audit !== undefined;
+      if (reveals || route.webSocket !== undefined || route.jsonLines || route.lateBody) {
+        throw new Error(`${method} ${target} cannot be a tool`);
+      }
+      return [kind, route];
+    }),
+  );
+}
+
+/** Whether the caller's role and scopes allow a tool, as far as they are known without a project. */
+function isUsable({ routes }: RouteChoice, { role, token }: Session): boolean {
+  return [...routes.values()].every(({ access }) => {
+    if (access === 'principal' || access === 'bearer') return true;
+    if (typeof access !== 'object') return !token && (access === 'session' || role === 'admin');
+    if (!token) return true;
+    const { project, scope } = access;
+    const projectRole = token.userRole === 'admin' ? 'admin' : token.projectRole;
+    return (
+      scope !== undefined &&
+      includesScope(token.scopes, scope) &&
+      projectRole !== null &&
+      includesRole(projectRole, project)
+    );
+  });
+}
