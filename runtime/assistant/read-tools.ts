@@ -235,6 +235,7 @@ export const notTools: Readonly<Record<string, string>> = {
   '/projects/:project/notifications/:notification/deliveries/:delivery': 'contains whole messages',
   '/projects/:project/watch': 'a stream',
   '/projects/:project/applied-configurations/:name': 'contains the values of variables',
+  '/projects/:project/apps/:app/revisions/:revision': 'contains the values of variables',
   '/projects/:project/apps/:app/env': 'contains the values of variables; show_workload shows their names',
   '/projects/:project/functions/:function/env': 'contains the values of variables; show_workload shows their names',
   '/projects/:project/jobs/:job/env': 'contains the values of variables; show_workload shows their names',
