@@ -99,17 +99,17 @@ t.test('no text of a request keeps its entry from being stored, and every text s
     current = text;
     t.equal((await call('POST', `${shop}/apps/api/change`)).status, 204, JSON.stringify(text));
   }
-  const shown = (await entries()).toReversed();
-  t.equal(shown.length, hostile.length);
-  for (const [index, text] of hostile.entries()) {
-    const { details } = shown[index] as unknown as { details: { names: string[] } };
-    t.same(details.names, [text]);
-    t.equal(Object.getPrototypeOf(details), Object.prototype);
-  }
+  const shown = (await entries()) as unknown as { details: { names: string[] } }[];
+  t.same(shown.map(({ details }) => details.names[0]).sort(), hostile.toSorted());
+  t.ok(shown.every(({ details }) => Object.getPrototypeOf(details) === Object.prototype));
   t.same(await entries(`${shop}/audit?object=${encodeURIComponent('%_\\')}`), [], 'no pattern');
   t.match(await entries(`${shop}/audit?environment=${encodeURIComponent(hostile[0] ?? '')}`), [{ actor: boss.email }]);
   current = 'x'.repeat(1_000_000);
   t.equal((await call('POST', `${shop}/apps/api/change`)).status, 204);
-  const [row] = (await stored()).slice(-1);
-  t.ok(JSON.stringify(row).length < 10_000, 'however long a request is, its entry is short');
+  const rows = await stored();
+  t.equal(rows.length, hostile.length + 1);
+  t.ok(
+    rows.every((row) => JSON.stringify(row).length < 10_000),
+    'however long a request is, its entry is short',
+  );
 });

@@ -36,6 +36,22 @@ t.test('a change is stored when its response arrives, with the fields of the log
   t.equal((await stored()).length, 1, 'neither what changes nothing nor what is refused');
 });
 
+t.test('the response waits for the entry', async (t) => {
+  const [begun, stored] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const recordAudit = () => {
+    begun.resolve();
+    return stored.promise;
+  };
+  const { call } = await auditRig(t, { routes: [auditedRoute('POST')], recordAudit });
+  let isAnswered = false;
+  const answer = call('POST', `${shop}/apps/api/change`).finally(() => (isAnswered = true));
+  await begun.promise;
+  t.equal((await call('GET', `${shop}/audit`)).status, 200, 'a later request');
+  t.notOk(isAnswered);
+  stored.resolve();
+  t.equal((await answer).status, 204);
+});
+
 t.test('an entry of an access token has its user and its name', async (t) => {
   const { pool, call, entries, boss, projectId } = await auditRig(t, { routes: [auditedRoute('POST')] });
   const token = await accessToken(pool, boss, { projectId, scopes: ['write'] });
@@ -48,8 +64,10 @@ t.test('an entry of an access token has its user and its name', async (t) => {
 
 t.test('the list has pages and filters', async (t) => {
   const { pool, call, entries, boss, root, projectId, otherId } = await auditRig(t);
+  // Ids of the same millisecond are in no order.
+  const ids = Array.from({ length: 6 }, newId).sort();
   const add = (action: (typeof auditActions)[number], fields: Record<string, unknown>, actor = boss.email) =>
-    insertAuditEntry(pool, { line: { action, actor, ...fields } });
+    insertAuditEntry(pool, { line: { action, actor, ...fields } }, ids.shift());
   const place = { project: 'shop', projectId, environment: 'prod' };
   await add('app.create', { ...place, app: 'api' });
   await add('app.update', { ...place, app: 'web', environment: 'dev' });

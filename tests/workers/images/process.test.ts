@@ -232,7 +232,7 @@ t.test('a deletion is in the audit log of the project that the environment belon
     [{ ...line, projectId, environment: 'prod', app: 'web', digest: digestOf(1) }, line],
   );
   const { rows } = await pool.query(
-    `SELECT action, actor, project, project_id AS "projectId", environment, object FROM audit_entries ORDER BY id`,
+    `SELECT action, actor, project, project_id AS "projectId", environment, object FROM audit_entries ORDER BY object DESC`,
   );
   t.same(rows, [
     { ...line, projectId, environment: 'prod', object: 'web' },
