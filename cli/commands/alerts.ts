@@ -95,8 +95,11 @@ const silence = command({
       durationSeconds: flags.for ?? defaultSeconds,
       comment: flags.comment ?? 'no comment',
     };
-    const view = await context.api(flags).call('POST', `${path}/silences`, silenceView, { body });
+    const api = context.api(flags);
+    const { items } = await api.call('GET', path, alertList);
+    const view = await api.call('POST', `${path}/silences`, silenceView, { body });
     context.print({ data: view, table: table([view], silenceColumns), names: [view.id] }, flags.output);
+    if (!items.some(({ name }) => name === args.alert)) context.say(`no alert "${args.alert}" is firing now`);
   },
 });
 

@@ -38,18 +38,24 @@ t.test('alerts list shows each alert with its line and volumes', async (t) => {
 
 t.test('alerts silence adds a silence, and unsilence ends it', async (t) => {
   const { run, seen } = await world(t, {
+    [`GET ${path}`]: { body: { items: [{ ...alert, name: 'SvcQueueOld' }], truncated: false } },
     [`POST ${path}/silences`]: { status: 201, body: silence },
     [`GET ${path}/silences`]: { body: { items: [silence, { ...silence, id: 'aa-2', alert: 'Other' }] } },
     [`DELETE ${path}/silences/aa-1`]: { status: 204 },
     [`DELETE ${path}/silences/aa-2`]: { status: 204 },
   });
   const silenced = ['platform', 'alerts', 'silence', 'SvcQueueOld', '--label', 'queue=builds', '--for', '2h'];
-  t.match(await run([...silenced, '--comment', 'why']), { code: 0, stdout: /aa-1 +SvcQueueOld +queue=builds/ });
+  const stdout = /aa-1 +SvcQueueOld +queue=builds/;
+  t.match(await run([...silenced, '--comment', 'why']), { code: 0, stdout, stderr: /^$/ });
   t.same(seen.at(-1)?.body, {
     alert: 'SvcQueueOld',
     labels: { queue: 'builds' },
     durationSeconds: 7200,
     comment: 'why',
+  });
+  t.match(await run(['platform', 'alerts', 'silence', 'SvcQueOld']), {
+    code: 0,
+    stderr: /no alert "SvcQueOld" is firing/,
   });
   t.match(await run(['platform', 'alerts', 'silences']), { code: 0, stdout: /aa-2 +Other/ });
   t.match(await run(['platform', 'alerts', 'unsilence', 'SvcQueueOld']), { code: 0, stderr: /aa-1 of SvcQueueOld/ });
