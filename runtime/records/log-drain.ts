@@ -47,7 +47,7 @@ export async function findLogDrain(database: Database): Promise<LogDrain | undef
   return rows[0];
 }
 
-/** Writes the settings. A drain that exists continues where it is. */
+/** Writes the settings. A drain that exists continues where it is; its failures and its test were those of the settings before. */
 export async function setLogDrain(
   database: Database,
   {
@@ -61,7 +61,8 @@ export async function setLogDrain(
   const { rows } = await database.query<LogDrain>(
     `INSERT INTO log_drains (id, url, format, networks, header_names, headers) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (id) DO UPDATE SET url = $2, format = $3, networks = $4, header_names = $5, headers = $6,
-       failures = 0, failing_since = NULL, error = NULL, updated_at = now()
+       failures = 0, failing_since = NULL, error = NULL,
+       test_id = NULL, test_state = NULL, test_error = NULL, test_at = NULL, updated_at = now()
      RETURNING ${columns}`,
     [logDrainId, url, format, networks, headerNames, headers],
   );

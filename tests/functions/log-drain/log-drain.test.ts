@@ -103,6 +103,7 @@ t.test('202: a test is requested, and its result is shown', async (t) => {
   t.match((await call('GET', path)).body, {
     test: { id: body['id'], status: 'failed', error: 'the receiver responded with 401' },
   });
+  t.notHas((await call('PUT', path, { body: loki })).body, { test: {} }, 'other settings have not been tested');
 });
 
 t.test('204: the drain is removed with its headers', async (t) => {
