@@ -18,7 +18,7 @@ export const selectionFlags = {
 export const lineFlags = {
   follow: toggle('stream new lines until Ctrl-C', { short: 'f' }),
   since: duration('<duration>', 'maximum age of lines, such as 15m, 6h or 7d (default 1h)', { max: yearSeconds }),
-  tail: amount('<lines>', 'last lines of each pod (default 1000; 100 with -f)', { min: 1, max: 10_000 }),
+  tail: amount('<lines>', 'last lines (default 1000; 100 of each pod with -f)', { min: 1, max: 10_000 }),
   previous: toggle('show the logs of terminated containers'),
 };
 
@@ -29,6 +29,6 @@ export const environmentLogFlags = {
   job: texts('<job>', 'only this job'),
   follow: lineFlags.follow,
   since: lineFlags.since,
-  tail: lineFlags.tail,
+  tail: amount('<lines>', 'last lines of each workload (default 1000; 100 with -f)', { min: 1, max: 10_000 }),
   ...scopeFlags,
 };

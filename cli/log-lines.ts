@@ -4,6 +4,7 @@ import {
   logLine,
   logLines,
   logNotice,
+  sinceDefaultSeconds,
   type LogLineView,
   type LogNotice,
   type LogStoreState,
@@ -43,6 +44,8 @@ export async function printLines(
   if (follow && previous) throw usageFailure('Use either -f or --previous; terminated containers write no new lines.');
   if (follow && (download || until !== undefined))
     throw usageFailure('-f has no end: use it without --download and --until.');
+  if (!previous && until !== undefined && until >= (sinceSeconds ?? sinceDefaultSeconds))
+    throw usageFailure('--until must be less than --since (default 1h), or no line is in the range.');
   checkFollowOutput({ follow: follow || download, output });
   const selection = { ...scope.query, sinceSeconds, search, level, pod };
   if (follow) {
@@ -92,23 +95,31 @@ async function downloadLines(
   throw new Failure('The log stream was cut before its end.', { code: 'log_cut', hint: 'run the command again' });
 }
 
-/** Says when the log store cannot give all lines of the range. */
-function sayWhatIsMissing(
-  { say }: Context,
-  { store, keptSince }: { store?: LogStoreState | undefined; keptSince?: string | undefined },
-): void {
+/** What the log store has of a range. */
+interface StoredRange {
+  store?: LogStoreState | undefined;
+  keptSince?: string | undefined;
+}
+
+/** Says when the log store cannot give all lines of the range. @param name the workload, if there are several */
+export function sayWhatIsMissing({ say }: Context, { store, keptSince }: StoredRange, name?: string): void {
   if (store === 'unavailable') say('the log store is unavailable: only logs of pods that still exist are shown');
-  if (keptSince !== undefined) say(`lines before ${keptSince.slice(0, 19)}Z are deleted`);
+  const prefix = name === undefined ? '' : `${name}: `;
+  if (keptSince !== undefined) say(`${prefix}lines before ${keptSince.slice(0, 19)}Z are deleted`);
 }
 
 function emptyLogMessage(
   workload: string,
-  { previous, since }: { previous: boolean; since: number | undefined },
+  { previous, since, search, level, pod }: LineFlagValues,
   store: LogStoreState | undefined,
 ): string {
   if (previous) return `no logs of terminated containers of ${workload} are available`;
+  const range = since === undefined ? 'the last hour; see --since' : 'that time';
+  if ([search, level, pod].some((value) => value !== undefined)) {
+    return `no lines of ${workload} match --search, --level and --pod in ${range}`;
+  }
   const reason = store === 'disabled' ? '; without the log store, only pods that exist have logs' : '';
-  return `${workload} has no logs in ${since === undefined ? 'the last hour; see --since' : 'that time'}${reason}`;
+  return `${workload} has no logs in ${range}${reason}`;
 }
 
 /** @throws Failure (usage) for an output format that cannot be streamed */

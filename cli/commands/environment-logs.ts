@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import type { FlagValues } from '../flags.ts';
 import type { environmentLogFlags } from '../log-flags.ts';
-import { checkFollowOutput, followLogs } from '../log-lines.ts';
+import { checkFollowOutput, followLogs, sayWhatIsMissing } from '../log-lines.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 
 /** Each followed workload takes a request, and a user can have 50 in progress. */
@@ -33,9 +33,14 @@ export async function printEnvironmentLogs(
   const prefixed = (name: string, { line }: LogLineView) => `${name.padEnd(width)} | ${line}`;
   if (!follow) {
     const query = { ...scope.query, sinceSeconds, tail: flags.tail };
+    let isWithoutStore = false;
     const read = async ({ collection, name }: (typeof sources)[number]) => {
       const answer = await scope.api.call('GET', scope.path(collection, name, 'logs'), logLines, { query });
-      if (answer.truncated) context.say(`the log of ${name} is truncated: only the last MiB of each pod is shown`);
+      const { truncated, store, keptSince } = answer;
+      if (truncated) context.say(`the log of ${name} is truncated: only the last MiB of each pod is shown`);
+      // The store is the same for all workloads.
+      sayWhatIsMissing(context, { keptSince, ...(!isWithoutStore && { store }) }, name);
+      isWithoutStore ||= store === 'unavailable';
       return answer.items.map((item) => ({ workload: name, ...item }));
     };
     const answers = [];

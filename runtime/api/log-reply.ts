@@ -126,7 +126,7 @@ function podRange(selection: LogSelection) {
   return { since: from.getTime() === 0 ? undefined : from, ...(isPart && { selects: selects(selection) }) };
 }
 
-/** The last lines of pods and store. A line that both have is there once. */
+/** The last lines of pods and store together. A line that both have is there once. */
 async function readLines(
   { kube, clock, logs }: LogAccess,
   source: WorkloadLogSource,
@@ -163,7 +163,7 @@ async function readLines(
   const merged = missing.toReversed().concat(read.items).sort(byTime);
   const isLate = late.signal.aborted;
   const isCut = read.truncated || isLate || length > storedMaxLength;
-  const items = missing.length > 0 ? merged.slice(-tail) : merged;
+  const items = merged.slice(-tail);
   const { keptSince } = stored;
   const state = isLate ? ('ok' as const) : stored.state;
   return { items, ...(isCut && { truncated: true }), store: state, ...(keptSince !== undefined && { keptSince }) };

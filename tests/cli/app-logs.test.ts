@@ -20,6 +20,30 @@ t.test('logs of one pod are plain lines, those of several pods have the pod name
   t.match(await run(['app', 'logs', 'api']), { stdout: 'one\n', stderr: /^the log is truncated: / });
 });
 
+t.test('logs without lines say why', async (t) => {
+  const { run, seen } = await world(t, { [`GET ${path}`]: { body: { items: [], store: 'ok' } } });
+  const said = async (...flags: string[]) => (await run(['app', 'logs', 'api', ...flags])).stderr;
+  t.match(await said(), /^api has no logs in the last hour; see --since/);
+  t.match(await said('--since', '2h'), /^api has no logs in that time/);
+  for (const flags of [
+    ['--search', 'x'],
+    ['--level', 'warn'],
+    ['--pod', 'api-1'],
+  ]) {
+    t.match(await said(...flags), /^no lines of api match --search, --level and --pod in the last hour/);
+  }
+  const requests = seen.length;
+  for (const flags of [
+    ['--until', '1h'],
+    ['--since', '5m', '--until', '10m', '--download'],
+  ]) {
+    t.match(await run(['app', 'logs', 'api', ...flags]), { code: 2, stderr: /--until must be less than --since/ });
+  }
+  t.equal(seen.length, requests, 'nothing is asked');
+  t.match(await said('--since', '2h', '--until', '1h'), /^api has no logs/);
+  t.ok(seen.at(-1)?.query['until']);
+});
+
 t.test('-f reconnects where it stopped, prints each line once, and ends when the API refuses', async (t) => {
   const text = (...lines: object[]) => ({ body: lines.map((one) => `${JSON.stringify(one)}\n\n`).join('') });
   const { run, seen } = await world(t, {

@@ -85,6 +85,20 @@ t.test('logs prints the lines of all apps, functions and jobs of an environment 
   t.equal((await run(['logs', '--job', 'report'])).stdout, 'report | four\n');
 });
 
+t.test('logs says once that the log store is away, and of which workload lines are deleted', async (t) => {
+  const items = [{ pod: 'p', time: at(1), line: 'one' }];
+  const { run, routes } = await world(t, {
+    [`GET ${apps}/api/logs`]: { body: { items, store: 'unavailable' } },
+    [`GET ${project}/functions/hello/logs`]: { body: { items, store: 'unavailable' } },
+  });
+  const both = ['logs', '--app', 'api', '--function', 'hello'];
+  t.match(await run(both), { code: 0, stderr: /^the log store is unavailable: [^\n]*\n$/ });
+  routes[`GET ${apps}/api/logs`] = { body: { items, store: 'ok' } };
+  const keptSince = '2026-11-20T10:00:00.000Z';
+  routes[`GET ${project}/functions/hello/logs`] = { body: { items, store: 'ok', keptSince } };
+  t.match(await run(both), { code: 0, stderr: 'hello: lines before 2026-11-20T10:00:00Z are deleted\n' });
+});
+
 t.test('logs -f follows several workloads, and ends when all are deleted', async (t) => {
   const line = (pod: string, text: string) => ({ body: `${JSON.stringify({ pod, time: at(1), line: text })}\n` });
   const gone = { status: 404, body: { code: 'not_found', message: 'gone' } };

@@ -14,7 +14,7 @@ const tailDefault = 1000;
 /** A number of lines from the end of a log. */
 export const lineCount = z.coerce.number().int().min(1).max(10_000).optional();
 
-/** `tail` of a request for logs. */
+/** `tail` of a request for the log of a run, which can have several pods. */
 export const tailQuery = lineCount.describe(
   `Number of lines from the end of each log (default ${tailDefault}; with \`follow\` and \`sinceTime\`, all lines).`,
 );
@@ -29,7 +29,9 @@ export function tailOf(query: { tail?: number | undefined; follow: boolean; sinc
 export const logLinesQuery = z.object({
   follow: flag.describe('Streams new lines as JSON lines.'),
   previous: flag.describe('Shows the log of the previous container of each pod.'),
-  tail: tailQuery,
+  tail: lineCount.describe(
+    `Number of lines from the end (default ${tailDefault}; with \`follow\` or \`previous\` of each pod, and with \`follow\` and \`sinceTime\` all).`,
+  ),
   sinceSeconds: z.coerce
     .number()
     .int()

@@ -100,6 +100,8 @@ t.test('lines of several pods are ordered by time', async (t) => {
   const query = new URL(read[0] ?? '', 'http://api').searchParams;
   t.match(Object.fromEntries(query), { container: 'app', tailLines: '7', previous: 'true', timestamps: 'true' });
   t.equal(query.get('sinceTime'), '2026-11-22T02:00:00.000Z');
+  const last = await api.call('GET', `${path}?tail=3`);
+  t.match(last.body.items, [{ line: 'one' }, { line: '' }, { line: 'three' }], 'the last of all pods');
   kube.stream = saying((url) => (url.includes('api-1') ? `${at(1)} ${'x'.repeat(2_000)}\n`.repeat(999) : ''));
   const much = await api.call('GET', path);
   t.equal(much.body.truncated, true, 'more than a MiB of one pod');
