@@ -1,12 +1,14 @@
-import { anyRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
+import { anyRunView, appRunView, runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { segment } from '../client.ts';
+import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { execFlags } from '../exec-flags.ts';
 import { toggle } from '../flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { checkFollowOutput } from '../log-lines.ts';
 import type { OutputFormat } from '../output.ts';
+import { confirm } from '../prompt.ts';
 import { followRun, printRuns } from '../runs.ts';
 import { resolveScope } from '../scope.ts';
 
@@ -88,4 +90,22 @@ export const runsCommand = command({
   watch: true,
   examples: ['svc app runs api', 'svc app runs api -o json'],
   run: ({ context, args, flags }) => printRuns(context, flags, 'apps', args.app),
+});
+
+export const stopRunCommand = command({
+  name: 'stop-run',
+  args: ['app', '...runs'],
+  description: 'Stop one-off runs of an app, and delete them. Sessions end.',
+  flags: { ...yesFlag, ...scopeFlags },
+  examples: ['svc app stop-run api api-00c0ffee00', 'svc app stop-run api api-00c0ffee00 --yes'],
+  async run({ context, args, flags }) {
+    const scope = resolveScope(context, flags);
+    const paths = args.runs.map((run) => ({ run, path: scope.path('apps', args.app, `runs/${segment(run)}`) }));
+    for (const { path } of paths) await scope.api.call('GET', path, appRunView, { query: scope.query });
+    await confirm(context, flags, `Stop and delete ${args.runs.join(', ')} of ${args.app} in ${scope.project}?`);
+    for (const { run, path } of paths) {
+      await scope.api.call('DELETE', path, appRunView, { query: scope.query });
+      context.say(`run ${run} is being stopped`);
+    }
+  },
 });

@@ -17,7 +17,7 @@ import { logsCommand } from './app-logs.ts';
 import { promoteCommand } from './app-promote.ts';
 import { restartableApp, restartCommand } from './app-restart.ts';
 import { rollbackCommand } from './app-rollback.ts';
-import { runCommand, runsCommand } from './app-run.ts';
+import { runCommand, runsCommand, stopRunCommand } from './app-run.ts';
 import { removalFlags, settingFlags, settingsBody } from './app-settings.ts';
 import { waitUntilRunning, waitUntilServing } from './app-wait.ts';
 import { historyCommand, printDeployment } from './deployment.ts';
@@ -161,6 +161,7 @@ export const appCommands: Commands = {
     copyCommand,
     runCommand,
     runsCommand,
+    stopRunCommand,
   ],
   groups: [
     groups.env,

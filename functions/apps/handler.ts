@@ -34,7 +34,7 @@ import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
 import { checkSettings } from './settings.ts';
 import { patchApp } from './store.ts';
-import { appRuns, withCommand } from './runs.ts';
+import { appRuns, stopRunRoute, withCommand } from './runs.ts';
 import { appToView } from './view.ts';
 
 /** `/projects/{project}/apps`: App objects, which the App controller reconciles; a new image is a deployment. */
@@ -192,6 +192,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }
         checkStart: requireRelease,
       },
     ),
+    stopRunRoute(apps, { kube }),
     hostsRoute(apps, { kube, clock, resolveTxt }),
     promoteRoute({ kube, pool, clock, baseUrl, resolveTxt }),
     ...gateRoutes(apps, { kube }),

@@ -7,7 +7,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 
 /** How a session ended. */
 export interface RelayEnd {
-  by: 'command' | 'client' | 'idle' | 'error';
+  by: 'command' | 'client' | 'idle' | 'stopped' | 'error';
   /** The content of the `error` channel, once the command has ended. */
   result?: Buffer;
 }
@@ -20,6 +20,11 @@ export interface RelayOptions {
   /** Closes both sides when nothing was sent for this time. */
   idleMs: number;
   clock: Clock;
+  /**
+   * Called when the connection to the pod ends, or the command by a signal. Returns why the platform ended it, for the
+   * client; undefined when the platform did not.
+   */
+  findStop?: () => Promise<string | undefined>;
 }
 
 /**
@@ -29,7 +34,7 @@ export interface RelayOptions {
 export async function relayExec(
   client: WebSocket,
   pod: WebSocket,
-  { early = [], terminal, idleMs, clock }: RelayOptions,
+  { early = [], terminal, idleMs, clock, findStop }: RelayOptions,
 ): Promise<RelayEnd> {
   const accepted: number[] = [execChannels.stdin, execChannels.close, ...(terminal ? [execChannels.resize] : [])];
   const ended = Promise.withResolvers<RelayEnd>();
@@ -57,17 +62,43 @@ export async function relayExec(
     else end({ by: 'error' }, sessionCodes.policyViolation, 'The message has an unknown channel.');
   };
   client.on('message', receive);
-  pod.on('message', (data: Buffer) => {
+  let isPodGone = false;
+  /** Ends the session as the pod did, unless the platform stopped it, which may be known only now. */
+  const endWithPod = async (outcome: RelayEnd, finish: () => void) => {
+    isPodGone = true;
+    const stop = wasKilled(outcome) ? await findStop?.().catch(() => undefined) : undefined;
     if (hasEnded) return;
-    forward(data, client, toClient);
-    if (data[0] === execChannels.error) end({ by: 'command', result: data.subarray(1) }, sessionCodes.done);
+    if (stop === undefined) finish();
+    else end({ by: 'stopped' }, sessionCodes.stopped, stop);
+  };
+  pod.on('message', (data: Buffer) => {
+    if (hasEnded || isPodGone) return;
+    if (data[0] !== execChannels.error) {
+      forward(data, client, toClient);
+      return;
+    }
+    const outcome = { by: 'command', result: data.subarray(1) } as const;
+    void endWithPod(outcome, () => {
+      forward(data, client, toClient);
+      end(outcome, sessionCodes.done);
+    });
   });
-  pod.once('close', () => end({ by: 'error' }, sessionCodes.lost, 'The connection to the pod was lost.'));
+  pod.once('close', () => {
+    if (hasEnded || isPodGone) return;
+    const outcome = { by: 'error' } as const;
+    void endWithPod(outcome, () => end(outcome, sessionCodes.lost, 'The connection to the pod was lost.'));
+  });
   client.once('close', () => end({ by: 'client' }, sessionCodes.done));
   for (const data of early) receive(data);
   const outcome = await ended.promise;
   idle.stop();
   return outcome;
+}
+
+/** Whether a command did not end by itself: its exit code names a signal, or it has none. */
+function wasKilled({ result }: RelayEnd): boolean {
+  const end = result && readExecEnd(result);
+  return !end || !('exitCode' in end) || end.exitCode > 128;
 }
 
 /** How a session ended, for its log entry. */

@@ -16,11 +16,21 @@ const faultMs = 30_000;
 /** Pauses between looks at the pod, in ms: short at first, because most pods start within a second or two. */
 const pauseMs = { first: 100, factor: 1.3, max: 2_000 };
 
+/** What a session says when its run was stopped. */
+export const stoppedText = 'The run was stopped.';
+
+/** Whether the controller was asked to delete a run, or has deleted it. A run is in the requests or the status until then. */
+export function isStopped({ metadata, spec, status }: App, run: string): boolean {
+  const isOf = (id: string) => run === `${metadata.name}-${id}`;
+  if (spec.runStops?.some(isOf)) return true;
+  return !spec.runRequests?.some(({ id }) => isOf(id)) && !status?.runs?.some(({ name }) => name === run);
+}
+
 /**
  * Waits until the pod of a run has started.
  * @param run the name of the run
  * @returns the name of the pod
- * @throws Problem `not_ready` when it does not start, and whatever ends the wait by `signal`
+ * @throws Problem `not_ready` when it does not start or is stopped, and whatever ends the wait by `signal`
  */
 export async function waitForRunPod(
   { kube, clock }: { kube: Pick<KubeClient, 'get' | 'list'>; clock: Clock },
@@ -38,6 +48,7 @@ export async function waitForRunPod(
     const current = await kube.get<App>(kinds.App, name, namespace);
     const report = current?.status?.runs?.find((candidate) => candidate.name === run);
     if (report?.state === 'failed' || report?.state === 'succeeded') throw new Problem('not_ready', endText(report));
+    if (current && isStopped(current, run)) throw new Problem('not_ready', stoppedText);
     const waitedMs = clock.monotonic() - started;
     if (report?.message !== undefined && waitedMs >= faultMs) throw new Problem('not_ready', report.message);
     if (waitedMs >= startMs) {

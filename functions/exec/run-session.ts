@@ -6,6 +6,7 @@ import { environmentQuery } from '../../runtime/contracts/api/common.ts';
 import { runSessionQuery } from '../../runtime/contracts/api/exec.ts';
 import { channelMessage, execChannels, execProtocol } from '../../runtime/contracts/exec-channels.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { problemOf } from '../../runtime/http/errors.ts';
@@ -14,7 +15,7 @@ import { openCommand, programOf } from './command.ts';
 import { holdMessages } from './early-messages.ts';
 import type { ExecDependencies } from './dependencies.ts';
 import { loggedEnd, relayExec, type RelayEnd } from './relay.ts';
-import { runContainer, waitForRunPod } from './run-pod.ts';
+import { isStopped, runContainer, stoppedText, waitForRunPod } from './run-pod.ts';
 
 const action = 'app.run';
 /** Pauses between attempts to stop a run while the API server does not answer, in ms. The run has a time limit as well. */
@@ -73,7 +74,11 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
         }
         // The client knows by the first message that the command has started.
         client.send(channelMessage(execChannels.stdout, ''), { binary: true });
-        const ended = relayExec(client, upstream, { early: held.take(), terminal: tty, idleMs, clock });
+        const findStop = async () => {
+          const current = await kube.get<App>(kinds.App, name, namespace);
+          return current && isStopped(current, run) ? stoppedText : undefined;
+        };
+        const ended = relayExec(client, upstream, { early: held.take(), terminal: tty, idleMs, clock, findStop });
         upstream.resume();
         return ended;
       };

@@ -12,4 +12,6 @@ export const sessionCodes = {
   /** The pod has ended, or is unreachable. */
   lost: 1011,
   idle: 4000,
+  /** A user stopped the run. */
+  stopped: 4001,
 } as const;

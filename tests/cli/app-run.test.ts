@@ -66,3 +66,21 @@ t.test('app runs lists them, and app logs --run shows one', async (t) => {
   t.match(cli.seen.at(-1)?.query, { run });
   t.match(await cli.run(['app', 'logs', 'api', '--run', run, '--since', '5m']), { code: 2 });
 });
+
+t.test('app stop-run stops runs that exist', async (t) => {
+  const view = { name: run, trigger: 'manual', status: 'running', createdAt, command: ['sh'] };
+  const cli = await world(t, {
+    [`GET ${api}/runs/${run}`]: { body: view },
+    [`DELETE ${api}/runs/${run}`]: { status: 202, body: view },
+  });
+  t.match(await cli.run(['app', 'stop-run', 'api', run, 'api-9999999999', '--yes']), { code: 1 });
+  t.notOk(
+    cli.seen.some(({ method }) => method === 'DELETE'),
+    'a wrong name stops nothing',
+  );
+  t.match(await cli.run(['app', 'stop-run', 'api', run, '-e', 'prod', '--yes']), {
+    code: 0,
+    stderr: `run ${run} is being stopped\n`,
+  });
+  t.match(cli.seen.at(-1), { method: 'DELETE', query: { environment: 'prod' } });
+});

@@ -124,4 +124,17 @@ t.test('a run with a terminal has the input and the exit code of the caller, and
     () => platform.json<Run[]>(['app', 'runs', 'api', ...flags]),
     (runs) => runs.length === 0,
   );
+
+  // Another request stops the run of a session.
+  const stopped = start(run('-i', 'sh', '-c', 'echo started; sleep 600'));
+  t.teardown(() => stopped.kill());
+  const ended = once(stopped, 'close') as Promise<[number]>;
+  await once(stopped.stdout, 'data');
+  const [{ name }] = await platform.json<[Run]>(['app', 'runs', 'api', ...flags]);
+  await platform.ok(['app', 'stop-run', 'api', name, '--yes', ...flags]);
+  t.not((await ended)[0], 0);
+  await eventually(
+    () => platform.kubectl(...left),
+    ({ stdout }) => stdout === '',
+  );
 });

@@ -17,6 +17,12 @@ interface RunPods {
 
 const lookMs = 20;
 
+/** The report of a run whose pod has started. */
+const started = (name: string): AppRun => ({
+  ...{ name, trigger: 'manual', state: 'running', command: [] },
+  createdAt: '2026-01-01T00:00:00Z',
+});
+
 /**
  * Gives an app a release, and does what its controller does for runs: starts the pods of requested ones, and deletes those
  * to stop.
@@ -38,15 +44,22 @@ export async function startRunPods(
 
   const look = async () => {
     const current = await kube.get<App>(kinds.App, name, namespace);
-    const { runRequests = [], runStops = [], ...spec } = current?.spec ?? ({} as App['spec']);
+    const { runRequests = [], runStops = [] } = current?.spec ?? ({} as App['spec']);
     if (!current || runRequests.length + runStops.length === 0) return;
-    await kube.replace({ ...current, spec });
-    for (const request of runRequests) {
+    const reports = runRequests.map((request) => ({ request, reported: report(`${name}-${request.id}`) }));
+    const runs = [
+      ...reports.map(({ request, reported }) => reported ?? started(`${name}-${request.id}`)),
+      ...(current.status?.runs ?? []),
+    ].filter((run) => !runStops.some((stop) => run.name === `${name}-${stop}`));
+    // In the order of the controller, so that a run is always in the status or in the requests.
+    const after = await kube.mergePatch<App>(ref, { status: { runs } }, 'status');
+    const { runRequests: _requests, runStops: _stops, ...settings } = after.spec;
+    await kube.replace({ ...after, spec: settings });
+    for (const { request, reported } of reports) {
       requests.push(request);
       const run = `${name}-${request.id}`;
-      const reported = report(run);
-      if (reported) await kube.mergePatch<App>(ref, { status: { runs: [reported] } }, 'status');
-      else await pod({ kind: 'App', name, id, project }, { name: `${run}-x`, container: 'app', role: 'run', run });
+      if (!reported)
+        await pod({ kind: 'App', name, id, project }, { name: `${run}-x`, container: 'app', role: 'run', run });
     }
     for (const stop of runStops) {
       stops.push(stop);

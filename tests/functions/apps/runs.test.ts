@@ -88,3 +88,33 @@ t.test('429: no more than 20 runs wait to start', async (t) => {
   for (let count = 0; count < 20; count++) t.equal((await start({ command: ['true'] })).status, 202);
   t.match(await start({ command: ['true'] }), { status: 429, body: { code: 'too_many_requests' } });
 });
+
+t.test(
+  '202, 404 and 409: a one-off run is stopped, whatever it does, and the command of a release is not',
+  async (t) => {
+    const { kube, api, log, start, deploy } = await service(t);
+    await deploy();
+    const waiting: string = (await start({ command })).body.id;
+    const run = { trigger: 'manual', createdAt: '2026-11-21T12:00:00Z', command };
+    const runs = [
+      { ...run, name: 'api-0000000001', state: 'running' },
+      { ...run, name: 'api-0000000002', state: 'failed' },
+      { ...run, name: 'api-release-1', state: 'running', trigger: 'release' },
+    ];
+    await kube.mergePatch(ref, { status: { runs } }, 'status');
+    const stop = (name: string) => api.call('DELETE', `${path}/api/runs/${name}`);
+    const app = () => kube.all<App>(kinds.App)[0];
+    t.match(await stop('api-0000000001'), { status: 202, body: { name: 'api-0000000001', status: 'running' } });
+    t.match(await stop('api-0000000001'), { status: 202 }, 'again, before the controller has deleted it');
+    t.match(await stop('api-0000000002'), { status: 202, body: { status: 'failed' } });
+    t.same(app()?.spec.runStops, ['0000000001', '0000000002']);
+    t.match(await stop(waiting), { status: 202, body: { status: 'pending' } });
+    t.notHas(app()?.spec, 'runRequests', 'it never starts');
+    t.match(await stop('api-release-1'), { status: 409, body: { code: 'conflict', message: /Cancel the deployment/ } });
+    for (const name of ['api-9999999999', '0000000001', 'web-0000000001']) {
+      t.match(await stop(name), { status: 404, body: { code: 'not_found', message: /svc app runs api/ } }, name);
+    }
+    t.match(log.text(), /"action":"app\.run\.stop"/);
+    t.equal(app()?.spec.runStops?.length, 3, 'a refusal leaves nothing behind');
+  },
+);

@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
+import { stopRun } from '../../../runtime/api/run-requests.ts';
+import type { PodExec } from '../../../infra/local/apiserver/pod-exec.ts';
+import { execute } from '../../../infra/local/node/process-group.ts';
 import { execProtocol } from '../../../runtime/contracts/exec-channels.ts';
 import type { App, AppRun } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -115,6 +118,66 @@ t.test('the pod is deleted when its client leaves, before or after its start', a
   late.terminate();
   await until(() => ends().length === 2);
   await whenGone();
+});
+
+t.test('a session is told that its run was stopped, before and after the start of its command', async (t) => {
+  const folder = t.testdir();
+  let isSlow = false;
+  // The node kills what runs in a pod that is deleted.
+  const killed = new AbortController();
+  const exec: PodExec = (_pod, { command }, streams, signal) => {
+    const env = { PATH: process.env['PATH'] ?? '' };
+    const end = AbortSignal.any([signal, killed.signal]);
+    return execute({ command, cwd: '/tmp', env }, end, streams);
+  };
+  const { kube, svc, requests, stops, entries, pods } = await withApp(t, {
+    exec,
+    report: (run) => (isSlow ? pending(run) : undefined),
+  });
+  const until = async (holds: () => boolean) => {
+    while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  /** As the route that stops runs does. */
+  const stop = (id = '') =>
+    stopRun(
+      kube,
+      async () => {
+        const app = await kube.get<App>(kinds.App, 'api', 'shop-prod');
+        if (!app) throw new Error('no app');
+        return app;
+      },
+      id,
+    );
+  const script = `touch ${join(folder, 'begun')}; exec sleep 600`;
+  const running = svc(['app', 'run', '-i', 'api', '--', 'sh', '-c', script], { stdin: new PassThrough() });
+  await until(() => existsSync(join(folder, 'begun')));
+  await stop(requests[0]?.id);
+  await until(() => stops.length === 1);
+  killed.abort();
+  const ran = await running;
+  t.equal(ran.stderr, 'error: the session ended: The run was stopped.\n');
+  t.not(ran.code, 0);
+  t.match(
+    entries().filter(({ msg }) => msg === 'session ended'),
+    [{ by: 'stopped' }],
+  );
+
+  isSlow = true;
+  const waiting = svc(['app', 'run', '-i', 'api', '--', 'cat'], { stdin: new PassThrough() });
+  await until(() => requests.length === 2);
+  await stop(requests[1]?.id);
+  t.match(await waiting, { code: 1, stderr: /The command could not run: The run was stopped\./ });
+  await until(() => entries().filter(({ msg }) => msg === 'session ended').length === 2);
+  while ((await pods()).length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+});
+
+t.test('a command that a signal ended was not stopped', async (t) => {
+  const { svc, entries } = await withApp(t);
+  t.match(await svc(['app', 'run', '-i', 'api', '--', 'sh', '-c', 'kill -9 $$']), { code: 137, stderr: '' });
+  t.match(
+    entries().find(({ msg }) => msg === 'session ended'),
+    { by: 'command', exitCode: 137 },
+  );
 });
 
 t.test('a client that sends too much before the command has started is refused', async (t) => {
