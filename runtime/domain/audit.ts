@@ -9,6 +9,7 @@ export const auditActions = [
   'app.restart',
   'app.rollback',
   'app.run',
+  'app.run.stop',
   'app.update',
   'binding.delete',
   'binding.set',
@@ -129,6 +130,8 @@ export interface AuditObject {
 
 /** The fields that name the object of an entry, the most specific first: of a binding, it is the workload. */
 const objectFields = [
+  // Of a call, the other fields are its arguments.
+  { field: 'tool' },
   { field: 'app' },
   { field: 'function' },
   { field: 'job' },

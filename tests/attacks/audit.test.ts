@@ -100,7 +100,8 @@ t.test('no text of a request keeps its entry from being stored, and every text s
     t.equal((await call('POST', `${shop}/apps/api/change`)).status, 204, JSON.stringify(text));
   }
   const shown = (await entries()) as unknown as { details: { names: string[] } }[];
-  t.same(shown.map(({ details }) => details.names[0]).sort(), hostile.toSorted());
+  t.same(new Set(shown.map(({ details }) => details.names[0])), new Set(hostile));
+  t.equal(shown.length, hostile.length);
   t.ok(shown.every(({ details }) => Object.getPrototypeOf(details) === Object.prototype));
   t.same(await entries(`${shop}/audit?object=${encodeURIComponent('%_\\')}`), [], 'no pattern');
   t.match(await entries(`${shop}/audit?environment=${encodeURIComponent(hostile[0] ?? '')}`), [{ actor: boss.email }]);

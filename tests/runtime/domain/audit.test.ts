@@ -22,6 +22,7 @@ t.test('the object of an entry is the most specific one that its fields name', (
     ['platform.component.update', { component: 'log-store' }, 'component log-store'],
     ['platform.alerts.silence', { silence: { id: '1', alert: 'SvcDiskFull' } }, 'silence SvcDiskFull'],
     ['platform.alerts.unsilence', { silence: { id: '1' } }, 'silence 1'],
+    ['tool.call', { ...place, tool: 'show', app: 'api' }, 'tool show'],
     ['environment.delete', place, 'environment prod'],
     ['project.create', { project: 'shop' }, 'project shop'],
     ['image.prune', place, undefined],
