@@ -6,7 +6,7 @@ import { run, type Ended } from '../../infra/demo/program.ts';
 import { homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo, type RunInfo } from '../../infra/run-info.ts';
 import { runCommandLine } from './command-line.ts';
-import { kubectlProgram } from './kubectl.ts';
+import { kubectlEnv, kubectlProgram } from './kubectl.ts';
 
 /** An HTTP answer with its whole body. */
 export interface Answer extends IngressAnswer {
@@ -62,7 +62,11 @@ export async function runningPlatform(): Promise<Platform> {
   const kubectl = async (args: string[], input?: string): Promise<Ended> => {
     const kubeconfig = ['--kubeconfig', info.kubeconfig];
     const from = performance.now();
-    const ended = await run(kubectlProgram, [...kubeconfig, ...args], { input, limitMs: kubectlLimitMs });
+    const ended = await run(kubectlProgram, [...kubeconfig, ...args], {
+      env: kubectlEnv,
+      input,
+      limitMs: kubectlLimitMs,
+    });
     const hung = performance.now() - from >= kubectlLimitMs;
     return hung && args.includes('get') ? kubectl(args) : ended;
   };
