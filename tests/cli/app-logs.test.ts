@@ -22,15 +22,15 @@ t.test('logs of one pod are plain lines, those of several pods have the pod name
 
 t.test('logs without lines say why', async (t) => {
   const { run, seen } = await world(t, { [`GET ${path}`]: { body: { items: [], store: 'ok' } } });
-  const said = async (...flags: string[]) => (await run(['app', 'logs', 'api', ...flags])).stderr;
-  t.match(await said(), /^api has no logs in the last hour; see --since/);
-  t.match(await said('--since', '2h'), /^api has no logs in that time/);
+  const messageOf = async (...flags: string[]) => (await run(['app', 'logs', 'api', ...flags])).stderr;
+  t.match(await messageOf(), /^api has no logs in the last hour; see --since/);
+  t.match(await messageOf('--since', '2h'), /^api has no logs in that time/);
   for (const flags of [
     ['--search', 'x'],
     ['--level', 'warn'],
     ['--pod', 'api-1'],
   ]) {
-    t.match(await said(...flags), /^no lines of api match --search, --level and --pod in the last hour/);
+    t.match(await messageOf(...flags), /^no lines of api match --search, --level and --pod in the last hour/);
   }
   const requests = seen.length;
   for (const flags of [
@@ -40,7 +40,7 @@ t.test('logs without lines say why', async (t) => {
     t.match(await run(['app', 'logs', 'api', ...flags]), { code: 2, stderr: /--until must be less than --since/ });
   }
   t.equal(seen.length, requests, 'nothing is asked');
-  t.match(await said('--since', '2h', '--until', '1h'), /^api has no logs/);
+  t.match(await messageOf('--since', '2h', '--until', '1h'), /^api has no logs/);
   t.ok(seen.at(-1)?.query['until']);
 });
 
