@@ -3,9 +3,11 @@ import { stringify } from 'yaml';
 import type { z } from 'zod';
 import { page } from '../../runtime/contracts/api/common.ts';
 import { gitSourceView } from '../../runtime/contracts/api/git.ts';
-import { bindingView } from '../../runtime/contracts/api/bindings.ts';
+import { bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
 import { projectView } from '../../runtime/contracts/api/projects.ts';
 import { secretView } from '../../runtime/contracts/api/variables.ts';
+import { defaultPrefixes } from '../../runtime/contracts/resources/binding.ts';
+import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
 import { projectFileKinds, type ProjectFileKind } from '../../runtime/contracts/project-file.ts';
 import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
@@ -51,7 +53,10 @@ async function exportObjects(scope: Scope, environment: string): Promise<Section
   const live = [...(await readLiveObjects(scope, [])).values()].filter(({ deleting }) => !deleting);
   const objects = await mapLimited(live, async (object) => ({
     ...object,
-    settings: { ...exportSettings(object, scope.project, environment), ...(await readDetails(scope, object)) },
+    settings: {
+      ...exportSettings(object, scope.project, environment),
+      ...(await readDetails(scope, object, environment)),
+    },
   }));
   return Object.fromEntries(
     projectFileKinds.flatMap((kind) => {
@@ -81,7 +86,7 @@ function exportSettings({ kind, name, settings }: LiveObject, project: string, e
 }
 
 /** What lists do not show: the git source, the names of secrets, and the bindings. */
-async function readDetails(scope: Scope, { kind, name, settings }: LiveObject): Promise<Settings> {
+async function readDetails(scope: Scope, { kind, name, settings }: LiveObject, environment: string): Promise<Settings> {
   if (!boundKinds.includes(kind)) return {};
   const read = <Schema extends z.ZodType>(below: string, schema: Schema) =>
     scope.api.call('GET', scope.path(kind, name, below), schema, { query: scope.query });
@@ -90,11 +95,25 @@ async function readDetails(scope: Scope, { kind, name, settings }: LiveObject): 
   const git = kind === 'apps' ? await read('git', gitSourceView) : undefined;
   return {
     ...(secrets.length > 0 && { secrets }),
-    ...(bindings.length > 0 && { bindings: bindings.map(({ service }) => service) }),
+    ...(bindings.length > 0 && { bindings: bindings.map((binding) => exportBinding(binding, { name, environment })) }),
     ...(git?.configured && {
       // The builds' image belongs to this environment; the file names the source instead.
       image: undefined,
       git: { url: git.url, branch: git.branch, path: git.path, dockerfile: git.dockerfile },
     }),
   };
+}
+
+/** The service's name, or what differs from a binding to it by that name alone. */
+function exportBinding(
+  { service, type, prefix, database }: BindingView,
+  workload: { name: string; environment: string },
+): string | Settings {
+  const defaults = type && { prefix: defaultPrefixes[type], database: defaultDatabase(type, { service, ...workload }) };
+  const settings = {
+    ...(prefix !== undefined && prefix !== defaults?.prefix && { prefix }),
+    // It is not known before the binding is ready.
+    ...(database !== undefined && database !== defaults?.database && { database }),
+  };
+  return Object.keys(settings).length === 0 ? service : { service, ...settings };
 }

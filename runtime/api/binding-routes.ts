@@ -11,7 +11,13 @@ import {
 } from '../contracts/api/bindings.ts';
 import { environmentQuery } from '../contracts/api/common.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
-import { bindingStatus, boundServices, bindingsMax, type Binding } from '../contracts/resources/binding.ts';
+import {
+  bindingStatus,
+  boundServices,
+  bindingsMax,
+  defaultPrefixes,
+  type Binding,
+} from '../contracts/resources/binding.ts';
 import { checkDatabase } from '../contracts/resources/bound-database.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { ServiceResource, ServiceType } from '../contracts/resources/service.ts';
@@ -23,7 +29,7 @@ import type { Route } from '../http/route.ts';
 import type { Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { findDatabase } from '../records/bindings.ts';
-import { bindingNames, checkBindingNames, defaultPrefixes } from '../workloads/bindings.ts';
+import { bindingNames, checkBindingNames } from '../workloads/bindings.ts';
 import { getLivingWorkload, workloadIdOf, type Configurable } from '../workloads/objects.ts';
 import type { ObjectRoutes } from './object-routes.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';

@@ -1,6 +1,12 @@
 import { serviceCredentials, type ServiceCredentials } from '../contracts/api/services.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
-import { bindingStatus, boundServices, type Binding, type BindingStatus } from '../contracts/resources/binding.ts';
+import {
+  bindingStatus,
+  boundServices,
+  defaultPrefixes,
+  type Binding,
+  type BindingStatus,
+} from '../contracts/resources/binding.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import { serviceTypes, type ServiceType } from '../contracts/resources/service.ts';
 import { Problem } from '../domain/problem.ts';
@@ -8,15 +14,6 @@ import { checkVariableName, type Variable } from '../domain/variables.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { Configurable } from './objects.ts';
 import { isOwned, type Secret } from './owned-secret.ts';
-
-/** The default prefixes of a binding's variables (docs/reference/functions.md#bindings). */
-export const defaultPrefixes: Readonly<Record<ServiceType, string>> = {
-  postgres: 'DB_',
-  mysql: 'DB_',
-  mongodb: 'DB_',
-  redis: 'REDIS_',
-  minio: 'S3_',
-};
 
 /** The credentials of a binding: the service's address, and the user and database for the workload. */
 export interface BoundCredentials extends ServiceCredentials {

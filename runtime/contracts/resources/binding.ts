@@ -1,13 +1,23 @@
 import { z } from 'zod';
+import type { ServiceType } from './service.ts';
 
 /** Maximum number of bindings of a workload. */
 export const bindingsMax = 20;
+
+/** The default prefixes of a binding's variables (docs/reference/functions.md#bindings). */
+export const defaultPrefixes: Readonly<Record<ServiceType, string>> = {
+  postgres: 'DB_',
+  mysql: 'DB_',
+  mongodb: 'DB_',
+  redis: 'REDIS_',
+  minio: 'S3_',
+};
 
 /** A service that a workload uses, with a user of its own; its credentials are in the workload's environment. */
 export const binding = z.object({
   /** The name of the Service, in the workload's environment. */
   service: z.string().min(1).max(63),
-  /** Prefix of its variables; default see `defaultPrefixes`. */
+  /** Prefix of its variables; default see {@link defaultPrefixes}. */
   prefix: z.string().max(64).exactOptional(),
   /** Name of the database or bucket; default `<service>_<workload>_<environment>`. */
   database: z.string().max(64).exactOptional(),
