@@ -1,7 +1,9 @@
+import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { buildArguments } from '../../../../infra/images/builder/buildah.ts';
 import { createBuildahOutput } from '../../../../infra/images/builder/buildah-output.ts';
+import { makeFolderImage } from '../../../../infra/images/builder/folder-image.ts';
 import { run } from '../../../../infra/images/builder/run.ts';
 
 /** The reason found in this output of buildah. */
@@ -87,6 +89,19 @@ t.test('a failed program is reported with its name, its exit code and its error 
   await t.rejects(run('/nowhere/npm', ['ci']), { message: /^\/nowhere\/npm ci cannot start: .*ENOENT/ });
   const listener = { line: () => undefined, failure: () => 'it rained' };
   await t.rejects(run(process.execPath, ['-e', 'process.exit(1)'], { listener }), { message: 'it rained' });
+});
+
+t.test('Go is found where its own installation is, which is not on the PATH of pods', async (t) => {
+  const folder = t.testdir({
+    bin: { go: '#!/bin/sh\necho "$PATH" > path\n' },
+    app: { 'go.mod': 'module app', 'main.go': 'package main' },
+  });
+  chmodSync(join(folder, 'bin/go'), 0o755);
+  const { PATH } = process.env;
+  process.env['PATH'] = `${join(folder, 'bin')}:/usr/bin:/bin`;
+  t.teardown(() => (process.env['PATH'] = PATH));
+  await makeFolderImage(join(folder, 'app'));
+  t.match(readFileSync(join(folder, 'app/path'), 'utf8').trim().split(':').at(-1), '/usr/local/go/bin');
 });
 
 t.test('a Dockerfile gets the registries and certificates that it declares as arguments', (t) => {
