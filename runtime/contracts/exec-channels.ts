@@ -19,6 +19,9 @@ export function channelMessage(channel: number, content: Uint8Array | string): B
 /** How a command ended: its exit code, or why it could not run. */
 export type ExecEnd = { exitCode: number } | { failure: string };
 
+/** What the kubelet and the API server put before the reason of the container runtime. */
+const wrapping = /^(?:Internal error occurred: )?(?:error executing command in container: )?/;
+
 /** Reads the content of the `error` channel. */
 export function readExecEnd(content: Buffer): ExecEnd {
   const failed = { failure: 'The cluster returned an unknown result.' };
@@ -33,7 +36,7 @@ export function readExecEnd(content: Buffer): ExecEnd {
     const cause = status.details?.causes?.find(({ reason }) => reason === 'ExitCode');
     const exitCode = Number(cause?.message);
     if (cause && Number.isInteger(exitCode)) return { exitCode };
-    return typeof status.message === 'string' ? { failure: status.message } : failed;
+    return typeof status.message === 'string' ? { failure: status.message.replace(wrapping, '') } : failed;
   } catch {
     return failed;
   }

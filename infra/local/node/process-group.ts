@@ -5,6 +5,7 @@ import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { getSystemErrorMessage } from 'node:util';
 import { identify } from '../../process-record.ts';
 import { killContainer, signal } from './process-table.ts';
 
@@ -116,12 +117,13 @@ async function spawnLeader({ command, cwd, env, user }: Program, stdio: ('ignore
   const identity = user === undefined ? {} : { uid: user, gid: user };
   // Not by a program such as setpriv: it would start as root with the pod's environment, in which LD_PRELOAD may be set.
   const child = spawn(file, parameters, { cwd, env, stdio, detached: true, ...identity });
-  const failure = await new Promise<Error | undefined>((resolve) => {
+  const failure = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
     child.once('error', resolve);
     child.once('spawn', () => resolve(undefined));
   });
-  if (failure) throw new StartError(`Cannot start "${file}": ${failure.message}`);
-  return child;
+  if (!failure) return child;
+  const reason = failure.errno === undefined ? failure.message : getSystemErrorMessage(failure.errno);
+  throw new StartError(`Cannot start "${file}": ${reason}`);
 }
 
 /** Written to another file and renamed, since it may be read at any time. */

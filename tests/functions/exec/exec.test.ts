@@ -134,7 +134,7 @@ t.test('wrong command lines say what is missing', async (t) => {
   );
   const missing = await svc(['app', 'exec', 'api', '--', '/no/such/program']);
   t.equal(missing.code, 1);
-  t.match(missing.stderr, /The command could not run: .*Cannot start "\/no\/such\/program"/);
+  t.match(missing.stderr, /The command could not run: Cannot start "\/no\/such\/program": no such file or directory/);
 });
 
 t.test('a session ends when its client leaves, and its program with it', async (t) => {
