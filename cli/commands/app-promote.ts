@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deploymentAccepted, promotionCreated, type PromotionCreated } from '../../runtime/contracts/api/apps.ts';
 import { command } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { projectFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { requiredText, texts, toggle } from '../flags.ts';
@@ -22,9 +22,7 @@ export const promoteCommand = command({
     create: toggle('create the app with its settings if it does not exist in the target'),
     secret: texts('<NAME>', 'secret of the new app; value from the variable of this shell, or a prompt'),
     ...waitFlags,
-    project: scopeFlags.project,
-    api: scopeFlags.api,
-    output: scopeFlags.output,
+    ...projectFlags,
   },
   examples: [
     'svc app promote api --from dev --to prod',

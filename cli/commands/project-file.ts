@@ -1,10 +1,10 @@
 import { command } from '../command.ts';
-import { apiFlags, projectFlags, scopeFlags, yesFlag } from '../common-flags.ts';
+import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
 import { text, toggle } from '../flags.ts';
 import { waitFlags } from '../wait.ts';
 
 const fileFlags = {
-  file: text('<path>', 'project file (default svc.yaml)', { short: 'f' }),
+  file: text('<file>', 'project file (default svc.yaml)', { short: 'f' }),
   environment: text('<environment>', 'environment (default: all that the file names)', { short: 'e' }),
   ...apiFlags,
 };
@@ -13,6 +13,9 @@ const pruneFlags = {
   prune: toggle('delete objects that were applied before and have left the file'),
   pruneData: toggle('with --prune, delete services and volumes with their data, too'),
 };
+
+// The file is YAML in any case.
+const { output: _, ...exportFlags } = scopeFlags;
 
 /** `svc apply`, `svc diff`, `svc export` and `svc schema`; the code is loaded on use. */
 export const applyCommand = command({
@@ -50,7 +53,7 @@ export const diffCommand = command({
 export const exportCommand = command({
   name: 'export',
   description: 'Print a project as a project file (svc.yaml).',
-  flags: { project: projectFlags.project, environment: scopeFlags.environment, api: apiFlags.api },
+  flags: exportFlags,
   examples: ['svc export --project shop > svc.yaml', 'svc export --project shop --environment prod'],
   async run({ context, flags }) {
     await (await import('../project-file/commands.ts')).runExport(context, flags);

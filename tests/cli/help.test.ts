@@ -34,6 +34,7 @@ for (const { path, command } of commands) {
     }
     if (command.data) t.ok(fieldsOf(command.data).length > 1, '--json knows the fields of its schema');
     if (['list', 'show'].includes(command.name) && 'api' in flags) t.ok('watch' in flags, 'it only reads');
+    if ('api' in flags) t.ok('context' in flags, 'it can use any saved login');
     for (const example of examples) t.ok(example.startsWith('svc '), example);
   });
 }
