@@ -38,6 +38,15 @@ const sources: Readonly<
   volume: ['volumes', 'environment'],
 };
 
+/** Arguments that can be objects of two kinds, each with what precedes its name. */
+const mixed: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  target: { app: 'app/', service: 'service/' },
+  workload: { app: '', function: '' },
+};
+
+/** Arguments that are files or folders of this machine. Those of `svc app cp` may also be paths in a pod. */
+const fileArgs: readonly string[] = ['file', 'folder', 'from', 'to'];
+
 const levels = { environment: resolveScope, project: resolveProject, platform: resolvePlatform };
 
 /** What can follow words of a command line, of which the last one is incomplete or empty. Never rejects. */
@@ -92,10 +101,9 @@ async function completeCommand(
   if (current.startsWith('-')) return matching(current, optionsOf(command));
   const arg = command.args[positional] ?? command.args.find((candidate) => candidate.startsWith('...'));
   if (arg === undefined) return [];
-  return matching(
-    current,
-    await namesOf(arg.replace('...', '').replace('?', '').replace(/s$/, ''), { context, flags }),
-  );
+  const kind = arg.replace('...', '').replace('?', '').replace(/s$/, '');
+  if (fileArgs.includes(kind)) return 'files';
+  return matching(current, await namesOf(kind, { context, flags }));
 }
 
 interface Surroundings {
@@ -173,6 +181,12 @@ async function completeValue(
 /** The names of the objects of a kind, as the platform has them now; none when it does not answer in time. */
 async function namesOf(kind: string, { context, flags }: Surroundings): Promise<Candidate[]> {
   if (kind === 'context') return Object.keys(context.configuration.contexts).map((word) => ({ word }));
+  if (Object.hasOwn(mixed, kind)) {
+    const lists = Object.entries(mixed[kind] ?? {}).map(async ([one, prefix]) =>
+      (await namesOf(one, { context, flags })).map(({ word }) => ({ word: `${prefix}${word}` })),
+    );
+    return (await Promise.all(lists)).flat();
+  }
   if (kind === 'shell') return ['bash', 'zsh', 'fish', 'powershell'].map((word) => ({ word }));
   const [collection, level] = sources[kind] ?? [];
   if (collection === undefined || level === undefined) return [];

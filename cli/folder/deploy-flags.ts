@@ -10,7 +10,7 @@ export const deployFlags = {
     min: 1,
     max: 65_535,
   }),
-  dockerfile: text('<path>', 'Dockerfile, relative to the folder (default Dockerfile)'),
+  dockerfile: text('<file>', 'Dockerfile, relative to the folder (default Dockerfile)'),
   ...newEnvironmentFlags,
   open: toggle('open the URL in the browser'),
   ...waitFlags,

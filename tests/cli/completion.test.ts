@@ -11,6 +11,8 @@ const launcher = join(import.meta.dirname, '../../cli/svc.js');
 const project = '/api/v1/projects/shop';
 const routes = {
   [`GET ${project}/apps`]: { body: { items: [app, { ...app, name: 'api-docs' }, { ...app, name: '$(reboot)' }] } },
+  [`GET ${project}/functions`]: { body: { items: [{ name: 'apply-discount' }] } },
+  [`GET ${project}/services`]: { body: { items: [{ name: 'orders' }] } },
   [`GET ${project}/plans`]: { body: { items: [{ name: 'small' }] } },
   'GET /api/v1/projects': { body: { items: [{ name: 'shop' }, { name: 'blog' }] } },
 };
@@ -36,6 +38,10 @@ t.test('commands, options, choices, fields and files are offered without the pla
   t.same(await offered(cli, 'app', 'list', '--output=y'), ['--output=yaml']);
   t.same(await offered(cli, 'app', 'ls', '--json', 'name,sta'), ['name,status']);
   t.same(await offered(cli, 'login', '--password-file', ''), [':files']);
+  t.same(await offered(cli, 'apply', '--file', ''), [':files']);
+  t.same(await offered(cli, 'deploy', ''), [':files']);
+  t.same(await offered(cli, 'app', 'env', 'push', 'api', ''), [':files']);
+  t.same(await offered(cli, 'app', 'cp', 'backup.sql', ''), [':files']);
   t.same(await offered(cli, 'completion', 'z'), ['zsh']);
   t.same(await offered(cli, 'app', 'frobnicate', ''), []);
   t.same(await offered(cli, 'app', 'deploy', 'api', '""'), [], 'PowerShell writes the empty word so');
@@ -50,6 +56,8 @@ t.test('names of objects are those that the platform has, if a shell can take th
   t.same(await offered(cli, 'app', 'show', 'api', ''), [], 'it takes one name');
   t.same(await offered(cli, 'key', 'create', '--plan', ''), ['small']);
   t.same(await offered(cli, 'app', 'list', '--project=b'), ['--project=blog']);
+  t.same(await offered(cli, 'open', 'ap'), ['api', 'api-docs', 'apply-discount']);
+  t.same(await offered(cli, 'port-forward', ''), ['app/api', 'app/api-docs', 'service/orders']);
   await offered(cli, 'app', 'show', '-p', 'blog', '--environment', 'prod', '');
   t.match(cli.seen.at(-1), { path: '/api/v1/projects/blog/apps', query: { environment: 'prod' } });
 });
