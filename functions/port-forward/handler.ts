@@ -75,17 +75,17 @@ function forwardRoute<T extends App | ServiceResource>(
       }
       const pod = await findRunningPod(kube, workload, { container });
       const { name } = pod.metadata;
-      const connection = await connectTo(pod, container, signal);
+      const podConnection = await connectTo(pod, container, signal);
       return {
         status: 101,
         audit: { pod: name, port },
-        useSocket(client) {
+        useSocket(client, connection) {
           const serve = async () => {
-            const end = await relayTcp(client, connection, { idleMs, clock });
+            const end = await relayTcp({ client, connection }, podConnection, { idleMs, clock });
             log.info({ action, actor, pod: name, port, ...end }, 'session ended');
           };
           void serve();
-          connection.socket.resume();
+          podConnection.socket.resume();
         },
       };
     },
