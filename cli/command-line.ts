@@ -5,7 +5,8 @@ const part = /'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^\s'"\\|&;<>$`()]+)|(\s+)|(.
 
 /**
  * The program and arguments of a flag: one value is a command line, whose words are separated and quoted as in a
- * shell; several values are one word each. @throws Failure (usage) for what only a shell can do
+ * shell; several values are one word each. @throws Failure (usage) for an empty command line, and for what
+ * only a shell can do
  */
 export function commandWords(typed: readonly string[], { flag, hint }: { flag: string; hint: string }): string[] {
   const [line = ''] = typed;
@@ -22,5 +23,7 @@ export function commandWords(typed: readonly string[], { flag, hint }: { flag: s
     if (value === undefined) throw usageFailure(`${flag} cannot use ${text} outside quotes. ${hint}`);
     word = (word ?? '') + value;
   }
-  return word === undefined ? words : [...words, word];
+  if (word !== undefined) words.push(word);
+  if (words.length === 0) throw usageFailure(`${flag} needs a value, but the value is empty.`);
+  return words;
 }

@@ -1,5 +1,5 @@
-import { renameSync, writeFileSync } from 'node:fs';
-import { Failure } from './failure.ts';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { Failure, reasonOf, usageFailure } from './failure.ts';
 import { readInputFile } from './input-file.ts';
 
 // An import statement would evaluate all exports of node:util, some of which load further modules.
@@ -33,9 +33,15 @@ function envLine(name: string, value: string): string {
   });
 }
 
-/** Replaces a file in one step, readable by its owner only. */
+/** Replaces a file in one step, readable by its owner only. @throws Failure (usage) when it cannot be written */
 export function writeEnvFile(file: string, content: string): void {
   const temporaryFile = `${file}.${process.pid}`;
-  writeFileSync(temporaryFile, content, { mode: 0o600, flag: 'wx' });
-  renameSync(temporaryFile, file);
+  try {
+    writeFileSync(temporaryFile, content, { mode: 0o600, flag: 'wx' });
+    renameSync(temporaryFile, file);
+  } catch (error) {
+    // It may have values of secrets.
+    rmSync(temporaryFile, { force: true });
+    throw usageFailure(`Cannot write ${file}: ${reasonOf(error)}.`);
+  }
 }

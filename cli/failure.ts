@@ -1,3 +1,6 @@
+// An import statement would evaluate all exports of node:util, some of which load further modules.
+const { getSystemErrorMessage } = process.getBuiltinModule('node:util');
+
 /** Exit codes: those of gh, 3 after a time-out of a wait, and 130 after Ctrl-C as in shells (docs/decisions/0052). */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, timeout: 3, notSignedIn: 4, interrupted: 130 } as const;
 
@@ -51,12 +54,22 @@ export async function unlessMissing<Value>(read: Promise<Value>): Promise<Value 
   }
 }
 
+/** Why the system refused an operation, such as "permission denied"; the message of any other error. */
+export function reasonOf(error: unknown): string {
+  const { errno, message = String(error) } = error as Partial<NodeJS.ErrnoException>;
+  return errno === undefined ? message : getSystemErrorMessage(errno);
+}
+
+/** The failure for an error that no command explains, such as a file that cannot be written. */
+function systemFailure(error: unknown): Failure {
+  const { code, path } = error as Partial<NodeJS.ErrnoException>;
+  const reason = reasonOf(error);
+  return path === undefined ? new Failure(reason) : new Failure(`Cannot use ${path}: ${reason}.`, { code });
+}
+
 /** The text for stderr and the exit code of any error. */
 export function renderFailure(error: unknown): { text: string; exitCode: ExitCode } {
-  if (!(error instanceof Failure)) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { text: `error: ${message}\n`, exitCode: exitCodes.failed };
-  }
+  if (!(error instanceof Failure)) return renderFailure(systemFailure(error));
   const code = error.code === undefined ? '' : ` (${error.code})`;
   const hint = error.hint === undefined ? '' : `hint: ${error.hint}\n`;
   return { text: `error: ${error.message}${code}\n${hint}`, exitCode: error.exitCode };

@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { WebSocket } from 'ws';
 import { runSession, type SessionEnd } from './exec-session.ts';
-import { Failure, usageFailure } from './failure.ts';
+import { Failure, reasonOf, usageFailure } from './failure.ts';
 
 /** Exit code of the scripts when the content is not the one that was sent. */
 const incomplete = 65;
@@ -30,6 +30,7 @@ mv -f -- "$temporary" "$target"`;
 /** Writes the file `$1` to the standard output, and then its checksum to the standard error. */
 const sendScript = `set -eu
 [ ! -d "$1" ] || { echo "$1 is a folder" >&2; exit 1; }
+[ -r "$1" ] || { echo "$1 does not exist in the pod, or cannot be read there" >&2; exit 1; }
 cat < "$1"
 sha256sum < "$1" >&2`;
 
@@ -76,7 +77,7 @@ export async function copyFromPod(open: Open, remote: string, local: string): Pr
   });
   try {
     const end = await runSession(socket, { stdout: content, stderr: output.stream, terminal: false });
-    if (file.errored) throw failure(`Cannot write ${target}: ${file.errored.message}`);
+    if (file.errored) throw failure(`Cannot write ${target}: ${reasonOf(file.errored)}.`);
     checkEnd(end, output.text());
     await new Promise<void>((resolve, reject) => content.once('error', reject).end(resolve));
     const [checksum] = output.text().split(' ', 1);
@@ -105,7 +106,7 @@ async function readChecksum(file: string): Promise<{ size: number; checksum: str
       }
     });
   } catch (error) {
-    throw usageFailure(`Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw usageFailure(`Cannot read ${file}: ${reasonOf(error)}.`);
   }
   return { size, checksum: hash.digest('hex') };
 }

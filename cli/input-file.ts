@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { FunctionRuntime } from '../runtime/contracts/resources/function.ts';
-import { usageFailure } from './failure.ts';
+import { reasonOf, usageFailure } from './failure.ts';
 
 /** The content of a file that a flag names. @throws Failure (usage) when it cannot be read */
 export function readInputFile(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw usageFailure(`Cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw usageFailure(`Cannot read ${file}: ${reasonOf(error)}.`);
   }
 }
 

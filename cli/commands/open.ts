@@ -43,14 +43,23 @@ async function show(
   context.print({ data: { name, url }, table: url, names: [url] }, output);
 }
 
-/** An app and a function cannot have the same name in an environment. */
+/** An app and a function cannot have the same name in an environment. @throws Failure `not_found` when neither exists */
 async function urlOfAny(scope: Scope, name: string): Promise<string> {
-  try {
-    return await urlOf(scope, 'app', name);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
-    return urlOf(scope, 'function', name);
+  const reasons = new Set<string>();
+  for (const kind of ['app', 'function'] as const) {
+    try {
+      return await urlOf(scope, kind, name);
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'not_found') throw error;
+      // The same reason for both is a missing project or environment.
+      if (reasons.has(error.message)) throw error;
+      reasons.add(error.message);
+    }
   }
+  throw new Failure(`There is no app or function "${name}".`, {
+    code: 'not_found',
+    hint: `list them: svc app list ${scope.flags}, svc function list ${scope.flags}`,
+  });
 }
 
 /** @throws Failure when it has no URL */

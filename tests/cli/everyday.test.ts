@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import t from 'tap';
@@ -44,7 +44,22 @@ t.test('open prints the URL without a browser, and finds an app or a function by
   t.match(await run(['open', 'app', 'evil']), { code: 2, stdout: '', stderr: /has no URL/ });
   t.match((await run(['open', 'console'])).stdout, /^https?:\/\/\S+\n$/, 'the web console has the address of the API');
   t.match(await run(['open', 'job', 'x']), { code: 2, stderr: /Use app or function/ });
-  t.match(await run(['open', 'none']), { code: 1, stderr: /not_found/ });
+});
+
+t.test('open says whether the workload or its project is missing', async (t) => {
+  const missing = (message: string) => ({ status: 404, body: { code: 'not_found', message } });
+  const { run, routes } = await world(t, {
+    [`GET ${apps}/none`]: missing('There is no app "none".'),
+    [`GET ${project}/functions/none`]: missing('There is no function "none".'),
+  });
+  t.match(await run(['open', 'none']), {
+    code: 1,
+    stderr:
+      'error: There is no app or function "none". (not_found)\nhint: list them: svc app list --project shop, svc function list --project shop\n',
+  });
+  const noProject = missing('There is no project "shop".');
+  Object.assign(routes, { [`GET ${apps}/none`]: noProject, [`GET ${project}/functions/none`]: noProject });
+  t.match(await run(['open', 'none']), { code: 1, stderr: 'error: There is no project "shop". (not_found)\n' });
 });
 
 t.test('open starts a browser on a terminal with a display', async (t) => {
@@ -135,6 +150,20 @@ t.test('env pull writes a file that only its owner can read, with secrets only o
   t.match(await run(['app', 'env', 'pull', 'api', file, '--secrets']), { code: 2, stderr: /--yes/ }, 'the file exists');
   t.equal((await run(['app', 'env', 'pull', 'api', file, '--secrets', '--yes'])).code, 0);
   t.same({ ...parseEnv(readFileSync(file, 'utf8')) }, { ...variables, TOKEN: "it's" });
+});
+
+t.test('env pull that cannot write says why, and leaves no file with secrets', async (t) => {
+  const { run } = await world(t, envRoutes);
+  const folder = t.testdir({ taken: {} });
+  const pull = (file: string) => run(['app', 'env', 'pull', 'api', file, '--secrets', '--yes']);
+  for (const [name, reason] of [
+    ['missing/.env', 'no such file or directory'],
+    ['taken', 'illegal operation on a directory'],
+  ] as const) {
+    const file = join(folder, name);
+    t.same(await pull(file), { code: 2, stdout: '', stderr: `error: Cannot write ${file}: ${reason}. (usage)\n` });
+  }
+  t.same(readdirSync(folder), ['taken']);
 });
 
 t.test('env push shows the difference, asks, and changes only what differs', async (t) => {

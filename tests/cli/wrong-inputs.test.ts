@@ -27,10 +27,7 @@ const usage: readonly (readonly [line: string, message: string, hint?: string])[
   ["svc app create api --image ''", '--image needs a value, but the value is empty.'],
   ['svc app create api web --image r/x:1', 'Unexpected argument "web".', 'usage: svc app create <app>'],
   ['svc app create api --image r/x:1 --timeout x', '--timeout must be a duration, such as 90s, 5m or 1h, not "x".'],
-  [
-    'svc app create api --image r/x:1 --env-file /nowhere',
-    "Cannot read /nowhere: ENOENT: no such file or directory, open '/nowhere'",
-  ],
+  ['svc app create api --image r/x:1 --env-file /nowhere', 'Cannot read /nowhere: no such file or directory.'],
   ['svc app create api --image r/x:1 --bogus', 'Unknown option --bogus.', 'see --help'],
   ['svc app create api --image r/x:1 --imge x', 'Unknown option --imge.', 'did you mean --image?'],
   ['svc app create api --image r/x:1 -o xml', '--output must be one of table, json, yaml, name, not "xml".'],
@@ -99,10 +96,7 @@ const usage: readonly (readonly [line: string, message: string, hint?: string])[
   ['svc plan create p --rate 1 --quota 5/year', '--burst <n> is required.'],
   ['svc function create', '<function> is missing.', 'usage: svc function create <function>'],
   ['svc function create f', 'Use --code-file <file> for code, or --image <image> for a container image.'],
-  [
-    'svc function create f --code-file /nowhere.js',
-    "Cannot read /nowhere.js: ENOENT: no such file or directory, open '/nowhere.js'",
-  ],
+  ['svc function create f --code-file /nowhere.js', 'Cannot read /nowhere.js: no such file or directory.'],
   ['svc function create f --image x --code-file /nowhere.js', '--code-file cannot be combined with --image.'],
   [
     'svc function create f --trigger bogus --image r/x:1',
@@ -122,13 +116,12 @@ const usage: readonly (readonly [line: string, message: string, hint?: string])[
   ['svc function create f --image r/x:1 --min 5 --max 2', 'Unknown option --min.', 'did you mean --min-replicas?'],
   ['svc function invoke f --header x', '--header takes "<name>: <value>", not "x".'],
   ["svc function invoke f --method 'BAD METHOD'", '--method takes an HTTP method such as PUT, not "BAD METHOD".'],
-  [
-    'svc function invoke f --data @/nowhere',
-    "Cannot read /nowhere: ENOENT: no such file or directory, open '/nowhere'",
-  ],
+  ['svc function invoke f --data @/nowhere', 'Cannot read /nowhere: no such file or directory.'],
   ['svc function bind f', '<service> is missing.', 'usage: svc function bind <function> <service>'],
   ['svc job create', '<job> is missing.', 'usage: svc job create <job>'],
   ['svc job create j', '--image <image> is required.'],
+  ["svc job create j --image r/x:1 --command ''", '--command needs a value, but the value is empty.'],
+  ["svc app update api --release-command ' '", '--release-command needs a value, but the value is empty.'],
   ['svc job logs', '<job> is missing.', 'usage: svc job logs <job>'],
   ['svc job delete', '<...jobs> is missing.', 'usage: svc job delete <...jobs>'],
   ['svc volume create v', '--size <quantity> is required.'],
@@ -159,10 +152,7 @@ const usage: readonly (readonly [line: string, message: string, hint?: string])[
     'svc platform config set --build-timeout 1s',
     '--build-timeout must be a duration from 10s to 1d, such as 90s, 5m or 1h, not "1s".',
   ],
-  [
-    'svc platform config set --ca-file /nowhere',
-    "Cannot read /nowhere: ENOENT: no such file or directory, open '/nowhere'",
-  ],
+  ['svc platform config set --ca-file /nowhere', 'Cannot read /nowhere: no such file or directory.'],
   ['svc install', '--apps-domain <domain> is required.'],
   ['svc install --apps-domain x', '--cluster <name> is required.'],
   [
