@@ -37,7 +37,9 @@ export function waitUntilReady(
       }
       const pending = project.environments.filter(({ ready }) => !ready).map((environment) => environment.name);
       if (project.status === 'ready' && pending.length === 0) return { done: project };
-      return { progress: `creating environment ${pending.join(', ')} of ${name}` };
+      return {
+        progress: `creating ${pending.length === 1 ? 'environment' : 'environments'} ${pending.join(', ')} of ${name}`,
+      };
     },
     `svc project show ${name}`,
   );

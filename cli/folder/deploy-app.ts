@@ -1,4 +1,4 @@
-import { deploymentAccepted, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { deploymentAccepted, type AppView, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { appKind } from '../commands/app-kind.ts';
 import { openBrowser } from '../commands/open.ts';
 import type { DeployFlags } from './deploy-flags.ts';
@@ -33,10 +33,16 @@ export async function deployApp(
   scope: Scope,
   { name, folder, settings, file }: FolderDeployment,
 ): Promise<void> {
+  // All that can be refused comes before the upload, which may take minutes.
+  const app = await findApp(scope, name);
+  if (app) checkExisting(app, flags);
+  const environment = app ? {} : await newEnvironmentBody(context, flags);
   const [read, checkout] = await Promise.all([readFolder(filesIn(folder)), checkoutOf(folder)]);
   await upload(context, scope, read);
-  await prepareApp(context, flags, scope, name, settings);
-  const { dockerfile } = settings;
+  const { port, dockerfile } = settings;
+  const newPort = port === undefined ? {} : { port };
+  if (!app) await appKind.create(scope, { name, upload: true, ...newPort, ...environment });
+  else if (port !== undefined && port !== app.port) await appKind.update(scope, name, newPort);
   const body = { files: read.files, ...(dockerfile !== undefined && { dockerfile }), ...checkout };
   const accepted = await acceptBuild(context, flags, scope, { name, read, body });
   const { project, query } = scope;
@@ -90,31 +96,20 @@ async function upload(context: Context, scope: Scope, read: ReadFolder): Promise
   }
 }
 
-/** Creates the app, or changes its port. An existing app keeps its variables, secrets and bindings. */
-async function prepareApp(
-  context: Context,
-  flags: DeployFlags,
-  scope: Scope,
-  name: string,
-  { port }: FolderApp,
-): Promise<void> {
+/** The app; undefined if there is none. @throws Failure `not_found` when its environment does not exist */
+async function findApp(scope: Scope, name: string): Promise<AppView | undefined> {
   const app = await unlessMissing(appKind.read(scope, name));
-  if (!app) {
-    const body = {
-      name,
-      upload: true,
-      ...(port !== undefined && { port }),
-      ...(await newEnvironmentBody(context, flags)),
-    };
-    await appKind.create(scope, body);
-    return;
-  }
-  const { env, envFile, secret, bind } = flags;
+  if (!app) await scope.api.send('GET', scope.path('apps'), { query: { ...scope.query, limit: 1 } });
+  return app;
+}
+
+/** An existing app keeps its variables, secrets and bindings. @throws Failure (usage) for flags that would change them */
+function checkExisting({ name, bindings }: AppView, { env, envFile, secret, bind }: DeployFlags): void {
   if (env.length > 0 || envFile !== undefined || secret.length > 0) {
     const hint = `change them, then deploy: svc app env set ${name} NAME=value, svc app secret set ${name} NAME`;
     throw usageFailure(`The app "${name}" exists; --env, --env-file and --secret are for new apps.`, hint);
   }
-  const bound = new Set(app.bindings?.map(({ service }) => service));
+  const bound = new Set(bindings?.map(({ service }) => service));
   const unbound = bind.map((typed) => typed.split('=', 1)[0] ?? '').find((service) => !bound.has(service));
   if (unbound !== undefined) {
     throw usageFailure(
@@ -122,7 +117,6 @@ async function prepareApp(
       `bind it first: svc app bind ${name} ${unbound}`,
     );
   }
-  if (port !== undefined && port !== app.port) await appKind.update(scope, name, { port });
 }
 
 /** Deploys the folder. A new app is ready for it after a moment; chunks that were deleted meanwhile are sent again. */

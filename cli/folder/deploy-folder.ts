@@ -1,5 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
+import { checkWorkloadName } from '../../runtime/domain/names.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { resolveScope } from '../scope.ts';
@@ -23,13 +25,23 @@ export async function deployFolder(context: Context, typed: string, flags: Deplo
     : appOf(folder, flags, entry?.app);
   const project = await chooseProject(context, flags, file.project);
   const scope = resolveScope(context, { ...flags, project, environment: flags.environment ?? file.environment });
-  const name = listed ?? (await chooseName(context, folder));
+  const name = checkName(listed ?? (await chooseName(context, folder)));
   if ('function' in subject) {
     context.say(`${name}: function (${subject.function.codeFile})`);
     await deployFunction(context, flags, scope, { name, folder, settings: subject.function, file });
   } else {
     context.say(`${name}: ${subject.phrase}`);
     await deployApp(context, flags, scope, { name, folder: subject.folder, settings: subject.app, file });
+  }
+}
+
+/** @throws Failure (usage) */
+function checkName(name: string): string {
+  try {
+    return checkWorkloadName(name);
+  } catch (error) {
+    if (error instanceof Problem) throw usageFailure(error.message, 'choose another name with --name');
+    throw error;
   }
 }
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeMaxBytes } from '../../runtime/contracts/resources/function.ts';
 import { functionKind } from '../commands/function-kind.ts';
@@ -6,7 +5,7 @@ import { waitForUpdate } from '../commands/function-wait.ts';
 import { openBrowser } from '../commands/open.ts';
 import type { Context } from '../context.ts';
 import { unlessMissing, usageFailure } from '../failure.ts';
-import { runtimeOf } from '../input-file.ts';
+import { readInputFile, runtimeOf } from '../input-file.ts';
 import { fields } from '../output.ts';
 import type { Scope } from '../scope.ts';
 import type { DeployFlags } from './deploy-flags.ts';
@@ -75,7 +74,7 @@ async function has(scope: Scope, name: string): Promise<boolean> {
 }
 
 function readCode(file: string): string {
-  const content = readFileSync(file);
+  const content = readInputFile(file);
   if (content.length === 0) throw usageFailure(`${file} is empty.`);
   if (content.length <= codeMaxBytes) return content.toString();
   throw usageFailure(`${file} is too large: ${content.length} bytes; the limit is ${codeMaxBytes} bytes.`);

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import ignore, { type Ignore } from 'ignore';
+import type { Problem } from '../../runtime/domain/problem.ts';
 import {
   linkFault,
   pathFault,
@@ -9,7 +10,7 @@ import {
   tooManyFiles,
   type SourceFile,
 } from '../../runtime/domain/source-files.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { Failure, reasonOf, usageFailure } from '../failure.ts';
 import { projectFileName } from './project-file.ts';
 
 /** A file to upload. Its chunks are known once it is read. */
@@ -60,8 +61,8 @@ export function filesIn(root: string): LocalFile[] {
       const file = localFile(join(root, path), path);
       bytes += file.size;
       files.push(file);
-      if (files.length > sourceLimits.files) throw refusal(tooManyFiles().message, 'source_too_large');
-      if (bytes > sourceLimits.bytes) throw refusal(tooLarge().message, 'source_too_large');
+      if (files.length > sourceLimits.files) throw beyondLimit(tooManyFiles());
+      if (bytes > sourceLimits.bytes) throw beyondLimit(tooLarge());
     }
   };
   visit('', [{ folder: '', patterns: ignore().add(neverNeeded) }]);
@@ -78,8 +79,10 @@ function rulesIn(folder: string, path: string): Rules | undefined {
   const texts = ignoreFiles.flatMap((name) => {
     try {
       return [readFileSync(join(folder, name), 'utf8')];
-    } catch {
-      return [];
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      // Without it, files that it excludes would be uploaded.
+      throw new Failure(`Cannot read ${join(path, name)}: ${reasonOf(error)}.`, { code: 'invalid_source' });
     }
   });
   return texts.length === 0 ? undefined : { folder: path, patterns: ignore().add(texts.join('\n')) };
@@ -115,8 +118,12 @@ function nameOf(name: Buffer, folder: string): string {
   throw refusal(`The name ${JSON.stringify(text)} in ${folder === '' ? 'the folder' : folder} is not valid UTF-8.`);
 }
 
-function refusal(message: string, code = 'invalid_source'): Failure {
-  return new Failure(message, { code, hint: 'rename or remove it, or exclude it in .svcignore' });
+function beyondLimit({ code, message }: Problem): Failure {
+  return new Failure(message, { code });
+}
+
+function refusal(message: string): Failure {
+  return new Failure(message, { code: 'invalid_source', hint: 'rename or remove it, or exclude it in .svcignore' });
 }
 
 /** @throws Failure (usage) unless it is a folder */

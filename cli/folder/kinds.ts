@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { planOf, type Language } from '../../runtime/domain/folder-plan.ts';
-import { Failure } from '../failure.ts';
+import { exitCodes, Failure } from '../failure.ts';
 
 /** What a folder is: an app, with the reason for it, or a function with its source file. */
 export type FolderKind = { app: string } | { functionFile: string };
@@ -24,6 +24,7 @@ export function kindOf(folder: string, dockerfile: string | undefined): FolderKi
   if (dockerfile !== undefined) {
     throw new Failure(`The folder has no file ${dockerfile}.`, {
       code: 'unknown_folder',
+      exitCode: exitCodes.usage,
       hint: 'check --dockerfile, or dockerfile in svc.yaml',
     });
   }
@@ -31,7 +32,7 @@ export function kindOf(folder: string, dockerfile: string | undefined): FolderKi
   if ('fault' in plan) {
     const functionFile = handlerFiles.find(has);
     if (functionFile !== undefined) return { functionFile };
-    throw new Failure(`Cannot deploy ${folder}: ${plan.fault}.`, { code: 'unknown_folder' });
+    throw new Failure(`Cannot deploy ${folder}: ${plan.fault}.`, { code: 'unknown_folder', exitCode: exitCodes.usage });
   }
   const { language, start } = plan;
   const command = language === 'static' || language === 'go' ? '' : `, started with: ${start}`;

@@ -57,6 +57,7 @@ async function platform(t: Test, { exists = false }: { exists?: boolean } = {}) 
       for (const digest of digests) stored.add(digest);
       return { body: { digests } };
     },
+    [`GET ${base}/apps`]: () => ({ body: { items: [] } }),
     [`POST ${base}/apps/web-app/source/builds`]: () => ({ status: 202, body: accepted }),
     [`GET ${base}/builds/${id}/logs`]: ({ query }) => {
       const log = 'installing\nbuilt\n'.slice(Number(query['offset'] ?? 0));
@@ -120,9 +121,9 @@ t.test('the questions are for project and name, and come on a terminal only', as
 t.test('what is not deployed says why, before anything is sent', async (t) => {
   const { run, seen } = await platform(t);
   const deploy = (files: Record<string, string>, ...more: string[]) => run(['deploy', folderWith(t, files), ...more]);
-  t.match(await deploy({}), { code: 1, stderr: /has no Dockerfile, package.json.*\(unknown_folder\)/ });
-  t.match(await deploy({ 'package.json': '{}' }), { code: 1, stderr: /no script "start"/ });
-  t.match(await deploy(node, '--dockerfile', 'x'), { code: 1, stderr: /no file x/ });
+  t.match(await deploy({}), { code: 2, stderr: /has no Dockerfile, package.json.*\(unknown_folder\)/ });
+  t.match(await deploy({ 'package.json': '{}' }), { code: 2, stderr: /no script "start"/ });
+  t.match(await deploy(node, '--dockerfile', 'x'), { code: 2, stderr: /no file x/ });
   t.match(await run(['deploy', '/nowhere/at/all']), { code: 2, stderr: /does not exist/ });
   t.match(await deploy({ ...node, 'svc.yaml': 'apps: [' }), { code: 2, stderr: /svc.yaml:1:\d+/ });
   t.match(await deploy({ ...node, 'svc.yaml': 'project: 1' }), { code: 2, stderr: /svc.yaml:1:1: project/ });
@@ -130,6 +131,10 @@ t.test('what is not deployed says why, before anything is sent', async (t) => {
     const answer = await deploy({ ...node, 'svc.yaml': `project: shop\napps: {web: {build: ${build}}}` });
     t.match(answer, { code: 2, stderr: /does not exist inside/ }, 'the file of a stranger names no private folder');
   }
+  t.match(await deploy(node, '--project', 'shop', '--name', 'Web App'), {
+    code: 2,
+    stderr: /"Web App" is not a valid name.*\nhint: .*--name/,
+  });
   const several = 'project: shop\napps: {one: {build: .}, two: {build: .}}';
   t.match(await deploy({ ...node, 'svc.yaml': several }), {
     code: 2,
@@ -147,6 +152,15 @@ t.test('an app that exists keeps its variables and bindings', async (t) => {
     stderr: /hint: .*svc app bind web-app orders/,
   });
   t.equal(sent('/apps/web-app/source/builds').length, 0);
+});
+
+t.test('a wrong environment and a missing file are found before the upload', async (t) => {
+  const { run, routes, seen } = await platform(t);
+  const folder = folderWith(t, node);
+  t.match(await run(['deploy', folder, '--env-file', '/nowhere']), { code: 2, stderr: /Cannot read \/nowhere/ });
+  routes[`GET ${base}/apps`] = { status: 404, body: { code: 'not_found', message: 'It has dev, prod.' } };
+  t.match(await run(['deploy', folder, '--environment', 'pord']), { code: 1, stderr: /It has dev, prod/ });
+  t.notOk(seen.some(({ method }) => method === 'POST'));
 });
 
 t.test('chunks that are gone when the folder is deployed are sent again', async (t) => {
@@ -239,6 +253,11 @@ t.test('files that cannot be uploaded are named', async (t) => {
   t.throws(
     refused((folder) => symlinkSync('../x', join(folder, 'b'))),
     { code, message: /leads out of the folder/ },
+  );
+  // As root, every file can be read.
+  t.throws(
+    refused((folder) => mkdirSync(join(folder, '.svcignore'))),
+    { code, message: 'Cannot read .svcignore: illegal operation on a directory.', hint: undefined },
   );
   const server = createServer().listen(join(folderWithSocket, 'socket'));
   await once(server, 'listening');
