@@ -46,6 +46,8 @@ export interface ClientOptions {
   /** As `normaliseAddress` returns it. */
   api: string;
   token: string | undefined;
+  /** Whether the token is that of the variable `SVC_TOKEN`, so that signing in would change nothing. */
+  isVariable?: boolean;
   connections: Connections;
   clock: Clock;
   userAgent: string;
@@ -69,7 +71,8 @@ export function segment(name: string): string {
   return encodeURIComponent(name);
 }
 
-export function createClient({ api, token, connections, clock, userAgent }: ClientOptions): ApiClient {
+export function createClient(settings: ClientOptions): ApiClient {
+  const { api, token, connections, clock, userAgent } = settings;
   const identity = { 'user-agent': userAgent, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
 
   const sendOnce = async (method: Method, path: string, { query, body }: CallOptions) => {
@@ -108,7 +111,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     if (status === 204) return undefined;
     const body = parseJson(content);
     if (status >= 200 && status < 300 && body !== undefined) return body;
-    throw apiFailure({ api, token }, status, body, location);
+    throw apiFailure(settings, status, body, location);
   };
 
   async function* lines(path: string, query: Query = {}): AsyncGenerator<string> {
@@ -116,7 +119,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     try {
       const response = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
       const { statusCode: status = 0 } = response;
-      if (status !== 200) throw apiFailure({ api, token }, status, parseJson(await text(response)), undefined);
+      if (status !== 200) throw apiFailure(settings, status, parseJson(await text(response)), undefined);
       let rest = '';
       const decoder = new TextDecoder();
       for await (const chunk of response as AsyncIterable<Uint8Array>) {
@@ -147,7 +150,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
       return await start(sockets);
     } catch (error) {
       if (error instanceof sockets.RefusedSocket)
-        throw apiFailure({ api, token }, error.status, parseJson(error.content), undefined);
+        throw apiFailure(settings, error.status, parseJson(error.content), undefined);
       const fault = connectionFault(error);
       throw fault === undefined ? error : unreachable(api, fault, error);
     }
@@ -213,20 +216,18 @@ function parseJson(content: string): unknown {
   }
 }
 
+type Identity = Pick<ClientOptions, 'api' | 'token' | 'isVariable'>;
+
 /** The failure for a response that is no success. */
-function apiFailure(
-  { api, token }: Pick<ClientOptions, 'api' | 'token'>,
-  status: number,
-  body: unknown,
-  location: string | undefined,
-): Failure {
+function apiFailure(identity: Identity, status: number, body: unknown, location: string | undefined): Failure {
+  const { api } = identity;
   const problem = problemBody.safeParse(body);
   if (problem.success) {
     const { code, message, details } = problem.data;
     const notSignedIn = code === 'unauthenticated';
     return new Failure(message, {
       code,
-      hint: notSignedIn ? signInHint(api, token) : hintOf(details),
+      hint: notSignedIn ? signInHint(identity) : hintOf(details),
       exitCode: notSignedIn ? exitCodes.notSignedIn : isWrongInput(status) ? exitCodes.usage : exitCodes.failed,
     });
   }
@@ -245,9 +246,10 @@ function isWrongInput(status: number): boolean {
 }
 
 /** A program has a token in `SVC_TOKEN`, and cannot sign in. */
-function signInHint(api: string, token: string | undefined): string {
-  return token?.startsWith(accessTokenPrefix)
-    ? 'replace the value of SVC_TOKEN: svc token create'
+function signInHint({ api, token, isVariable }: Identity): string {
+  if (token?.startsWith(accessTokenPrefix)) return 'replace the value of SVC_TOKEN: svc token create';
+  return isVariable
+    ? `replace the value of SVC_TOKEN, or unset it and sign in: svc login --api ${api}`
     : `sign in: svc login --api ${api}`;
 }
 

@@ -167,7 +167,8 @@ export function createContext(options: ProgramOptions, formatter: Formatter, typ
         });
       }
       connections ??= createConnections();
-      return createClient({ api, token, connections, clock, userAgent: `svc/${version}` });
+      const isVariable = !anonymous && variable('SVC_TOKEN') !== undefined;
+      return createClient({ api, token, isVariable, connections, clock, userAgent: `svc/${version}` });
     },
     defaultProject: (flags) => env['SVC_PROJECT'] || loginAt(address(flags)).project,
     scope(flags) {

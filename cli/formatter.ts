@@ -66,5 +66,5 @@ async function compile(expression: string): Promise<(data: unknown) => string> {
 
 /** The first line of what jq printed, without its own name and file. */
 function reasonOf(stderr: string): string {
-  return (stderr.split('\n', 1)[0] ?? '').replace(/^jq: error(?: \(at [^)]*\))?: /, '');
+  return (stderr.split('\n', 1)[0] ?? '').replace(/^jq: error(?: \([^)]*\))*: /, '');
 }

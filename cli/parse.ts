@@ -37,14 +37,16 @@ const aliases: Readonly<Record<string, readonly string[]>> = {
 const guard = '\0';
 
 /**
- * Parses a command line. Its first words name groups (`app gate`); cac parses the rest. `svc help app` is `svc app help`.
+ * Parses a command line. Its first words name groups (`app gate`); cac parses the rest. `svc help app` is `svc app --help`.
  * @throws Failure (usage) for an undeclared command or flag, with a suggestion
  */
 export async function parseCommandLine(root: Group | LazyGroup, argv: readonly string[]): Promise<Parsed> {
   const path = [root.name];
   let current: Group | LazyGroup = root;
-  let rest = argv[0] === 'help' ? [...argv.slice(1), '--help'] : [...argv];
+  let rest = [...argv];
   for (;;) {
+    // `svc app help create`
+    if (rest[0] === 'help' && rest.length > 1) rest = [...rest.slice(1), '--help'];
     const next = await findGroup(current, rest[0]);
     if (!next) break;
     current = next;

@@ -47,6 +47,7 @@ t.test('--jq prints what an expression selects: text as it is, anything else as 
   t.equal(await jq('--json', 'name', '--jq', '.[0]'), '{"name":"api"}\n');
   t.equal(await jq('--jq', 'length', '-o', 'json'), '2\n');
   t.equal(await jq('--jq', '.[].nothing // empty'), '');
+  t.match(await run(['app', 'list', '--jq', '.[0].name | error']), { code: 1, stderr: 'error: --jq: api (jq)\n' });
   t.equal(await jq('--jq=-1'), '-1\n');
   const sent = seen.length;
   t.match(await run(['app', 'list', '--jq', '.[']), { code: 2, stderr: /^error: --jq: / }, 'a wrong expression');

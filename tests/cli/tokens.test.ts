@@ -78,5 +78,8 @@ t.test('whoami describes the token in SVC_TOKEN; a refused one is not mended by 
   t.equal((await run(['whoami', '-o', 'name'], { env })).stdout, 'ci\n');
   routes['GET /api/v1/session'] = { status: 401, body: { code: 'unauthenticated', message: 'Revoked.' } };
   t.match(await run(['whoami'], { env }), { code: 4, stderr: /replace the value of SVC_TOKEN: svc token create/ });
-  t.match(await run(['whoami']), { code: 4, stderr: /sign in: svc login/ });
+  t.match(await run(['whoami']), {
+    code: 4,
+    stderr: /replace the value of SVC_TOKEN, or unset it and sign in: svc login/,
+  });
 });

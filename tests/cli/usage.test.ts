@@ -18,7 +18,12 @@ t.test('help is printed on stdout, on every level, with examples', async (t) => 
   t.match(create.stdout, /--image <image> +image with registry/);
   t.match(create.stdout, /--no-wait/);
   t.match(create.stdout, /\$ svc app create api --image/);
-  t.equal((await run(['help', 'app', 'create'])).stdout, create.stdout);
+  for (const words of [
+    ['help', 'app', 'create'],
+    ['app', 'help', 'create'],
+  ]) {
+    t.equal((await run(words)).stdout, create.stdout);
+  }
   t.equal((await run(['help'])).stdout, (await run(['--help'])).stdout);
   t.notMatch((await run(['install', '--help'])).stdout, 'failpoints');
   t.equal((await run(['--version'])).stdout, 'svc 1.2.3\n');
