@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Problem } from '../domain/problem.ts';
+import type { TokenScope } from '../domain/token-scopes.ts';
 import type { Route, Session } from '../http/route.ts';
 import type { ToolRequest } from './call-route.ts';
 
@@ -33,6 +34,8 @@ export interface RouteChoice {
   /** Absent for a tool with one route. */
   kinds?: readonly string[] | undefined;
   without?: readonly string[] | undefined;
+  /** The scope that an access token needs, if it is not that of the routes. */
+  scope?: TokenScope | undefined;
 }
 
 /** One route of a tool, and the request of it that arguments describe. */
@@ -159,6 +162,6 @@ function textOf(name: string, value: unknown): string {
 }
 
 /** The refusal of arguments. @param reason a sentence without its end */
-function wrong(reason: string): Problem {
+export function wrong(reason: string): Problem {
   return new Problem('invalid_request', `${reason}.`);
 }

@@ -1,5 +1,5 @@
 /** The kinds of objects that one tool can be about. */
-type ToolKind = 'app' | 'function' | 'job' | 'service';
+export type ToolKind = 'app' | 'function' | 'job' | 'service';
 
 /** A tool that reads: a GET route of the management API, or one for each kind. */
 export interface ReadTool {

@@ -1,16 +1,18 @@
 import { Readable } from 'node:stream';
+import type { Id } from '../domain/ids.ts';
 import { platformTokens } from '../domain/platform-tokens.ts';
 import { Problem } from '../domain/problem.ts';
 import { includesRole } from '../domain/roles.ts';
 import { includesScope } from '../domain/token-scopes.ts';
 import { problemBodyOf, problemOf } from '../http/errors.ts';
-import type { AuditFields, Route, Session } from '../http/route.ts';
+import { requireScope, type AuditFields, type Route, type Session } from '../http/route.ts';
 import { argumentsSchema, requestOf, type RouteChoice } from './arguments.ts';
 import type { RouteCaller, ToolCaller, ToolRequest } from './call-route.ts';
 import type { KnownSecrets } from './known-secrets.ts';
 import { readTools, type ReadTool } from './read-tools.ts';
 import { createRedact, type Redact } from './redaction.ts';
-import { resultText } from './result-text.ts';
+import { resultText, type ResultOptions } from './result-text.ts';
+import { prepare, writeTools, type WriteTool } from './write-tools.ts';
 
 /** A tool as a model sees it. */
 export interface ToolView {
@@ -46,18 +48,49 @@ export interface ToolDependencies {
 }
 
 /** A tool with its routes. */
-interface Tool extends ToolView, RouteChoice {
-  definition: ReadTool;
+interface Tool extends ToolView, RouteChoice, Omit<ResultOptions, 'redact'> {
+  /** Set for a tool that changes something. */
+  write?: WriteTool;
 }
+
+/** Where a call sends nothing, why. */
+const unconfirmed = 'It needs the argument confirm: true. Show the request to the user first.';
+const withoutToken =
+  'Only an access token can send it. Let the user run the command, or create a token: svc token create.';
 
 /** @throws Error when a tool has a route that does not exist, or that no tool may call */
 export function createTools({ routes, caller: routeCaller, knownSecrets }: ToolDependencies): Tools {
-  const tools = new Map(readTools.map((definition) => [definition.name, readTool(definition, routes)]));
+  const all = [
+    ...readTools.map((definition) => readTool(definition, routes)),
+    ...writeTools.map((definition) => writeTool(definition, routes)),
+  ];
+  const tools = new Map(all.map((tool) => [tool.name, tool]));
 
   /** Masks the secrets of a request's project, of which the caller is known to be a member. */
   const redactFor = async ({ params: { project }, query }: ToolRequest, { token }: Session): Promise<Redact> => {
     const environment = query['environment'] ?? token?.environment ?? undefined;
     return createRedact(project === undefined ? [] : await knownSecrets(project, environment));
+  };
+
+  /** Checks what a write would do, and sends it if the caller has confirmed it. */
+  const write = async (
+    { write: definition, scope }: Tool & { write: WriteTool },
+    caller: ToolCaller,
+    { route, request, args }: ReturnType<typeof requestOf>,
+  ): Promise<{ sent: boolean; value: unknown; redact: Redact; projectId: Id | undefined }> => {
+    const body = definition.bodyOf?.(args);
+    const complete = { ...request, body: body ?? (route.body ? {} : undefined) };
+    const { session } = caller;
+    const { projectId } = await routeCaller.check(route, caller, complete);
+    if (scope !== undefined) requireScope({ session }, scope, 'This tool');
+    // Before it is sent: afterwards, nothing must fail that could make the caller send it again.
+    const redact = await redactFor(request, session);
+    const prepared = prepare(definition, route, args, { ...request, body });
+    if (!session.token) return { sent: false, value: { ...prepared, reason: withoutToken }, redact, projectId };
+    if (args['confirm'] !== true)
+      return { sent: false, value: { ...prepared, reason: unconfirmed }, redact, projectId };
+    const { reply } = await routeCaller.call(route, caller, complete);
+    return { sent: true, value: { sent: true, status: reply.status, result: reply.body }, redact, projectId };
   };
 
   return {
@@ -71,12 +104,23 @@ export function createTools({ routes, caller: routeCaller, knownSecrets }: ToolD
       const names: Record<string, string> = { tool: tool ? name : 'unknown' };
       try {
         if (!tool) throw new Problem('not_found', `There is no tool ${JSON.stringify(name.slice(0, 100))}.`);
-        const { route, request } = requestOf(tool, session, args);
+        const chosen = requestOf(
+          tool,
+          session,
+          args,
+          tool.write ? [...Object.keys(tool.write.arguments), 'confirm'] : [],
+        );
+        const { route, request } = chosen;
         Object.assign(names, namesOf(request));
+        const { write: definition, hides, newestLast } = tool;
+        if (definition) {
+          const { sent, value, redact, projectId } = await write({ ...tool, write: definition }, caller, chosen);
+          const text = await resultText(value, { redact });
+          return { text, isError: false, audit: { ...names, sent, projectId } };
+        }
         const { reply, projectId } = await routeCaller.call(route, caller, request);
         const { body } = reply;
         if (body instanceof Readable) throw new Error(`${route.path} answered a tool with a stream`);
-        const { hides, newestLast } = tool.definition;
         const text = await resultText(body, { redact: await redactFor(request, session), hides, newestLast });
         return { text, isError: false, audit: { ...names, projectId } };
       } catch (error) {
@@ -101,9 +145,28 @@ function namesOf({ params, query: { environment } }: ToolRequest): Record<string
 }
 
 function readTool(definition: ReadTool, routes: readonly Route[]): Tool {
-  const { name, description, path, kinds, without } = definition;
+  const { name, description, path, kinds, without, hides, newestLast } = definition;
   const choice: RouteChoice = { routes: routesAt(routes, 'GET', path, kinds), kinds, without };
-  return { ...choice, definition, name, description, inputSchema: argumentsSchema(choice), readOnly: true };
+  return { ...choice, name, description, hides, newestLast, inputSchema: argumentsSchema(choice), readOnly: true };
+}
+
+const confirm = {
+  type: 'boolean',
+  description:
+    'Whether the user has confirmed the change. Without true, nothing is sent, and the result is the request.',
+};
+
+function writeTool(write: WriteTool, routes: readonly Route[]): Tool {
+  const { name, description, method, path, kinds, scope, arguments: own, required } = write;
+  // What is no argument of the tool keeps the default of the route.
+  const choice: RouteChoice = {
+    routes: routesAt(routes, method, path, kinds),
+    kinds,
+    without: ['discardEvents'],
+    scope,
+  };
+  const inputSchema = argumentsSchema(choice, { ...own, confirm }, required);
+  return { ...choice, write, name, description, inputSchema, readOnly: false };
 }
 
 /** The routes of a tool by kind, or by '' for one without kinds. @throws Error for a route that is none for tools */
@@ -129,7 +192,7 @@ function routesAt(
 }
 
 /** Whether the caller's role and scopes allow a tool, as far as they are known without a project. */
-function isUsable({ routes }: RouteChoice, { role, token }: Session): boolean {
+function isUsable({ routes, scope: ownScope }: RouteChoice, { role, token }: Session): boolean {
   return [...routes.values()].every(({ access }) => {
     if (access === 'principal' || access === 'bearer') return true;
     if (typeof access !== 'object') return !token && (access === 'session' || role === 'admin');
@@ -138,7 +201,7 @@ function isUsable({ routes }: RouteChoice, { role, token }: Session): boolean {
     const projectRole = token.userRole === 'admin' ? 'admin' : token.projectRole;
     return (
       scope !== undefined &&
-      includesScope(token.scopes, scope) &&
+      includesScope(token.scopes, ownScope ?? scope) &&
       projectRole !== null &&
       includesRole(projectRole, project)
     );

@@ -61,6 +61,10 @@ async function world(t: Test, lines: string[] = []) {
         calls.push((params as { project: string }).project);
         return { status: 200, body: { items: lines.map((line) => ({ pod: 'api-1', time: 'now', line })) } };
       },
+      'POST /projects/:project/apps/:app/restart': async ({ params }) => {
+        calls.push(`restart in ${(params as { project: string }).project}`);
+        return { status: 202, body: {} };
+      },
       'GET /projects/:project/apps/:app': async ({ params }) => {
         calls.push((params as { project: string }).project);
         return { status: 200, body: { name: 'api' } };
@@ -204,3 +208,30 @@ t.test(
     t.notMatch(recording.text(), /card number|aaaa/);
   },
 );
+
+t.test('a write needs a token of its project with the scope, and a confirmation', async (t) => {
+  const { pool, call, list, token, calls, blogId, shopId, dana, recording } = await world(t);
+  const restart = { kind: 'app', name: 'api', environment: 'prod', project: 'shop', confirm: true };
+  const blog = await signedIn(pool, 'blogger', { projects: { [blogId]: 'admin' } });
+  const foreign = await accessToken(pool, blog, { projectId: blogId, project: 'blog', scopes: ['write'] });
+  const viewer = await signedIn(pool, 'viewer', { projects: { [shopId]: 'viewer' } });
+  const viewers = await accessToken(pool, viewer, { projectId: shopId, scopes: ['write'] });
+  const [reader, deployer] = [await token(['read', 'logs:read']), await token(['deploy'])];
+  t.equal((await call(reader.headers, 'restart_workload', restart)).code, 'scope_missing');
+  t.equal((await call(viewers.headers, 'restart_workload', restart)).code, 'forbidden');
+  t.equal((await call(viewer.headers, 'restart_workload', restart)).code, 'forbidden');
+  t.equal((await call(foreign.headers, 'restart_workload', restart)).code, 'not_found');
+  for (const { headers } of [reader, viewers]) t.notOk((await list(headers)).includes('restart_workload'));
+  const dev = await token(['write'], { environment: { id: `${environmentId.slice(0, -1)}2`, name: 'dev' } });
+  t.equal((await call(dev.headers, 'restart_workload', restart)).code, 'forbidden');
+  t.match((await call(dana.headers, 'restart_workload', restart)).text, /"sent":false/, 'a session of a user');
+  t.match((await call(deployer.headers, 'restart_workload', { ...restart, confirm: false })).text, /"sent":false/);
+  t.same(calls, [], 'nothing was sent');
+  t.match((await call(deployer.headers, 'restart_workload', restart)).text, /"sent":true/);
+  t.same(calls, ['restart in shop']);
+  const entries = recording.entries.filter(({ msg }) => msg === 'audit');
+  t.match(entries.slice(-2), [
+    { action: 'app.restart', actor: `token ${deployer.name}`, project: 'shop', app: 'api' },
+    { action: 'tool.call', actor: `token ${deployer.name}`, tool: 'restart_workload', sent: true },
+  ]);
+});

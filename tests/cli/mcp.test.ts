@@ -1,14 +1,17 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import t, { type Test } from 'tap';
 import { createMcpRoutes } from '../../functions/mcp/handler.ts';
 import { readTools } from '../../runtime/assistant/read-tools.ts';
+import { writeTools } from '../../runtime/assistant/write-tools.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { route } from '../../runtime/http/route.ts';
 import { sessionView } from '../../runtime/contracts/api/sessions.ts';
 import { testApi, testSession } from '../support/api.ts';
 import { dataOf, testTools, type Handlers } from '../support/tools.ts';
+import { writeCases } from '../support/write-cases.ts';
 import { world } from './world.ts';
 
 const svc = join(import.meta.dirname, '../../cli/svc.js');
@@ -64,7 +67,7 @@ for (const mode of ['legacy', 'auto'] as const) {
     const { tools } = await client.listTools();
     t.same(
       tools.map(({ name }) => name),
-      readTools.map(({ name }) => name),
+      [...readTools, ...writeTools].map(({ name }) => name),
     );
     const shown = await client.callTool({ name: 'whoami', arguments: {} });
     const [content] = shown.content as { text: string }[];
@@ -90,4 +93,25 @@ t.test('a platform without tools, and the end of standard input', async (t) => {
   const { code, stdout, stderr } = await run(['mcp'], { stdin: '' });
   t.same([code, stdout], [0, '']);
   t.match(stderr, /^serving the tools of /);
+});
+
+t.test('the command of a prepared request sends the same request', async (t) => {
+  for (const [name, args, [method, path, body], command] of writeCases) {
+    const environment = 'environment' in args ? ['--environment', 'prod'] : [];
+    const { run, seen } = await world(t, { 'GET /api/v1/projects/shop/apps/api/history': { body: { items: [] } } });
+    // The command asks a person.
+    const confirmed = name === 'cancel_deployment' ? ['--yes'] : [];
+    // As a shell reads it.
+    const words = execFileSync('sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
+      .trimEnd()
+      .split('\n');
+    const ran = await run([...words.slice(1), '--project', 'shop', ...environment, ...confirmed]);
+    const sent = seen.find((request) => request.method !== 'GET');
+    t.match(
+      sent,
+      { method, path: `/api/v1${path}`, query: environment.length > 0 ? { environment: 'prod' } : {} },
+      `${name}: ${ran.stderr}`,
+    );
+    if (body) t.same(sent?.body, body, name);
+  }
 });

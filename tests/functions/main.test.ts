@@ -28,6 +28,12 @@ t.test('console-api starts, serves, and drains on SIGTERM', async (t) => {
   const projects = await fetch(`${base}/api/v1/projects`, { headers: { authorization: `Bearer ${token}` } });
   t.equal(projects.status, 503);
   t.match(await projects.json(), { code: 'unavailable' });
+  const tools = await fetch(`${base}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami', arguments: {} } }),
+  });
+  t.match(await tools.json(), { result: { content: [{ text: /"email":"admin@svc.local"/ }], isError: false } });
 
   child.kill('SIGTERM');
   while ((await ready()) !== 503) await new Promise((resolve) => setImmediate(resolve));

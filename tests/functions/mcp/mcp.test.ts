@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import t, { type Test } from 'tap';
 import { createMcpRoutes } from '../../../functions/mcp/handler.ts';
 import { readTools } from '../../../runtime/assistant/read-tools.ts';
+import { writeTools } from '../../../runtime/assistant/write-tools.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
 import type { Authenticate, Session } from '../../../runtime/http/route.ts';
 import { testApi, testSession } from '../../support/api.ts';
@@ -51,7 +52,7 @@ for (const mode of ['legacy', 'auto'] as const) {
     const { tools } = await client.listTools();
     t.same(
       tools.map(({ name }) => name),
-      readTools.map(({ name }) => name),
+      [...readTools, ...writeTools].map(({ name }) => name),
     );
     t.match(tools[0], { annotations: { readOnlyHint: true } });
     t.same(audits(), [], 'nothing was called yet');
