@@ -27,7 +27,7 @@ import { createMetrics } from '../runtime/process/metrics.ts';
 import { openMetricsStore } from '../runtime/metrics/open-store.ts';
 import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
 import { createRouteCaller } from '../runtime/assistant/call-route.ts';
-import { createKnownSecrets } from '../runtime/assistant/known-secrets.ts';
+import { createProjectRedact } from '../runtime/assistant/project-redact.ts';
 import { createTools } from '../runtime/assistant/tools.ts';
 import { enabledLogStore } from '../runtime/api/enabled-log-store.ts';
 import { createLogServices } from '../runtime/api/log-reply.ts';
@@ -162,7 +162,7 @@ await runProcess({
     const tools = createTools({
       routes,
       caller: createRouteCaller({ authorize, recordAudit }),
-      knownSecrets: createKnownSecrets({ kube, clock }),
+      projectRedact: createProjectRedact({ kube, clock }),
     });
     const app = createHttpApp({
       routes,

@@ -62,21 +62,20 @@ function pairOf(text: string, at: number): number {
   return (text.charCodeAt(at) * 31 + text.charCodeAt(at + 1)) & 0xff_ff;
 }
 
+/** Longer values, such as files, are masked as they are and line by line only. */
+const encodedMax = 4_096;
+
 /** How a value can be written in a text. */
 function formsOf(value: string): string[] {
   const lines = value.split(/\r?\n/);
   const texts = lines.length > 1 ? [value, value.trim(), ...lines.map((line) => line.trim())] : [value];
   return texts
     .flatMap((text) => {
+      if (text.length > encodedMax) return [text];
       const bytes = Buffer.from(text);
       const base64 = bytes.toString('base64').replaceAll('=', '');
-      return [
-        text,
-        JSON.stringify(text).slice(1, -1),
-        encodeURIComponent(text.toWellFormed()),
-        base64,
-        bytes.toString('base64url'),
-      ];
+      const encoded = encodeURIComponent(text.toWellFormed());
+      return [text, JSON.stringify(text).slice(1, -1), encoded, base64, bytes.toString('base64url')];
     })
     .filter(({ length }) => length >= lengthMin);
 }

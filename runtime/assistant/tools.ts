@@ -8,7 +8,7 @@ import { problemBodyOf, problemOf } from '../http/errors.ts';
 import { requireScope, type AuditFields, type Route, type Session } from '../http/route.ts';
 import { argumentsSchema, requestOf, type RouteChoice } from './arguments.ts';
 import type { RouteCaller, ToolCaller, ToolRequest } from './call-route.ts';
-import type { KnownSecrets } from './known-secrets.ts';
+import type { ProjectRedact } from './project-redact.ts';
 import { readTools, type ReadTool } from './read-tools.ts';
 import { createRedact, type Redact } from './redaction.ts';
 import { resultText, type ResultOptions } from './result-text.ts';
@@ -44,7 +44,7 @@ export interface ToolDependencies {
   /** All routes of the management API. */
   routes: readonly Route[];
   caller: RouteCaller;
-  knownSecrets: KnownSecrets;
+  projectRedact: ProjectRedact;
 }
 
 /** A tool with its routes. */
@@ -59,7 +59,7 @@ const withoutToken =
   'Only an access token can send it. Let the user run the command, or create a token: svc token create.';
 
 /** @throws Error when a tool has a route that does not exist, or that no tool may call */
-export function createTools({ routes, caller: routeCaller, knownSecrets }: ToolDependencies): Tools {
+export function createTools({ routes, caller: routeCaller, projectRedact }: ToolDependencies): Tools {
   const all = [
     ...readTools.map((definition) => readTool(definition, routes)),
     ...writeTools.map((definition) => writeTool(definition, routes)),
@@ -69,7 +69,7 @@ export function createTools({ routes, caller: routeCaller, knownSecrets }: ToolD
   /** Masks the secrets of a request's project, of which the caller is known to be a member. */
   const redactFor = async ({ params: { project }, query }: ToolRequest, { token }: Session): Promise<Redact> => {
     const environment = query['environment'] ?? token?.environment ?? undefined;
-    return createRedact(project === undefined ? [] : await knownSecrets(project, environment));
+    return project === undefined ? createRedact() : projectRedact(project, environment);
   };
 
   /** Checks what a write would do, and sends it if the caller has confirmed it. */

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { createMcpRoutes } from '../../functions/mcp/handler.ts';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
-import { createKnownSecrets } from '../../runtime/assistant/known-secrets.ts';
+import { createProjectRedact } from '../../runtime/assistant/project-redact.ts';
 import { resultMax } from '../../runtime/assistant/result-text.ts';
 import { createProjectAccess } from '../../runtime/api/project-access.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
@@ -55,7 +55,7 @@ async function world(t: Test, lines: string[] = []) {
   const calls: string[] = [];
   const tools = await testTools({
     authorize,
-    knownSecrets: createKnownSecrets({ kube, clock: systemClock }),
+    projectRedact: createProjectRedact({ kube, clock: systemClock }),
     handlers: {
       'GET /projects/:project/apps/:app/logs': async ({ params }) => {
         calls.push((params as { project: string }).project);

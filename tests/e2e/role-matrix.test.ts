@@ -199,6 +199,15 @@ t.test('a pipeline deploys with an access token, until it is revoked', async (t)
   t.match(await run('app', 'logs', 'api'), { code: 1, stderr: /scope "logs:read".*\(scope_missing\)/ });
   t.match(await run('token', 'create', 'more', '--scope', 'read'), { code: 1, stderr: /\(forbidden\)/ });
   t.match(await platform.ok(['token', 'show', 'ci', '--project', project]), /Last used: +[^n ]/);
+  const tool = async (name: string, args: object) => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
+    return (await api('POST', '/mcp', { token, body })).body;
+  };
+  t.match(await tool('show_workload', { kind: 'app', name: 'api' }), /\\"image\\":\\"localhost:5000\/svc\/hello:v2/);
+  t.match(await tool('show_logs', { kind: 'app', name: 'api' }), /scope_missing/);
+  const restart = { kind: 'app', name: 'api' };
+  t.match(await tool('restart_workload', restart), /svc app restart api --project \S+/, 'prepared');
+  t.match(await tool('restart_workload', { ...restart, confirm: true }), /\\"sent\\":true/);
   await platform.ok(['token', 'revoke', 'ci', '--project', project, '--yes']);
   t.match(await run('app', 'list'), { code: 4, stderr: /unknown, expired or revoked/ });
 });

@@ -1,5 +1,6 @@
 import { createRouteCaller, type ToolCaller } from '../../runtime/assistant/call-route.ts';
-import type { KnownSecrets } from '../../runtime/assistant/known-secrets.ts';
+import type { ProjectRedact } from '../../runtime/assistant/project-redact.ts';
+import { createRedact } from '../../runtime/assistant/redaction.ts';
 import { createTools, type Tools } from '../../runtime/assistant/tools.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import type { AuthorizeProject, Route, Session } from '../../runtime/http/route.ts';
@@ -14,15 +15,15 @@ export interface TestToolsOptions {
   handlers?: Handlers;
   /** Default: every user is an admin of every project. */
   authorize?: AuthorizeProject;
-  /** Default: none. */
-  knownSecrets?: KnownSecrets;
+  /** Default: masks tokens only. */
+  projectRedact?: ProjectRedact;
 }
 
 /** The tools of all declared routes, of which some have a handler. */
 export async function testTools({
   handlers = {},
   authorize = async () => ({ projectId: newId(), role: 'admin' }),
-  knownSecrets = async () => [],
+  projectRedact = async () => createRedact(),
 }: TestToolsOptions = {}): Promise<Tools> {
   const { routes } = await declaredRoutes();
   const withHandlers = routes.map((route) => {
@@ -32,7 +33,7 @@ export async function testTools({
   return createTools({
     routes: withHandlers,
     caller: createRouteCaller({ authorize, recordAudit: async () => undefined }),
-    knownSecrets,
+    projectRedact,
   });
 }
 

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { z } from 'zod';
 import { notTools, readTools } from '../../../runtime/assistant/read-tools.ts';
+import { createRedact } from '../../../runtime/assistant/redaction.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
 import type { Session } from '../../../runtime/http/route.ts';
 import { declaredRoutes } from '../../functions/all-routes.ts';
@@ -208,9 +209,9 @@ t.test('the secrets of the project are masked; without them, there is no result'
   const args = { kind: 'app', project: 'shop', name: 'api' };
   const knowing = await testTools({
     handlers,
-    knownSecrets: async (...names) => {
+    projectRedact: async (...names) => {
       calls.push(names);
-      return ['hunter2-hunter2'];
+      return createRedact(['hunter2-hunter2']);
     },
   });
   const masked = await knowing.call(toolCaller(), 'show_logs', { ...args, environment: 'prod' });
@@ -218,7 +219,7 @@ t.test('the secrets of the project are masked; without them, there is no result'
   t.same(calls, [['shop', 'prod']]);
   const failing = await testTools({
     handlers,
-    knownSecrets: async () => {
+    projectRedact: async () => {
       throw new Problem('unavailable', 'No.');
     },
   });

@@ -141,7 +141,7 @@ t.test('what would be refused is refused before it is prepared', async (t) => {
 
 t.test('nothing is sent when the secrets that the answer could contain are unknown', async (t) => {
   const { tools, sent } = await world({
-    knownSecrets: async () => {
+    projectRedact: async () => {
       throw new Problem('unavailable', 'No.');
     },
   });

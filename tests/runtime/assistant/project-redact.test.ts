@@ -1,0 +1,145 @@
+import t from 'tap';
+import { createProjectRedact } from '../../../runtime/assistant/project-redact.ts';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { workloadLabels } from '../../../runtime/domain/labels.ts';
+import type { WorkloadObject } from '../../../runtime/workloads/objects.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+import { readyProject } from '../../support/objects.ts';
+
+const encode = (values: Record<string, string>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
+
+/** Stores a workload with Secrets of its own. */
+function addWorkload(
+  kube: FakeKube,
+  kind: 'App' | 'Function' | 'Service',
+  namespace: string,
+  spec: object,
+  secrets: Record<string, Record<string, string>>,
+  name = 'api',
+): void {
+  const resource = kind === 'Service' ? kinds.ServiceResource : kinds[kind];
+  const labels = workloadLabels({ kind, name, id: newId() });
+  kube.seed({ apiVersion: resource.apiVersion, kind, metadata: { name, namespace, labels }, spec });
+  const owner = kube
+    .all<WorkloadObject>(resource)
+    .find(({ metadata }) => metadata.labels?.['platform.svc/id'] === labels['platform.svc/id']);
+  for (const [secret, values] of Object.entries(secrets)) {
+    kube.seed(ownedSecret(owner as Stored<WorkloadObject>, secret, encode(values)));
+  }
+}
+
+function world() {
+  const kube = fakeKube();
+  kube.seed(...readyProject('shop', ['prod', 'dev']));
+  let now = 0;
+  const redactOf = createProjectRedact({ kube, clock: { monotonic: () => now } });
+  const reads = () => kube.calls.filter(({ kind }) => kind === 'Secret').length;
+  return { kube, redactOf, reads, pass: (ms: number) => (now += ms) };
+}
+
+t.test('it masks secrets with their previous values, and credentials of bindings, services and git', async (t) => {
+  const { kube, redactOf } = world();
+  addWorkload(
+    kube,
+    'App',
+    'shop-prod',
+    { bindings: [{ service: 'db', version: 1 }] },
+    {
+      'app-api-secrets': { TOKEN: 'current-value', 'TOKEN.previous': 'previous-value' },
+      'app-api-binding-db': {
+        type: 'postgres',
+        host: 'db.internal',
+        port: '5432',
+        username: 'appuser',
+        password: 'binding-password',
+      },
+      'app-api-git': { token: 'git-token-value', server: 'git.test' },
+    },
+  );
+  addWorkload(kube, 'Function', 'shop-dev', {}, { 'function-api-secrets': { KEY: 'function-value' } });
+  addWorkload(
+    kube,
+    'Service',
+    'shop-prod',
+    { type: 'postgres' },
+    { 'service-db-credentials': { password: 'service-password' } },
+    'db',
+  );
+  const text =
+    'current-value previous-value binding-password git-token-value service-password function-value db.internal appuser';
+  const production = await redactOf('shop', 'prod');
+  t.equal(
+    production(text),
+    '[redacted] [redacted] [redacted] [redacted] [redacted] function-value db.internal appuser',
+  );
+  const all = await redactOf('shop');
+  t.equal(all(text), '[redacted] [redacted] [redacted] [redacted] [redacted] [redacted] db.internal appuser');
+  const other = await redactOf('blog');
+  t.equal(other('current-value'), 'current-value');
+});
+
+t.test('it reads the Secrets of a namespace once for calls that follow each other', async (t) => {
+  const { kube, redactOf, reads, pass } = world();
+  addWorkload(kube, 'Function', 'shop-prod', {}, { 'function-api-secrets': { KEY: 'function-value' } });
+  await Promise.all([redactOf('shop', 'prod'), redactOf('shop', 'prod')]);
+  await redactOf('shop', 'prod');
+  t.equal(reads(), 1);
+  pass(10_000);
+  await redactOf('shop', 'prod');
+  t.equal(reads(), 2);
+});
+
+t.test('it rejects when a Secret cannot be read, and reads again with the next call', async (t) => {
+  const { kube, redactOf } = world();
+  addWorkload(kube, 'Function', 'shop-prod', {}, { 'function-api-secrets': { KEY: 'function-value' } });
+  kube.intercept = ({ kind }) => {
+    if (kind === 'Secret') throw new Error('away');
+  };
+  await t.rejects(redactOf('shop', 'prod'), { message: 'away' });
+  kube.intercept = undefined;
+  t.equal((await redactOf('shop', 'prod'))('function-value'), '[redacted]');
+});
+
+t.test(
+  'an environment with more secrets than fit into memory has no results, and stops others from none',
+  async (t) => {
+    const { kube, redactOf, reads } = world();
+    for (let index = 0; index < 20; index++) {
+      addWorkload(
+        kube,
+        'Function',
+        'shop-prod',
+        {},
+        { [`function-f${index}-secrets`]: { KEY: `${index} ${'x'.repeat(100_000)}` } },
+        `f${index}`,
+      );
+    }
+    addWorkload(kube, 'Function', 'shop-dev', {}, { 'function-api-secrets': { KEY: 'function-value' } });
+    await t.rejects(redactOf('shop', 'prod'), { code: 'conflict', message: /more secrets than can be masked/ });
+    t.ok(reads() <= 8, 'it stops reading');
+    t.equal((await redactOf('shop', 'dev'))('function-value'), '[redacted]');
+  },
+);
+
+t.test('too many calls that wait are refused', async (t) => {
+  const { kube, redactOf } = world();
+  kube.seed(
+    ...readyProject(
+      'big',
+      Array.from({ length: 40 }, (_, index) => `e${index}`),
+    ),
+  );
+  const { promise, resolve } = Promise.withResolvers<void>();
+  kube.intercept = ({ verb }) => (verb === 'list' ? promise : undefined);
+  const calls = Promise.allSettled(Array.from({ length: 40 }, (_, index) => redactOf('big', `e${index}`)));
+  const own = redactOf('shop', 'prod');
+  resolve();
+  const refused = (await calls).filter(({ status }) => status === 'rejected');
+  t.equal(refused.length, 19, 'one reads, 20 wait');
+  t.match(refused[0], { reason: { code: 'too_many_requests' } });
+  t.equal((await own)('x'), 'x', 'another project waits only for its turn');
+});
