@@ -36,6 +36,13 @@ export async function bindingStep(
   return { progress: `${service}: ${binding.message ?? binding.status}` };
 }
 
+/** The variables with the prefix in short, and the others: `DB_*, DATABASE_URL`. */
+function variablesText({ prefix, variables }: BindingView): string | undefined {
+  const others = variables.filter((name) => prefix === undefined || !name.startsWith(prefix));
+  const prefixed = others.length < variables.length ? [`${prefix}*`] : [];
+  return [...prefixed, ...others].join(', ') || undefined;
+}
+
 function toOutput(binding: BindingView): Output {
   return {
     data: binding,
@@ -153,7 +160,7 @@ export function bindingCommands({ kind, article, example, applyChange, restarts 
             { title: 'TYPE', value: ({ type }) => type },
             { title: 'STATUS', value: ({ status }) => status },
             { title: 'DATABASE', value: ({ database }) => database },
-            { title: 'VARIABLES', value: ({ prefix }) => prefix && `${prefix}*` },
+            { title: 'VARIABLES', value: variablesText },
             ...(items.some(({ message }) => message !== undefined)
               ? [{ title: 'MESSAGE', value: ({ message }: BindingView) => message }]
               : []),

@@ -223,3 +223,17 @@ t.test('app restart follows the deployment, or returns at once', async (t) => {
   t.match(await run(['app', 'restart', 'api', '--no-wait']), { code: 0, stdout: 'revision 2 of api is accepted\n' });
   t.equal(seen.at(-1)?.method, 'POST');
 });
+
+t.test('app bindings shows the variables in short, and those without the prefix by name', async (t) => {
+  const bindings = [
+    { service: 'orders', type: 'postgres', prefix: 'DB_', variables: ['DB_HOST', 'DB_PORT', 'DATABASE_URL'] },
+    { service: 'stock', type: 'postgres', prefix: 'STOCK_', variables: ['STOCK_HOST', 'STOCK_URL'] },
+    { service: 'gone', status: 'deleting', variables: [] },
+  ].map((binding) => ({ status: 'ready', ...binding }));
+  const { run } = await world(t, { [`GET ${path}/bindings`]: { body: { items: bindings } } });
+  const rows = (await run(['app', 'bindings', 'api'])).stdout.trimEnd().split('\n').slice(1);
+  t.same(
+    rows.map((row) => row.split(/ {3,}/).at(-1)),
+    ['DB_*, DATABASE_URL', 'STOCK_*', '-'],
+  );
+});
