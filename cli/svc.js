@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const requiredMajor = 24;
+const isPackage = import.meta.url.includes('/node_modules/');
 
 if (Number(process.versions.node.split('.')[0]) >= requiredMajor) {
   // Import statements would load what this does not need, such as processes and source maps.
@@ -22,16 +23,14 @@ if (Number(process.versions.node.split('.')[0]) >= requiredMajor) {
         : next(specifier, context),
   });
   const program = new URL('../dist/cli/main.js', import.meta.url);
-  const isPackage = import.meta.dirname.includes('node_modules');
   await import(isPackage ? program : './main.ts');
 } else {
   const { spawn } = await import('node:child_process');
   const { existsSync } = await import('node:fs');
   const node = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
   if (!existsSync(node)) {
-    process.stderr.write(
-      `error: svc requires Node ${requiredMajor} or later; this is ${process.version}. In the repository, npm install brings one.\n`,
-    );
+    const source = isPackage ? 'Install it from https://nodejs.org.' : 'In the repository, npm install brings one.';
+    process.stderr.write(`error: svc requires Node ${requiredMajor} or later; this is ${process.version}. ${source}\n`);
     process.exit(1);
   }
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });

@@ -152,6 +152,10 @@ t.test('the package installs what the command line needs, and runs', (t) => {
   t.match(svc('--version'), /^svc \d/);
   t.match(svc('app', 'list', '--json'), /^name$/m);
   t.match(svc('completion', 'bash'), /complete -F _svc svc/);
+  const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.0.0'}})`;
+  t.throws(() => run(process.execPath, ['--import', old, join(installed, 'cli/svc.js')], folder), {
+    message: /svc requires Node 24 or later; .*Install it from https:\/\/nodejs.org/,
+  });
   t.throws(() => svc('up'), { message: /The npm package of svc has the command line, but not the platform/ });
   const install = ['install', '--apps-domain', 'apps.example.com', '--cluster', 'home', '--registry', 'r.example.com'];
   t.throws(() => svc(...install), { message: /npm install -g @kubernetes\/client-node/ });
