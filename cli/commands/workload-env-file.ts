@@ -12,6 +12,11 @@ import { changeFlags, type Restartable } from './workload-restart.ts';
 
 const defaultFile = '.env';
 
+function counted(values: object, noun: string): string {
+  const { length } = Object.keys(values);
+  return `${length} ${noun}${length === 1 ? '' : 's'}`;
+}
+
 interface Workload {
   scope: Scope;
   collection: `${Restartable['kind']}s`;
@@ -57,8 +62,8 @@ export function pullCommand({ kind, example, article }: Restartable): Command {
       }
       const content = envLines({ ...variables, ...secrets });
       writeEnvFile(file, content);
-      const counts = `${Object.keys(variables).length} variables and ${Object.keys(secrets).length} secrets`;
-      context.say(`${counts} of ${workload.name} are in ${file}`);
+      const counts = `${counted(variables, 'variable')} and ${counted(secrets, 'secret')}`;
+      context.say(`wrote ${counts} of ${workload.name} to ${file}`);
     },
   });
 }
