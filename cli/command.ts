@@ -33,6 +33,8 @@ export interface Command {
   hidden?: boolean;
   /** Options of other tools, such as `--env`, each with the command that does the same here. */
   suggestions?: Readonly<Record<string, string>>;
+  /** The command for an argument that this one does not take; it is given the argument. */
+  forArgument?: (typed: string) => string;
   /** @returns the exit code; default 0 */
   run(input: {
     context: Context;
@@ -93,6 +95,7 @@ export function command<const Names extends readonly string[], Flags extends Fla
   examples: readonly string[];
   hidden?: boolean;
   suggestions?: Readonly<Record<string, string>>;
+  forArgument?: (typed: string) => string;
   run(input: {
     context: Context;
     args: ArgValues<Names>;

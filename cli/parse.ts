@@ -152,7 +152,10 @@ function checkArguments(path: readonly string[], command: Command, values: reado
   const missing = command.args.filter((arg) => !arg.endsWith('?'))[values.length];
   if (missing !== undefined) throw usageFailure(`${bracketed(missing)} is missing.`, `usage: ${typed}`);
   const extra = command.args.some((arg) => arg.startsWith('...')) ? undefined : values[command.args.length];
-  if (extra !== undefined) throw usageFailure(`Unexpected argument "${extra}".`, `usage: ${typed}`);
+  if (extra === undefined) return;
+  const other = command.forArgument?.(extra);
+  const hint = other === undefined ? `usage: ${typed}` : `did you mean ${other}?`;
+  throw usageFailure(`Unexpected argument "${extra}".`, hint);
 }
 
 /** The words in a form that cac parses literally: each flag by its key, with its value in the same word. */

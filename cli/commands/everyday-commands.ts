@@ -26,6 +26,7 @@ export const environmentLogsCommand = command({
     'svc logs -f --environment prod',
     'svc logs --app api --function hello --job report --since 15m',
   ],
+  forArgument: (name) => `svc app logs ${name}`,
   run: async ({ context, flags }) => (await import('./environment-logs.ts')).printEnvironmentLogs(context, flags),
 });
 

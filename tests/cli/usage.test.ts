@@ -37,7 +37,7 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     [['app', 'creat'], /did you mean svc app create\?/],
     [['app', 'gaet'], /did you mean svc app gate\?/],
     [['frobnicate'], /see svc --help/],
-    [['logs', 'api'], /Unexpected argument "api"/],
+    [['logs', 'api'], /Unexpected argument "api".*\n.*did you mean svc app logs api\?/],
     [['app', 'describe', 'api'], /did you mean svc app show\?/],
     [['app', 'gate', 'get'], /did you mean svc app gate status\?/],
     [['publish'], /did you mean svc deploy\?/],
