@@ -5,7 +5,7 @@ import type { Run } from '../../runtime/contracts/resources/run.ts';
 import { runLabel } from '../../runtime/domain/labels.ts';
 import type { ChildOptions } from '../../runtime/kube/children.ts';
 import { dependencyFailure } from './dependency-failure.ts';
-import { lastMessage } from './log-summary.ts';
+import { errorLine, lastMessage } from './log-summary.ts';
 
 const messageMax = 500;
 
@@ -127,7 +127,7 @@ function endOfContainer({ status }: Pod, container: string | undefined): string 
   if (!ended) return status?.reason === undefined ? undefined : `The pod was stopped (${status.reason}).`;
   if (ended.exitCode === 0) return undefined;
   if (ended.reason === 'OOMKilled') return 'The program exceeded its memory limit.';
-  const detail = ended.message === undefined ? '' : lastMessage(ended.message);
+  const detail = ended.message === undefined ? '' : errorLine(ended.message);
   return `The program exited with code ${ended.exitCode}${detail === '' ? '' : `: ${detail}`}`.slice(0, messageMax);
 }
 

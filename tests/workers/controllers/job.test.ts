@@ -190,7 +190,13 @@ t.test('a run that fails or does not start reports the reason', async (t) => {
         name: 'job',
         ready: false,
         restartCount: 0,
-        state: { terminated: { exitCode: 3, reason: 'Error', message: 'begin\nno such table\n' } },
+        state: {
+          terminated: {
+            exitCode: 3,
+            reason: 'Error',
+            message: 'begin\nno such table\n    at query (a.js:1)\n\nNode.js v24.1.0\n',
+          },
+        },
       },
     ],
   });
