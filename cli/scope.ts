@@ -3,6 +3,7 @@ import type { Context } from './context.ts';
 
 /** A collection of the management API. */
 type Collection =
+  | 'account/sessions'
   | 'api-keys'
   | 'applied-configurations'
   | 'apps'

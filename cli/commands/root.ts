@@ -31,6 +31,11 @@ export const rootGroup: LazyGroup = {
       description: 'Manage access tokens for CI and other programs.',
       load: async () => (await import('./token.ts')).tokenCommands,
     },
+    {
+      name: 'session',
+      description: 'List and end your sessions.',
+      load: async () => (await import('./account-session.ts')).sessionCommands,
+    },
     { name: 'app', description: 'Manage apps.', load: async () => (await import('./app.ts')).appCommands },
     {
       name: 'deployment',

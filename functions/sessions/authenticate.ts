@@ -7,7 +7,7 @@ import type { Authenticate, Session } from '../../runtime/http/route.ts';
 import { findValidToken } from '../../runtime/records/access-tokens.ts';
 import { findSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { cookiesOf } from './cookies.ts';
-import type { TokenUses } from './token-uses.ts';
+import type { LastUses } from './last-uses.ts';
 
 const tokenPattern = /^svcs_[a-z0-9]{40}$/;
 const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
@@ -18,7 +18,9 @@ export interface AuthenticateOptions {
   /** The public address of the management API: where the console's own requests come from. */
   baseUrl: string;
   /** Records the uses of access tokens; default: they are not recorded. */
-  tokenUses?: TokenUses;
+  tokenUses?: LastUses;
+  /** As {@link tokenUses}, of sessions. */
+  sessionUses?: LastUses;
 }
 
 type Headers = Parameters<Authenticate>[0]['headers'];
@@ -30,7 +32,13 @@ type Headers = Parameters<Authenticate>[0]['headers'];
  * a page cannot see the answer, but reading opens streams and is recorded in the user's name. Nothing is cached: a session
  * or token that was ended is refused by the next request.
  */
-export function createAuthenticate({ pool, clock, baseUrl, tokenUses }: AuthenticateOptions): Authenticate {
+export function createAuthenticate({
+  pool,
+  clock,
+  baseUrl,
+  tokenUses,
+  sessionUses,
+}: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
   const cookieName = sessionCookieName(baseUrl);
   const tokenSession = async (text: string): Promise<Session> => {
@@ -65,7 +73,9 @@ export function createAuthenticate({ pool, clock, baseUrl, tokenUses }: Authenti
     }
     const session = await findSession(pool, sessionTokenDigest(token), clock.now());
     if (!session) throw new Problem('unauthenticated', 'The session has expired. Sign in again with `svc login`.');
-    return session;
+    const { lastUsedAt, ...caller } = session;
+    sessionUses?.add({ id: caller.sessionId, lastUsedAt });
+    return caller;
   };
 }
 

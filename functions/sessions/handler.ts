@@ -14,8 +14,10 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem, tooManyAttempts } from '../../runtime/domain/problem.ts';
 import { route, sessionOf, type Route, type RouteRequest, type SessionToken } from '../../runtime/http/route.ts';
 import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
+import { clientName } from '../../runtime/domain/client-name.ts';
 import { normaliseEmail } from '../../runtime/domain/email.ts';
 import { findUserByEmail } from '../../runtime/records/users.ts';
+import { accountSessionRoutes } from './account-sessions.ts';
 import { cookiesOf, createCookieWriter } from './cookies.ts';
 import { deviceLifetimeMs, type Devices } from './devices.ts';
 import type { Guesser, LoginLimit } from './login-limit.ts';
@@ -50,7 +52,7 @@ function tokenToView({ name, project, environment, scopes, projectRole, expiresA
   };
 }
 
-/** `/session`: sign in, show the signed-in user, sign out. */
+/** `/session`: sign in, show the signed-in user, sign out; and `/account/sessions`. */
 export function createSessionRoutes({
   pool,
   clock,
@@ -106,6 +108,7 @@ export function createSessionRoutes({
                   provenHash: user.passwordHash,
                   tokenDigest: sessionTokenDigest(token),
                   expiresAt,
+                  client: clientName(request.headers['user-agent']),
                 },
                 now,
               )
@@ -165,5 +168,6 @@ export function createSessionRoutes({
         return { status: 204, headers: { 'Set-Cookie': cookie(names.session, '', 0) } };
       },
     }),
+    ...accountSessionRoutes({ pool, clock }),
   ];
 }

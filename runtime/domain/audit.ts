@@ -82,6 +82,7 @@ export const auditActions = [
   'service.credentials.reveal',
   'service.delete',
   'service.port-forward',
+  'session.end',
   'source.build',
   'token.create',
   'token.revoke',

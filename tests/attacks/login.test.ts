@@ -57,7 +57,7 @@ async function world(t: { teardown(end: () => unknown): void }) {
   const guess = async (name: string, from: string, times: number, more: { device?: string } = {}) => {
     for (let index = 0; index < times; index++) await signIn(name, from, { ...more, word: `wrong ${index}` });
   };
-  return { clock, signIn, guess, callers };
+  return { pool, api, clock, signIn, guess, callers };
 }
 
 t.test('guesses from the same address do not lock out a device that signed in before', async (t) => {
@@ -261,4 +261,40 @@ t.test('on a busy machine, where a hash takes longer, the pauses between strange
   await t.rejects(signIn('a'), { message: 'out of memory' });
   await Promise.all(['a', 'b', 'c'].map(signIn));
   t.same(pauses, [700, 700], 'seven times the fastest hash, while another one waits');
+});
+
+t.test('sessions of another user cannot be seen or ended, and no token of a session is shown', async (t) => {
+  const { api, signIn } = await world(t);
+  const path = '/api/v1/account/sessions';
+  const tokens = await Promise.all(
+    ['dana', 'dana', 'erin'].map(async (name) => (await signIn(name, '198.51.100.1')).body.token),
+  );
+  const [dana, other, erin] = tokens.map((token: string) => ({ authorization: `Bearer ${token}` }));
+  const list = async (headers = dana) => (await api.call('GET', path, { ...(headers && { headers }) })).body.items;
+  const [victim] = await list(erin);
+  t.equal((await list()).length, 2);
+  t.notMatch(JSON.stringify(await list()), victim.id);
+  for (const id of [victim.id, newId(), 'x', tokens[2] as string, '%00']) {
+    const refused = await api.call('DELETE', `${path}/${id}`, { headers: dana ?? {} });
+    t.ok([400, 404].includes(refused.status), `${id}: ${refused.status}`);
+    t.notMatch(refused.text, tokens[2]);
+  }
+  t.match((await api.call('GET', `${path}?cursor=${victim.id}`, { headers: dana ?? {} })).body.items, []);
+  t.match(await api.call('DELETE', path, { headers: dana ?? {} }), { status: 200, body: { ended: 1 } });
+  t.equal((await api.call('GET', path, { headers: other ?? {} })).status, 401);
+  t.match(await list(erin), [{ id: victim.id, current: true }]);
+  const shown = JSON.stringify([await list(), await list(erin)]);
+  for (const token of tokens) t.notMatch(shown, token);
+});
+
+t.test('of a User-Agent header, only the browser and the system are stored', async (t) => {
+  const { pool, api } = await world(t);
+  const mark = 'Mozilla/5.0 (X11; Linux x86_64; private-mark) Gecko/20100101 Firefox/140.0';
+  await api.call('POST', '/api/v1/session', {
+    body: { email: 'dana@svc.local', password },
+    headers: { authorization: '', 'user-agent': mark },
+  });
+  const { rows } = await pool.query('SELECT * FROM sessions');
+  t.match(rows, [{ client: 'Firefox on Linux' }]);
+  t.notMatch(JSON.stringify(rows), /private-mark|140/);
 });

@@ -42,6 +42,24 @@ export const sessionView = z.object({
     .optional(),
 });
 
+/** An item of `GET /api/v1/account/sessions`: where the user is signed in. */
+export const accountSession = z.object({
+  id: z.uuid(),
+  /** The browser and operating system that signed in, or `svc`; absent when it is not known. */
+  client: z.string().optional(),
+  createdAt: timestamp,
+  /** With an accuracy of a minute; absent before the first use. */
+  lastUsedAt: timestamp.optional(),
+  expiresAt: timestamp,
+  /** Whether it is the session of the request. */
+  current: z.boolean(),
+});
+
+export type AccountSession = z.infer<typeof accountSession>;
+
+/** 200 of `DELETE /api/v1/account/sessions`. */
+export const sessionsEnded = z.object({ ended: z.int() });
+
 /**
  * The name of the cookie with the token for browsers. With the prefix, browsers accept it only from the API's own host,
  * over https; without, another host of the same domain could set it. Pure.

@@ -67,6 +67,41 @@ t.test('a user changes the password, which ends the other sessions', async (t) =
   member.password = next;
 });
 
+t.test('a user sees the own sessions, and signs out everywhere else', async (t) => {
+  const tokens = await Promise.all([signIn(viewer), signIn(viewer)]);
+  const works = async (index: number) => {
+    const headers = { authorization: `Bearer ${tokens[index]?.json()['token'] as string}` };
+    return (await platform.request(`${api}/api/v1/session`, { headers })).status === 200;
+  };
+  const { page, pages } = await visit(t, '/account', { user: viewer, width: 360 });
+  const sessions = page.getByRole('region', { name: 'Sessions' });
+  const rows = sessions.getByRole('row');
+  await sessions.getByText('this session').waitFor();
+  t.equal(await rows.count(), 4, 'with the heads');
+  t.equal(await sessions.getByRole('button', { name: /^End the session/ }).count(), 2, 'not of this one');
+  await checkAccessibility(t, page, 'sessions');
+  t.notOk(await overflows(page), 'sessions on a phone');
+  await sessions
+    .getByRole('button', { name: /^End the session/ })
+    .first()
+    .click();
+  await pages
+    .dialog()
+    .getByText(/^svc session end [0-9a-f-]{36}$/)
+    .waitFor();
+  await checkAccessibility(t, page, 'end a session');
+  await pages.dialog().getByRole('button', { name: 'End', exact: true }).click();
+  await sessions.getByText('1 session has ended.').waitFor();
+  t.equal((await Promise.all([works(0), works(1)])).filter(Boolean).length, 1);
+  await pages.button('Sign out everywhere else').click();
+  await pages.dialog().getByText('svc session end --others').waitFor();
+  await pages.dialog().getByRole('button', { name: 'Sign out everywhere else' }).click();
+  await sessions.getByText('You are signed in nowhere else.').waitFor();
+  t.same(await Promise.all([works(0), works(1)]), [false, false]);
+  await page.reload();
+  await sessions.getByText('this session').waitFor();
+});
+
 t.test('a token is created with its scopes, shown once, and revoked', async (t) => {
   const tokens = () => platform.json<Token[]>(['token', 'list', ...inProject]);
   const { page, pages } = await visit(t, `/account?project=${project}`, { user: admin });

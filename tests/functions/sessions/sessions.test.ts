@@ -4,9 +4,11 @@ import { createAuthenticate } from '../../../functions/sessions/authenticate.ts'
 import { ensureFirstAdmin } from '../../../functions/sessions/first-admin.ts';
 import { createDevices } from '../../../functions/sessions/devices.ts';
 import { createSessionRoutes } from '../../../functions/sessions/handler.ts';
+import { createLastUses } from '../../../functions/sessions/last-uses.ts';
 import { createLoginLimit } from '../../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../../functions/sessions/password.ts';
 import { route } from '../../../runtime/http/route.ts';
+import { recordSessionUse } from '../../../runtime/records/sessions.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { testKeyRing } from '../../support/key-ring.ts';
@@ -31,9 +33,10 @@ const change = route({
 async function signInService(t: Tap, pool: pg.Pool, baseUrl = 'http://console.test') {
   const clock = fakeClock(new Date());
   const recorded = recordingLog();
+  const sessionUses = createLastUses({ clock, log: recorded.log, record: (...use) => recordSessionUse(pool, ...use) });
   const api = await testApi(t, {
     baseUrl,
-    authenticate: createAuthenticate({ pool, clock, baseUrl }),
+    authenticate: createAuthenticate({ pool, clock, baseUrl, sessionUses }),
     routes: [
       ...createSessionRoutes({
         pool,
@@ -49,7 +52,7 @@ async function signInService(t: Tap, pool: pg.Pool, baseUrl = 'http://console.te
   });
   const login = (body: unknown = { email, password }, headers: Record<string, string> = {}) =>
     api.call('POST', path, { body, headers: { authorization: '', ...headers } });
-  return { api, clock, recorded, login };
+  return { api, clock, recorded, login, sessionUses };
 }
 
 interface Tap {
@@ -68,6 +71,53 @@ t.test('sessions', async (t) => {
     const { rows } = await pool.query('SELECT email, role, password_hash FROM users');
     t.match(rows, [{ email, role: 'admin', password_hash: /^\$scrypt\$ln=15,r=8,p=1\$/ }]);
     t.equal(rows.length, 1);
+  });
+
+  t.test('a user sees the own sessions with their last use, and ends them', async (t) => {
+    const { api, clock, login, recorded, sessionUses } = await signInService(t, pool);
+    await pool.query('DELETE FROM sessions');
+    const sessions = '/api/v1/account/sessions';
+    const signIn = async (agent: string) => {
+      await clock.advance(1_000);
+      const { body } = await login(undefined, { 'user-agent': agent });
+      return { authorization: `Bearer ${body.token}` };
+    };
+    const [first, second, third] = [await signIn('svc/1'), await signIn('curl/8'), await signIn('svc/1')];
+    const list = async (headers: Record<string, string>) => (await api.call('GET', sessions, { headers })).body.items;
+    await list(first);
+    await sessionUses.drain();
+    const used = clock.now().toISOString();
+    await clock.advance(30_000);
+    const items = await list(first);
+    t.match(items, [
+      { client: 'svc', current: false },
+      { current: false },
+      { client: 'svc', current: true, lastUsedAt: used },
+    ]);
+    t.notHas(items[0], 'lastUsedAt');
+    t.notHas(items[1], 'client', 'another program');
+    await sessionUses.drain();
+    t.equal((await list(first))[2].lastUsedAt, used, 'it is written once a minute');
+    await clock.advance(31_000);
+    await list(first);
+    await sessionUses.drain();
+    t.equal((await list(first))[2].lastUsedAt, clock.now().toISOString());
+
+    t.equal((await api.call('DELETE', `${sessions}/${items[1].id}`, { headers: first })).status, 204);
+    t.equal((await api.call('GET', path, { headers: second })).status, 401, 'its token stops working');
+    t.equal((await api.call('DELETE', `${sessions}/${items[1].id}`, { headers: first })).status, 404);
+    t.match((await api.call('DELETE', sessions, { headers: first })).body, { ended: 1 });
+    t.equal((await api.call('GET', path, { headers: third })).status, 401);
+    t.match((await api.call('DELETE', sessions, { headers: first })).body, { ended: 0 });
+    t.equal((await list(first)).length, 1);
+    const audit = recorded.entries.filter(({ msg }) => msg === 'audit');
+    t.match(audit, [
+      { action: 'session.end', actor: email, user: { email }, session: items[1].id },
+      { action: 'session.end', actor: email, user: { email }, ended: 1 },
+    ]);
+    t.equal(audit.length, 2, 'what changes nothing has no entry');
+    t.equal((await api.call('DELETE', `${sessions}/${items[2].id}`, { headers: first })).status, 204, 'the own one');
+    t.equal((await api.call('GET', sessions, { headers: first })).status, 401);
   });
 
   t.test('201: a login gives a token that works as bearer and as cookie', async (t) => {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { createAuthenticate } from '../../../functions/sessions/authenticate.ts';
-import { createTokenUses } from '../../../functions/sessions/token-uses.ts';
+import { createLastUses } from '../../../functions/sessions/last-uses.ts';
+import { recordTokenUse } from '../../../runtime/records/access-tokens.ts';
 import { createSessionRoutes } from '../../../functions/sessions/handler.ts';
 import { createTokenRoutes } from '../../../functions/tokens/handler.ts';
 import { createProjectAccess } from '../../../runtime/api/project-access.ts';
@@ -28,7 +29,7 @@ async function rig(t: Test) {
   const [project, ...rest] = readyProject('shop', ['prod', 'dev']);
   if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': projectId } } });
   kube.seed(...rest);
-  const tokenUses = createTokenUses({ pool, clock, log: recorded.log });
+  const tokenUses = createLastUses({ clock, log: recorded.log, record: (...use) => recordTokenUse(pool, ...use) });
   const api = await testApi(t, {
     routes: [
       ...createTokenRoutes({ kube, pool, clock }),

@@ -9,9 +9,10 @@ import { Loaded } from '../parts/loaded.tsx';
 import { Heading } from '../parts/page.tsx';
 import { PasswordForm } from '../session/password-form.tsx';
 import { accountText as words } from '../text/account.ts';
+import { Sessions } from './sessions.tsx';
 import { Tokens } from './tokens.tsx';
 
-/** What belongs to the user alone: the password, and the access tokens of programs that act for the user. */
+/** What belongs to the user alone: the password, the sessions, and the access tokens of programs that act for the user. */
 export function Account() {
   const session = useQuery(sessionQuery).data;
   return (
@@ -29,6 +30,7 @@ export function Account() {
         <Command command={commandOf('whoami')} />
         <TokensOfProject />
         <Password />
+        <Sessions />
       </div>
     </>
   );

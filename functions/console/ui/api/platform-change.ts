@@ -7,12 +7,12 @@ export interface PlatformRequest extends RequestOptions {
 }
 
 /**
- * A request that changes something of the platform, outside of projects. Afterwards, what the page shows of it is read
+ * A request that changes something of the platform or the account, outside of projects. Afterwards, what the page shows of it is read
  * again, also after a conflict, because what the page showed was old. The result is not kept longer than the part that made the request, because it can be a password.
  * @param key the first part of the keys of the queries that show it
  */
 export function usePlatformChange<Result>(
-  key: 'platform' | 'users',
+  key: 'platform' | 'users' | 'account',
   done?: (result: Result, request: PlatformRequest) => void,
 ) {
   const client = useQueryClient();

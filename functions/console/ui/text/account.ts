@@ -1,4 +1,4 @@
-/** The texts of the page of the user's account: the password and the access tokens. */
+/** The texts of the page of the user's account: the password, the sessions and the access tokens. */
 export const accountText = {
   title: 'Account',
   email: 'Email address',
@@ -9,6 +9,26 @@ export const accountText = {
     hint: 'A password has at least 12 characters. Changing it signs you out of all other sessions.',
     current: 'Current password',
     changed: 'The password is changed, and your other sessions have ended.',
+  },
+  sessions: {
+    title: 'Sessions',
+    hint: 'Where you are signed in. End a session that you do not recognise, and change your password.',
+    client: 'Client',
+    unknown: 'unknown program',
+    thisOne: 'this session',
+    signedIn: 'Signed in',
+    lastUse: 'Last used',
+    expires: 'Expires',
+    actions: 'Actions',
+    end: 'End',
+    endName: (client: string, at: string) => `End the session of ${client}, signed in ${at}`,
+    endTitle: 'End this session?',
+    endWhat: (client: string, at: string) => `${client}, signed in ${at}, has to sign in again. This cannot be undone.`,
+    endOthers: 'Sign out everywhere else',
+    endOthersTitle: 'Sign out everywhere else?',
+    endOthersWhat: 'All of your sessions except this one end at once, also those of svc. Access tokens stay valid.',
+    ended: (count: number) => (count === 1 ? '1 session has ended.' : `${count} sessions have ended.`),
+    alone: 'You are signed in nowhere else.',
   },
   tokens: {
     title: 'Access tokens',

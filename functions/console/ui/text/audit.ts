@@ -84,6 +84,7 @@ const actions: Readonly<Record<AuditAction, string>> = {
   'service.credentials.reveal': 'Read the credentials of',
   'service.delete': 'Deleted',
   'service.port-forward': 'Forwarded a port of',
+  'session.end': 'Ended sessions of',
   'source.build': 'Uploaded and built a folder for',
   'token.create': 'Created',
   'token.revoke': 'Revoked',
