@@ -156,6 +156,15 @@ t.test('the command line uses HTTP: of runtime/ only rules and contracts; machin
 t.test('what the web console imports runs in a browser', (t) => {
   const ui = 'functions/console/ui';
   const packages = [
+    '@codemirror/commands',
+    '@codemirror/lang-javascript',
+    '@codemirror/lang-python',
+    '@codemirror/language',
+    '@codemirror/lint',
+    '@codemirror/search',
+    '@codemirror/state',
+    '@codemirror/view',
+    '@lezer/highlight',
     '@tanstack/react-query',
     '@tanstack/react-router',
     '@tanstack/react-virtual',

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import t from 'tap';
 import { codeFile } from '../../support/code-file.ts';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
@@ -103,7 +104,18 @@ t.test('a function is created from code, and changed after its differences are s
   await pages.link('Create a function').click();
   await pages.heading('Create a function').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('Greet');
+  await page.getByText('Tab leaves the editor.').waitFor();
+  await page.getByLabel('Code', { exact: true }).fill('export const handler = (;');
+  await page.getByText('Syntax error in line 1.').waitFor();
+  await checkAccessibility(t, page, 'code with an error');
+  await page.keyboard.press('Control+f');
+  await page.getByLabel('Find', { exact: true }).waitFor();
+  await checkAccessibility(t, page, 'search in code');
+  await page.keyboard.press('Escape');
   await page.getByLabel('Code', { exact: true }).fill(greetCode);
+  await page.getByText('Syntax error').waitFor({ state: 'detached' });
+  await page.getByLabel('Code', { exact: true }).press('Tab');
+  t.equal(await page.getByLabel('Dependencies').and(page.locator(':focus')).count(), 1, 'Tab leaves the editor');
   await pages.button('Create a function').click();
   t.match(await pages.alert().innerText(), /Code \w+ · Request ID/);
   await checkAccessibility(t, page, 'a refused function');
@@ -166,6 +178,22 @@ t.test('a function is created from code, and changed after its differences are s
   t.match(await shown(), { maxReplicas: 3, idleTimeoutSeconds: 60 });
   await answers('two');
   await checkAccessibility(t, page, 'settings of a function');
+});
+
+t.test('code can be written without the editor', async (t) => {
+  const { page, pages } = await visit(t, place);
+  const isRefused = page.waitForResponse((response) => /\/code-editor-[^/]+\.js$/.test(response.url()));
+  await page.route(/\/code-editor-[^/]+\.js$/, (route) => route.fulfill({ status: 404 }));
+  await pages.link('Create a function').click();
+  await isRefused;
+  await page.getByLabel('Name', { exact: true }).fill('plain');
+  await page.getByLabel('Runtime').selectOption('python');
+  await page.getByLabel('Code', { exact: true }).fill(`def handler(event, context=None):\n    return "plain"\n`);
+  await checkAccessibility(t, page, 'form of a function without the editor');
+  await pages.button('Create a function').click();
+  await pages.heading('plain').waitFor();
+  const shown = await platform.json<{ codeDigest: string }>(['function', 'show', 'plain', ...flags]);
+  t.equal(shown.codeDigest, hash('sha256', `def handler(event, context=None):\n    return "plain"\n`));
 });
 
 t.test('dead letters of a function are redriven and purged', async (t) => {

@@ -4,6 +4,7 @@ import { Select } from '../parts/choice.tsx';
 import { Field } from '../parts/field.tsx';
 import { ErrorNote } from '../parts/note.tsx';
 import { functionText } from '../text/functions.ts';
+import { CodeField } from './code-field.tsx';
 import { hasField, type Draft, type DraftField } from './draft.ts';
 import { ScheduleField } from './schedule-field.tsx';
 
@@ -50,7 +51,7 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
       {note(field)}
     </>
   );
-  const area = (field: DraftField, more: { numbered?: boolean; rows?: number; required?: boolean } = {}) => (
+  const area = (field: DraftField, more: { rows?: number; required?: boolean } = {}) => (
     <>
       <Area
         label={words.fields[field]}
@@ -76,7 +77,19 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
           options={runtimes}
         />
       )}
-      {code && area('code', { numbered: true, rows: 12, required: isNew })}
+      {code && (
+        <>
+          <CodeField
+            label={words.fields.code}
+            value={draft.code}
+            change={(value) => set('code', value)}
+            language={draft.runtime === 'python' ? 'python' : 'node'}
+            isInvalid={isRefused('code')}
+            isRequired={isNew}
+          />
+          {note('code')}
+        </>
+      )}
       {code && !isNew && <p className="text-sm">{words.codeStays}</p>}
       {code && area('dependencies', { rows: 2 })}
       {isNew && (

@@ -169,6 +169,12 @@ export const functionText = {
     save: (count: number) => (count === 1 ? 'Save 1 change' : `Save ${count} changes`),
     saved: 'The changes are saved.',
   },
+  code: {
+    syntaxError: 'Syntax error',
+    keys: 'Tab leaves the editor. Ctrl+] and Ctrl+[ indent lines, and Ctrl+F searches.',
+    problems: (lines: readonly number[]) =>
+      lines.length === 1 ? `Syntax error in line ${lines[0]}.` : `Syntax errors in lines ${lines.join(', ')}.`,
+  },
   settings: {
     title: 'Code and settings',
     delete: 'The function, its pods, its public URL, variables and secrets are deleted. This cannot be undone.',
