@@ -51,14 +51,15 @@ export function createHttpServer({
   drainMs = 15_000,
 }: HttpServerOptions): HttpServer {
   let draining = false;
-  /** Connections whose current request has a response. */
+  /** Connections whose current request gets its response from the listener: its rest may break off after it. */
   const busy = new WeakSet<Duplex>();
   const timeLimits = { headersTimeout: headMs, requestTimeout: requestMs, connectionsCheckingInterval: 5_000 };
   const upgrading = { shouldUpgradeCallback: sockets ? isWebSocketRequest : () => false };
   const server = createServer({ ...timeLimits, ...upgrading }, (request, response) => {
     const { socket } = request;
     busy.add(socket);
-    response.once('close', () => busy.delete(socket));
+    const end = () => busy.delete(socket);
+    response.once('close', () => (request.complete ? end() : request.once('end', end)));
     // Otherwise a client could keep sending requests on a kept-alive connection.
     if (draining) response.setHeader('Connection', 'close');
     response.once('finish', () => {

@@ -256,3 +256,12 @@ t.test('a request that is not HTTP gets an answer in JSON with the headers of al
     t.match(answer, /\r\nContent-Type: application\/json; charset=utf-8\r\n/);
   }
 });
+
+t.test('a refused body that breaks off gets no second response', async (t) => {
+  const api = await testApi(t, { routes: [upload] });
+  const head = unfinished('/api/v1/upload', { size: 2 * mebibyte }).split('\r\n\r\n')[0] ?? '';
+  const { socket, closed } = send(portOf(api.url), `${head}\r\n\r\n`);
+  await once(socket, 'data');
+  socket.end('{');
+  t.equal((await closed).match(/HTTP\/1\.1 \d+/g)?.join(), 'HTTP/1.1 413');
+});
