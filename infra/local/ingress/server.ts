@@ -22,6 +22,9 @@ const limits = {
 /** What a client may still send after its answer, as in Go's `net/http` (maxPostHandlerReadBytes, rstAvoidanceDelay). */
 const afterAnswer = { bytes: 256 * 1024, ms: 500 };
 
+/** Why requests are aborted. Without a reason of its own, each abort would create an error with a stack. */
+const gone = new Error('the client has disconnected, or sent nothing more');
+
 export interface IngressServerOptions {
   /** Rejects only when the client has disconnected. */
   handler: Handler;
@@ -62,7 +65,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     const { bytesRead } = request.socket;
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
-      disconnected.abort();
+      disconnected.abort(gone);
       discardRest(request, { read: request.socket.bytesRead - bytesRead, clock, takeTurn });
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
@@ -74,6 +77,9 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     const body = bodyOf(request, proceed);
     if (body && uploads.isLarge(body.length)) {
       unusedSockets.delete(request.socket);
+      // Until the body is wanted, or has arrived with its head. node:http would read up to 128 KiB ahead, and after a few MiB
+      // of such buffers V8 collects all garbage of the thread, which every other request waits for.
+      request.socket.pause();
       await new Promise<void>(takeTurn);
       if (response.closed) return;
       body.countFor = (service) => uploads.begin(response, service);
@@ -142,7 +148,7 @@ function discardRest(
   const { socket } = request;
   let bytes = 0;
   const ended = new AbortController();
-  const end = () => ended.abort();
+  const end = () => ended.abort(gone);
   socket.once('close', end);
   request.once('end', () => {
     end();
@@ -152,14 +158,19 @@ function discardRest(
     () => takeTurn(() => socket.destroy()),
     () => undefined,
   );
+  const stop = () => {
+    request.pause();
+    // At its answer, node:http begins to read what was not asked for, in the next ticks.
+    process.nextTick(() => socket.pause());
+  };
   request.unpipe();
   if (Number(request.headers['content-length'] ?? 0) - read > afterAnswer.bytes) {
-    request.pause();
+    stop();
     return;
   }
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > afterAnswer.bytes) request.pause();
+    if (bytes > afterAnswer.bytes) stop();
   });
   request.resume();
 }

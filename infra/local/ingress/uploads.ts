@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { HeadStart } from './exchange.ts';
+import { createRecentCounts } from './recent-counts.ts';
 import { createTurns } from './turns.ts';
 
 /**
@@ -17,6 +18,11 @@ const perTurn = 1;
  */
 const togetherMax = 32;
 const headStartMs = 1_000;
+/**
+ * How long an upload whose body was not read to its end counts after its answer. A client whose uploads are refused within
+ * milliseconds never has many in progress, and yet each would cost the pod and this process a part of its body.
+ */
+const unreadMs = 2_000;
 
 /** What large uploads share, so that hundreds of them at once do not hold up other requests. */
 export interface Uploads {
@@ -24,8 +30,8 @@ export interface Uploads {
   /** Runs work of an upload in one of the next turns of the event loop. */
   takeTurn(work: () => void): void;
   /**
-   * Counts an upload for a Service until its response is closed. Each Service has its own count, so that those that never
-   * end at one app do not delay the others.
+   * Counts an upload for a Service until its response is closed, and for two seconds more if its body was not read to its
+   * end. Each Service has its own count, so that those that never end at one app do not delay the others.
    * @returns undefined while the Service has few uploads
    */
   begin(response: ServerResponse, service: string): HeadStart | undefined;
@@ -35,6 +41,7 @@ export function createUploads(clock: Clock): Uploads {
   const takeTurn = createTurns(perTurn);
   /** By Service. A request that goes to another pod counts once. */
   const inProgress = new Map<string, Set<ServerResponse>>();
+  const unread = createRecentCounts({ clock, ms: unreadMs, max: togetherMax });
   return {
     isLarge: (length) => (length ?? Infinity) >= largeBytes,
     takeTurn,
@@ -45,9 +52,10 @@ export function createUploads(clock: Clock): Uploads {
         response.once('close', () => {
           responses.delete(response);
           if (responses.size === 0 && inProgress.get(service) === responses) inProgress.delete(service);
+          if (!response.req.complete) unread.add(service);
         });
       }
-      if (responses.size <= togetherMax) return undefined;
+      if (responses.size + unread.of(service) <= togetherMax) return undefined;
       return async (signal) => {
         await clock.sleep(headStartMs, signal);
         await new Promise<void>(takeTurn);

@@ -7,6 +7,9 @@ import { forwardedFor, headersOf, listMembers, rawHeaders, removeHopByHop } from
 /** Go's default limit of an answer's head. https://pkg.go.dev/net/http#Transport */
 const maxHeaderSize = 10 * 1024 * 1024;
 
+/** Why a wait ends. Without a reason of its own, each abort would create an error with a stack. */
+const ended = new Error('the exchange has ended');
+
 /**
  * No pod accepted the request, or the connection broke before the answer. `answer` is Traefik's answer in this case.
  */
@@ -76,7 +79,7 @@ function send(agent: Agent, pod: { service: string; endpoint: Endpoint }, reques
     outgoing.once('close', () => fail());
     outgoing.once('response', (message) => {
       answered = true;
-      message.once('close', () => headStart.abort());
+      message.once('close', () => headStart?.abort(ended));
       // One that does not refuse may read the body while it answers.
       if ((message.statusCode ?? 0) < 400) pipeBody();
       // A pod that has answered needs no more of the body.
@@ -97,12 +100,12 @@ function send(agent: Agent, pod: { service: string; endpoint: Endpoint }, reques
       received.set('Connection', ['Upgrade']).set('Upgrade', [protocol]);
       resolve({ status: 101, headers: received, body: '', tunnel: { socket, head } });
     });
-    const headStart = new AbortController();
+    let headStart: AbortController | undefined;
     let isPiped = false;
     const pipeBody = () => {
       if (!body || isPiped || outgoing.destroyed) return;
       isPiped = true;
-      headStart.abort();
+      headStart?.abort(ended);
       body.open().pipe(outgoing);
     };
     const sendBody = () => {
@@ -113,7 +116,8 @@ function send(agent: Agent, pod: { service: string; endpoint: Endpoint }, reques
         return;
       }
       outgoing.flushHeaders();
-      outgoing.once('close', () => headStart.abort());
+      headStart = new AbortController();
+      outgoing.once('close', () => headStart?.abort(ended));
       waitForAnswer(headStart.signal).then(pipeBody, () => undefined);
     };
     // Until the pod accepts the connection the body stays unread, so that it can go to another pod.
