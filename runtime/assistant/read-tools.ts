@@ -224,6 +224,7 @@ export const notTools: Readonly<Record<string, string>> = {
   '/platform/notifications/:notification/deliveries/:delivery': 'contains whole messages',
   '/platform/audit': 'says which user did what',
   '/projects/:project/audit': 'says which user did what',
+  '/account/sessions': 'personal data',
   '/users': 'personal data',
   '/users/:user': 'personal data',
   '/projects/:project/members': 'personal data',
