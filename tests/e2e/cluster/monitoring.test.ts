@@ -137,5 +137,10 @@ t.test('disabling removes the pods and keeps the data; with --delete-data it is 
   t.same((await claims()).items.length, 1);
   await platform.ok(['platform', 'disable', store, '--delete-data', '--yes', '--timeout', '4m']);
   t.same((await claims()).items, []);
-  t.match(await component(store), { status: 'disabled', message: undefined });
+  // After each change of the settings, also by another test, it counts as stopping until the controllers have looked.
+  const ended = await eventually(
+    () => component(store),
+    (state) => state?.status === 'disabled',
+  );
+  t.match(ended, { status: 'disabled', message: undefined });
 });
