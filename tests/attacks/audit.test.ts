@@ -1,4 +1,5 @@
 import t from 'tap';
+import { seedProject } from '../support/objects.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { tokenScopes } from '../../runtime/domain/token-scopes.ts';
 import { insertAuditEntry, listAuditEntries } from '../../runtime/records/audit-entries.ts';
@@ -68,12 +69,12 @@ t.test('a project’s admin does not learn from entries whether an address has a
 });
 
 t.test('a new project of the same name shows nothing of the old one, whose entries platform admins keep', async (t) => {
-  const { pool, kube, call, entries, seedProject, root } = await auditRig(t);
+  const { pool, kube, call, entries, root } = await auditRig(t);
   await call('PUT', `${shop}/members/guest@svc.local`, undefined, { role: 'viewer' });
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Project', name: 'shop' });
   t.equal((await call('GET', `${shop}/audit`)).status, 404);
   const id = newId();
-  seedProject('shop', id);
+  seedProject(kube, { name: 'shop', id });
   const next = await signedIn(pool, 'next', { projects: { [id]: 'admin' } });
   t.same(await entries(`${shop}/audit`, next), []);
   t.match(await entries(`${everything}?project=shop`, root), [{ action: 'member.set', project: 'shop' }]);

@@ -11,7 +11,7 @@ import { createProjectAccess } from '../../runtime/api/project-access.ts';
 import type { Configurable } from '../../runtime/workloads/objects.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube } from '../support/fake-kube.ts';
-import { allProjects, platformConfigObject, readyProject } from '../support/objects.ts';
+import { allProjects, platformConfigObject, seedProject } from '../support/objects.ts';
 import { signedIn, type PersonOptions } from '../support/people.ts';
 import { testDatabase } from '../support/postgres.ts';
 
@@ -28,9 +28,7 @@ async function world(t: Test) {
   const kube = fakeKube();
   kube.seed(platformConfigObject);
   for (const [name, id] of Object.entries(projects)) {
-    const [project, ...rest] = readyProject(name);
-    if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } });
-    kube.seed(...rest);
+    seedProject(kube, { name, id });
   }
   const { pool } = await testDatabase(t);
   const common = { kube, pool, clock: systemClock, baseUrl: 'http://console.test' };

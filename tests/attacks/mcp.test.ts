@@ -15,7 +15,7 @@ import { accessToken } from '../support/access-tokens.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube } from '../support/fake-kube.ts';
 import { recordingLog } from '../support/log.ts';
-import { environmentId, readyProject } from '../support/objects.ts';
+import { environmentId, seedProject } from '../support/objects.ts';
 import { signedIn } from '../support/people.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { dataOf, testTools } from '../support/tools.ts';
@@ -33,9 +33,7 @@ async function world(t: Test, lines: string[] = []) {
     ['shop', shopId],
     ['blog', blogId],
   ] as const) {
-    const [project, ...rest] = readyProject(name, ['prod', 'dev']);
-    if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } });
-    kube.seed(...rest);
+    seedProject(kube, { name, id, environments: ['prod', 'dev'] });
   }
   kube.seed({
     apiVersion: 'platform.svc/v1',

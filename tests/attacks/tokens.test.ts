@@ -25,7 +25,7 @@ import { accessToken } from '../support/access-tokens.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube } from '../support/fake-kube.ts';
 import { recordingLog } from '../support/log.ts';
-import { environmentId, platformConfigObject, readyProject } from '../support/objects.ts';
+import { environmentId, platformConfigObject, readyProject, seedProject } from '../support/objects.ts';
 import { signedIn } from '../support/people.ts';
 import { testDatabase } from '../support/postgres.ts';
 
@@ -61,9 +61,7 @@ async function world(t: Test) {
     ['shop', projectId],
     ['blog', otherId],
   ] as const) {
-    const [project, ...rest] = readyProject(name, ['prod', 'dev']);
-    if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } });
-    kube.seed(...rest);
+    seedProject(kube, { name, id, environments: ['prod', 'dev'] });
   }
   kube.seed(platformConfigObject);
   const addApp = async (environment: string) => {

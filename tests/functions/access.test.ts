@@ -13,7 +13,7 @@ import { parameterNames } from '../../runtime/http/query.ts';
 import { route, type Access, type Route } from '../../runtime/http/route.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube, type FakeKube } from '../support/fake-kube.ts';
-import { readyProject } from '../support/objects.ts';
+import { readyProject, seedProject } from '../support/objects.ts';
 import { signedIn, type PersonOptions } from '../support/people.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { declaredRoutes } from './all-routes.ts';
@@ -86,9 +86,7 @@ function serve(t: Teardown, pool: Pool, kube: FakeKube, routes: Route[], rootRou
 
 /** A cluster with the project `shop` of an identity. */
 function withShop(id = projectId, kube = fakeKube()): FakeKube {
-  const [project, ...rest] = readyProject('shop');
-  if (!project) throw new Error('no project');
-  kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } }, ...rest);
+  seedProject(kube, { name: 'shop', id });
   return kube;
 }
 

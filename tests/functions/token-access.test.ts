@@ -11,7 +11,7 @@ import type { Route } from '../../runtime/http/route.ts';
 import { accessToken } from '../support/access-tokens.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube } from '../support/fake-kube.ts';
-import { environmentId, readyProject } from '../support/objects.ts';
+import { environmentId, seedProject } from '../support/objects.ts';
 import { signedIn } from '../support/people.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { declaredRoutes } from './all-routes.ts';
@@ -59,9 +59,7 @@ async function rig(t: { teardown(end: () => unknown): void }) {
     ['shop', shopId],
     ['blog', blogId],
   ] as const) {
-    const [project, ...rest] = readyProject(name, ['prod', 'dev']);
-    if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } });
-    kube.seed(...rest);
+    seedProject(kube, { name, id, environments: ['prod', 'dev'] });
   }
   const { routes, root } = await declaredRoutes();
   const api = await testApi(t, {

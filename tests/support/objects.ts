@@ -2,6 +2,7 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
 import type { FakeKube } from './fake-kube.ts';
 
 export const environmentId = '019a0000-0000-7000-8000-0000000000e1';
@@ -52,6 +53,16 @@ export function readyProject(name: string, environments: string[] = ['prod']): K
       metadata: { name: `${name}-${environment}` },
     })),
   ];
+}
+
+/** Stores a project of {@link readyProject} that has an identity, to which roles, tokens and audit entries belong. */
+export function seedProject(
+  kube: FakeKube,
+  { name, id, environments }: { name: string; id: string; environments?: string[] },
+): void {
+  const [project, ...namespaces] = readyProject(name, environments);
+  if (!project) throw new Error('no project');
+  kube.seed({ ...project, metadata: { ...project.metadata, labels: { [idLabel]: id } } }, ...namespaces);
 }
 
 /** Stores the settings and the project `shop` with the environment `prod`. */

@@ -11,7 +11,7 @@ import { createAuditRecorder, type RecordAudit } from '../../../runtime/records/
 import { testApi } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog } from '../../support/log.ts';
-import { readyProject } from '../../support/objects.ts';
+import { seedProject } from '../../support/objects.ts';
 import { signedIn } from '../../support/people.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
@@ -38,13 +38,8 @@ export async function auditRig(t: Test, options: { routes?: Route[]; recordAudit
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
   const [projectId, otherId] = [newId(), newId()];
-  const seedProject = (name: string, id: string) => {
-    const [project, ...rest] = readyProject(name);
-    if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } });
-    kube.seed(...rest);
-  };
-  seedProject('shop', projectId);
-  seedProject('blog', otherId);
+  seedProject(kube, { name: 'shop', id: projectId });
+  seedProject(kube, { name: 'blog', id: otherId });
   const recorded = recordingLog();
   const api = await testApi(t, {
     log: recorded.log,
@@ -67,7 +62,7 @@ export async function auditRig(t: Test, options: { routes?: Route[]; recordAudit
   const entries = async (path = `${shop}/audit`, person = boss): Promise<Entry[]> =>
     (await call('GET', path, person)).body.items;
   const stored = async () => (await pool.query('SELECT * FROM audit_entries ORDER BY id')).rows as Entry[];
-  return { pool, kube, api, recorded, projectId, otherId, seedProject, boss, blogger, root, call, entries, stored };
+  return { pool, kube, api, recorded, projectId, otherId, boss, blogger, root, call, entries, stored };
 }
 
 type Entry = Record<string, unknown> & { action: string };

@@ -13,7 +13,7 @@ import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog } from '../../support/log.ts';
-import { environmentId, readyProject } from '../../support/objects.ts';
+import { environmentId, seedProject } from '../../support/objects.ts';
 import { signedIn } from '../../support/people.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
@@ -26,9 +26,7 @@ async function rig(t: Test) {
   const recorded = recordingLog();
   const kube = fakeKube();
   const projectId = newId();
-  const [project, ...rest] = readyProject('shop', ['prod', 'dev']);
-  if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': projectId } } });
-  kube.seed(...rest);
+  seedProject(kube, { name: 'shop', id: projectId, environments: ['prod', 'dev'] });
   const tokenUses = createLastUses({ clock, log: recorded.log, record: (...use) => recordTokenUse(pool, ...use) });
   const api = await testApi(t, {
     routes: [
