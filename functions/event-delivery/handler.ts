@@ -54,7 +54,9 @@ export function createEventDelivery(dependencies: EventDeliveryDependencies) {
     } catch (error) {
       const problem = problemOf(error, newId());
       if (problem.status >= 500) log.warn({ err: error }, 'event exchange failed');
-      request.resume();
+      bodies.discards.discard(request);
+      // The rest of the body is not read, so the connection cannot be reused.
+      if (request.isPaused() && !response.headersSent) response.setHeader('Connection', 'close');
       send(response, problem.status, problemBodyOf(problem));
     }
   };

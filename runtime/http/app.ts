@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/address.ts';
 import { newId } from '../domain/ids.ts';
-import { Problem, type ProblemCode } from '../domain/problem.ts';
+import { Problem } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { readBody } from './body.ts';
@@ -127,7 +127,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
 
   // `observe` renders all other errors.
   app.on('error', (error: unknown) => options.log.debug({ err: error }, 'connection failed'));
-  app.use(observe(options));
+  app.use(observe(host));
   app.use(router.routes());
   app.use((context) => {
     const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
@@ -142,7 +142,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
 }
 
 /** The outermost middleware: request id, log line, metrics, and the rendering of every error. */
-function observe({ log, registry, baseUrl }: HttpAppOptions): Koa.Middleware<State> {
+function observe({ log, registry, baseUrl, bodies }: Host): Koa.Middleware<State> {
   const requests = new Counter({
     name: 'http_requests_total',
     help: 'Requests by route pattern and status.',
@@ -170,6 +170,11 @@ function observe({ log, registry, baseUrl }: HttpAppOptions): Koa.Middleware<Sta
     } catch (error) {
       render(context, error);
     }
+    const { req } = context;
+    // Of a body that nobody has begun to read, node:http would read all.
+    if (!req.complete && req.readableFlowing === null) bodies.discards.discard(req);
+    // The rest of the body is not read, so the connection cannot be reused.
+    if (req.isPaused() && !context.headerSent) context.set('Connection', 'close');
     if (context.respond !== false && !(context.body instanceof Readable)) limitReceiving(context);
     const seconds = (performance.now() - started) / 1000;
     requests.inc({ method: context.method, route: state.pattern, status: context.status });
@@ -186,14 +191,6 @@ function limitReceiving({ req, res }: Context): void {
   res.once('close', () => clearTimeout(timer));
 }
 
-/** Refusals of a request whose body is still being sent. */
-const closingCodes: ReadonlySet<ProblemCode> = new Set([
-  'body_too_large',
-  'request_timeout',
-  'overloaded',
-  'too_many_requests',
-]);
-
 function render(context: Context, error: unknown): void {
   const { state } = context;
   const problem = problemOf(error, state.requestId);
@@ -202,8 +199,6 @@ function render(context: Context, error: unknown): void {
   if (problem.status === 401) context.set('WWW-Authenticate', 'Bearer');
   const retryAfter = problem.details?.['retryAfterSeconds'];
   if (typeof retryAfter === 'number') context.set('Retry-After', String(retryAfter));
-  // The rest of the body is not read, so the connection cannot be reused.
-  if (context.req.isPaused() && closingCodes.has(problem.code)) context.set('Connection', 'close');
   context.status = problem.status;
   context.body = problemBodyOf(problem);
 }
@@ -218,7 +213,7 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
   if (place) res.once('close', () => place.leave());
   const takesBody = route.body !== undefined || route.lateBody !== undefined;
   // Unread, it would fill the connection's buffers.
-  if (!takesBody) req.resume();
+  if (!takesBody) bodies.discards.discard(req);
   const { session, grant } = await admit(route, context, host);
   const query = limitToEnvironment(route, context.query, grant);
   if (session) place?.signIn(session.userId);

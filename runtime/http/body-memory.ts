@@ -1,4 +1,5 @@
 import { Problem } from '../domain/problem.ts';
+import { createBodyDiscards, type BodyDiscardLimits, type BodyDiscards } from './body-discard.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -36,6 +37,8 @@ export interface BodyPlace {
   arrived(): void;
   /** Frees the bytes. It may be called more than once. */
   free(): void;
+  /** For the rest of the body when it is refused; shared by the whole process. */
+  discards: BodyDiscards;
 }
 
 /**
@@ -49,15 +52,18 @@ export interface BodyMemory {
   makeRoom(owner?: string): boolean;
   /** Bytes that are in use. */
   bytes(): number;
+  /** For bodies that are refused, or that no route reads. */
+  discards: BodyDiscards;
 }
 
 interface Arrival extends BodyOwner {
   refuse: (problem: Problem) => void;
 }
 
-/** @param limits default: 32 MiB in all, 8 MiB per owner, 30 s */
-export function createBodyMemory(limits: Partial<BodyMemoryLimits> = {}): BodyMemory {
+/** @param limits default: 32 MiB in all, 8 MiB per owner, 30 s, and those of {@link createBodyDiscards} */
+export function createBodyMemory(limits: Partial<BodyMemoryLimits & BodyDiscardLimits> = {}): BodyMemory {
   const { total, perOwner, arrivalMs } = { ...defaults, ...limits };
+  const discards = createBodyDiscards(limits);
   /** In the order in which the bodies began to arrive. */
   const arrivals = new Set<Arrival>();
   const bytesByOwner = new Map<string, number>();
@@ -89,6 +95,7 @@ export function createBodyMemory(limits: Partial<BodyMemoryLimits> = {}): BodyMe
   return {
     makeRoom,
     bytes: inUse,
+    discards,
     place(owner) {
       let held = 0;
       let arrival: Arrival | undefined;
@@ -130,6 +137,7 @@ export function createBodyMemory(limits: Partial<BodyMemoryLimits> = {}): BodyMe
         },
         arrived,
         free,
+        discards,
       };
     },
   };

@@ -8,24 +8,22 @@ import { issueText, rule, type RequestPart } from '../contracts/issue-text.ts';
 export const defaultBodyLimit = 64 * 1024;
 /** Largest request body of routes that take code, many variables or a git host's events, in bytes. */
 export const largeBodyLimit = 1024 * 1024;
-/** Bytes that are read and discarded, so that a client that is still sending receives the error response. */
-const discardLimit = 8 * 1024 * 1024;
-/** Time to discard them after the error response, in ms. Then the connection is closed. */
-const discardMs = 5_000;
 
 /**
- * Reads a request's body to its end. Its bytes stay counted in `place` until that is freed.
+ * Reads a request's body to its end. Its bytes stay counted in `place` until that is freed. What is refused is discarded or
+ * left (body-discard.ts): if the request is paused afterwards, the response must close the connection.
  * @throws Problem `body_too_large` beyond `limit` bytes, `unsupported_media_type` for a compressed body, `request_timeout`,
  * and what `place` refuses
  */
 export async function readBody(request: IncomingMessage, place: BodyPlace, limit = defaultBodyLimit): Promise<Buffer> {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
+    place.discards.discard(request);
     throw new Problem('unsupported_media_type', 'Send the body uncompressed.');
   }
   const tooLarge = () => new Problem('body_too_large', `The request body exceeds the limit of ${limit} bytes.`);
   if (Number(request.headers['content-length'] ?? 0) > limit) {
-    discard(request);
+    place.discards.discard(request);
     throw tooLarge();
   }
   return new Promise((resolve, reject) => {
@@ -35,12 +33,11 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
       request.off('data', onData).off('end', onEnd).off('error', onBreak).off('close', onBreak);
       place.arrived();
     };
-    const refuse = (problem: Problem) => {
+    const refuse = (problem: Problem, rest: 'discard' | 'leave' = 'leave') => {
       end();
       place.free();
       buffer = Buffer.alloc(0);
-      // Nothing more is read: the connection is closed after the response.
-      request.pause();
+      place.discards[rest](request);
       reject(problem);
     };
     /** Copies the chunk: kept as they come, chunks of a few bytes would take a hundred times their size. */
@@ -61,26 +58,20 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
       buffer = grown;
     };
     const onData = (chunk: Buffer) => {
-      const next = size + chunk.length;
+      if (size + chunk.length > limit) {
+        refuse(tooLarge(), 'discard');
+        return;
+      }
       try {
-        if (next <= limit) append(chunk);
-        else if (size <= limit) {
-          place.free();
-          buffer = Buffer.alloc(0);
-        }
+        append(chunk);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         refuse(error);
         return;
       }
-      size = next;
-      if (size > discardLimit) refuse(tooLarge());
+      size += chunk.length;
     };
     const onEnd = () => {
-      if (size > limit) {
-        refuse(tooLarge());
-        return;
-      }
       end();
       resolve(buffer.subarray(0, size));
     };
@@ -88,24 +79,6 @@ export async function readBody(request: IncomingMessage, place: BodyPlace, limit
     place.arriving(refuse);
     request.on('data', onData).on('end', onEnd).on('error', onBreak).on('close', onBreak);
   });
-}
-
-/** Reads a refused body for a moment without keeping it: a client that is still sending does not see a response before. */
-function discard(request: IncomingMessage): void {
-  const { socket } = request;
-  const timer = setTimeout(() => socket.destroy(), discardMs);
-  let size = 0;
-  request.on('data', (chunk: Buffer) => {
-    size += chunk.length;
-    if (size > discardLimit) request.pause();
-  });
-  const end = () => {
-    clearTimeout(timer);
-    request.off('end', end);
-    socket.off('close', end);
-  };
-  request.once('end', end);
-  socket.once('close', end);
 }
 
 /** Deeper than any request of the API and of git hosts. */

@@ -32,8 +32,6 @@ export function answerAsSite(site: Site, context: ParameterizedContext<{ pattern
   );
   const answer = site({ method, path, headers });
   if (!answer) return false;
-  // Unread, a body would fill the connection's buffers.
-  req.resume();
   context.state.pattern = answer.pattern;
   if ('missing' in answer) throw new Problem('not_found', answer.missing);
   context.set(answer.headers);

@@ -265,3 +265,100 @@ t.test('a refused body that breaks off gets no second response', async (t) => {
   socket.end('{');
   t.equal((await closed).match(/HTTP\/1\.1 \d+/g)?.join(), 'HTTP/1.1 413');
 });
+
+/** More than the buffers of both ends of a connection hold. */
+const huge = 64 * mebibyte;
+const zeros = Buffer.alloc(huge);
+
+/** A request whose body is sent as far as the server takes it, and what the client sees of the connection. */
+function flood(port: number, path: string, { size, method = 'POST' }: { size: number; method?: string }) {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: console.test\r\nContent-Length: ${size}\r\n\r\n`;
+  const sending = send(port, head);
+  const { socket } = sending;
+  const ended = new Promise<'ended' | 'reset'>((resolve) => {
+    socket.once('end', () => resolve('ended'));
+    socket.once('close', () => resolve('reset'));
+  });
+  let taken = false;
+  socket.write(zeros.subarray(0, size), (error) => (taken = !error));
+  /** Whether the server's end of the connection took all of the body. */
+  const isTaken = () => taken;
+  return { ...sending, ended, isTaken, answered: once(socket, 'data') };
+}
+
+t.test('of many refused bodies a few are read, and the clients of the others get their answers, too', async (t) => {
+  const bodies = createBodyMemory({ reading: 2, countMs: 60_000, lingerMs: 500 });
+  const api = await testApi(t, { routes: [upload], bodies });
+  const port = portOf(api.url);
+  const begin = (size: number) => {
+    const request = flood(port, '/api/v1/upload', { size });
+    t.teardown(() => request.socket.destroy());
+    return request;
+  };
+  const readToTheEnd = [];
+  for (let index = 0; index < 2; index++) {
+    const request = begin(2 * mebibyte);
+    const [answer] = (await request.answered) as [Buffer];
+    readToTheEnd.push(request);
+    t.match(answer.toString(), /^HTTP\/1\.1 413 .*\r\nConnection: keep-alive\r\n/s);
+  }
+  for (const { socket, sent } of readToTheEnd) {
+    await sent;
+    socket.write('GET /api/v1/nothing HTTP/1.1\r\nHost: console.test\r\n\r\n');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    t.match(answer.toString(), /^HTTP\/1\.1 404 /, 'the connection stays usable');
+  }
+  const left = Array.from({ length: 5 }, () => begin(huge));
+  for (const { answered, ended, closed, isTaken } of left) {
+    const [answer] = (await answered) as [Buffer];
+    t.match(answer.toString(), /^HTTP\/1\.1 413 .*\r\nConnection: close\r\n/s);
+    t.equal(await ended, 'ended', 'the server ends its side, and resets nothing before the client has seen that');
+    await closed;
+    t.notOk(isTaken(), 'and reads no more');
+  }
+  t.equal((await api.call('POST', '/api/v1/upload', { body: { text: 'x'.repeat(2 * mebibyte) } })).status, 413);
+});
+
+t.test('of the connections whose bodies are left unread, the oldest makes room', async (t) => {
+  const bodies = createBodyMemory({ reading: 0, lingerMs: 60_000, lingering: 2 });
+  const api = await testApi(t, { routes: [upload], bodies });
+  const requests = [];
+  for (let index = 0; index < 3; index++) {
+    const request = flood(portOf(api.url), '/api/v1/upload', { size: huge });
+    t.teardown(() => request.socket.destroy());
+    await request.ended;
+    requests.push(request);
+  }
+  await requests[0]?.closed;
+  t.same(
+    requests.map(({ socket }) => socket.destroyed),
+    [true, false, false],
+  );
+});
+
+t.test('a body that no route reads is not read without end either', async (t) => {
+  const own = route({ ...(upload as Parameters<typeof route>[0]), path: '/own', access: 'session' });
+  const list = route({
+    method: 'GET',
+    path: '/list',
+    access: 'public',
+    summary: 'Lists.',
+    tag: 'test',
+    replies: { 204: null },
+    handle: () => Promise.resolve({ status: 204 }),
+  });
+  const api = await testApi(t, { routes: [upload, own, holding('session').route, list] });
+  for (const [method, path, status] of [
+    ['POST', '/api/v1/own', 401],
+    ['POST', '/api/v1/hold', 401],
+    ['POST', '/api/v1/nothing', 404],
+    ['DELETE', '/api/v1/upload', 405],
+    ['GET', '/api/v1/list', 204],
+  ] as const) {
+    const request = flood(portOf(api.url), path, { method, size: huge });
+    const [answer] = (await request.answered) as [Buffer];
+    t.match(answer.toString(), new RegExp(`^HTTP/1\\.1 ${status} `), path);
+    await request.closed;
+    t.notOk(request.isTaken(), `${method} ${path}`);
+  }
+});

@@ -11,8 +11,22 @@ import { settle } from '../../support/clock.ts';
 const mebibyte = 1024 * 1024;
 const nested = (levels: number) => Buffer.from(`${'['.repeat(levels)}${']'.repeat(levels)}`);
 
+/** A connection that only knows whether it was closed. */
+function connection() {
+  const socket = Object.assign(new EventEmitter(), {
+    destroyed: false,
+    destroy: () => (socket.destroyed = true),
+    end: () => undefined,
+  });
+  return socket;
+}
+
 /** A request that sends chunks of `size` bytes as long as they are read, at most `chunks`. */
-function request(chunks: number, headers: IncomingMessage['headers'] = {}, size = mebibyte) {
+function request(
+  chunks: number,
+  headers: IncomingMessage['headers'] = { 'transfer-encoding': 'chunked' },
+  size = mebibyte,
+) {
   let sent = 0;
   const source = Readable.from(
     (function* () {
@@ -23,7 +37,12 @@ function request(chunks: number, headers: IncomingMessage['headers'] = {}, size 
     })(),
     { highWaterMark: 1 },
   );
-  return { request: Object.assign(source, { headers }) as unknown as IncomingMessage, sent: () => sent };
+  const socket = connection();
+  return {
+    request: Object.assign(source, { headers, socket }) as unknown as IncomingMessage,
+    socket,
+    sent: () => sent,
+  };
 }
 
 const read = (from: IncomingMessage) =>
@@ -79,48 +98,72 @@ t.test('a body has at most 1 MiB', async (t) => {
   await t.rejects(read(request(1, {}, mebibyte + 1).request), { code: 'body_too_large', message });
 });
 
-t.test('a body that is too large is read up to 8 MiB, so that the client gets the response', async (t) => {
-  const short = request(8);
-  await t.rejects(read(short.request), { code: 'body_too_large' });
-  t.equal(short.sent(), 8);
-  const endless = request(1_000);
-  await t.rejects(read(endless.request), { code: 'body_too_large' });
-  t.equal(endless.sent(), 10, 'the ninth MiB ends the reading; the stream reads one ahead');
-});
+/** Waits until a request is read to its end, or no more. */
+async function endOf({ request: source }: ReturnType<typeof request>): Promise<void> {
+  while (!source.isPaused() && !source.readableEnded) await settle();
+}
 
-t.test('a body that announces too much is refused at once, and read up to 8 MiB for five seconds', async (t) => {
+t.test('a body that is too large is refused at once, and read up to 8 MiB for five seconds', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
-  const announced = (chunks: number) => {
-    const { request: source, sent } = request(chunks, { 'content-length': String(chunks * mebibyte) });
-    const socket = Object.assign(new EventEmitter(), {
-      isDestroyed: false,
-      destroy: () => (socket.isDestroyed = true),
-    });
-    return { source: Object.assign(source, { socket }), socket, sent };
-  };
-  const endless = announced(20);
-  await t.rejects(read(endless.source), { code: 'body_too_large' });
-  t.ok(endless.sent() <= 1, 'before it arrives');
-  while (!endless.source.isPaused() && !endless.source.readableEnded) await settle();
-  t.equal(endless.sent(), 10, 'the ninth MiB ends the reading; the stream reads one ahead');
+  const announced = (chunks: number) => request(chunks, { 'content-length': String(chunks * mebibyte) });
+  const slow = announced(20);
+  await t.rejects(read(slow.request), { code: 'body_too_large' });
+  t.ok(slow.sent() <= 1, 'before it arrives');
+  slow.request.pause();
   mock.timers.tick(4_999);
-  t.notOk(endless.socket.isDestroyed);
+  t.notOk(slow.socket.destroyed);
   mock.timers.tick(1);
-  t.ok(endless.socket.isDestroyed, 'a client that goes on sending loses its connection');
+  t.ok(slow.socket.destroyed, 'a slow client has five seconds');
+  for (const [name, create, most] of [
+    ['announced', announced, 10],
+    ['chunked', (chunks: number) => request(chunks), 12],
+  ] as const) {
+    const endless = create(20);
+    await t.rejects(read(endless.request), { code: 'body_too_large' });
+    await endOf(endless);
+    t.ok(endless.sent() <= most, `${name}: the ninth MiB ends the reading; the stream reads ahead`);
+    mock.timers.tick(1_999);
+    t.notOk(endless.socket.destroyed);
+    mock.timers.tick(1);
+    t.ok(endless.socket.destroyed, `${name}: a client that goes on sending loses its connection`);
 
-  const short = announced(8);
-  await t.rejects(read(short.source), { code: 'body_too_large' });
-  while (!short.source.isPaused() && !short.source.readableEnded) await settle();
-  t.equal(short.sent(), 8);
-  mock.timers.tick(5_000);
-  t.notOk(short.socket.isDestroyed, 'one that has sent all keeps it');
+    const short = create(8);
+    await t.rejects(read(short.request), { code: 'body_too_large' });
+    await endOf(short);
+    t.equal(short.sent(), 8);
+    mock.timers.tick(5_000);
+    t.notOk(short.socket.destroyed, `${name}: one that has sent all keeps it`);
 
-  const closed = announced(20);
-  await t.rejects(read(closed.source), { code: 'body_too_large' });
-  closed.socket.emit('close');
-  mock.timers.tick(5_000);
-  t.notOk(closed.socket.isDestroyed, 'it is closed already');
+    const closed = create(20);
+    await t.rejects(read(closed.request), { code: 'body_too_large' });
+    closed.socket.emit('close');
+    mock.timers.tick(5_000);
+    t.notOk(closed.socket.destroyed, `${name}: it is closed already`);
+  }
+});
+
+t.test('a large refused body counts for two seconds, also when it ends sooner; a small one does not', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { discards } = createBodyMemory({ reading: 1 });
+  const begin = (bytes: number) => {
+    const source = request(1, { 'content-length': String(bytes) }, bytes);
+    discards.discard(source.request);
+    return source;
+  };
+  const first = begin(mebibyte);
+  await endOf(first);
+  t.ok(begin(mebibyte).request.isPaused(), 'left unread');
+  t.notOk(begin(1000).request.isPaused());
+  mock.timers.tick(2_000);
+  const next = begin(mebibyte);
+  t.notOk(next.request.isPaused());
+  discards.discard(next.request);
+  discards.leave(next.request);
+  t.notOk(next.request.isPaused(), 'decided once');
+  mock.timers.tick(2_000);
+  t.ok(begin(mebibyte).request.isPaused(), 'one that has not ended still counts');
 });
 
 t.test('a compressed body is refused before it is read', async (t) => {
