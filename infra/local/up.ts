@@ -27,6 +27,8 @@ export interface UpOptions {
   path?: string;
   /** Enables failpoints in the workers, for tests. Default false. */
   failpoints?: boolean;
+  /** Private networks whose git servers may be used, for tests; a platform admin sets them with `svc platform config set`. */
+  gitNetworks?: readonly string[];
   /** Prints one line of progress. */
   log: (line: string) => void;
 }
@@ -41,6 +43,7 @@ export async function upLocal({
   port,
   path = process.env['PATH'] ?? '',
   failpoints = false,
+  gitNetworks = [],
   log,
 }: UpOptions): Promise<RunInfo> {
   const missing = missingPackages(path);
@@ -71,6 +74,7 @@ export async function upLocal({
     port: ports.ingress,
     references,
     failpoints,
+    gitNetworks,
     log,
     kubeconfig,
     pushAddress: `http://127.0.0.1:${ports.images}`,

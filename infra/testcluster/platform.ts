@@ -32,6 +32,8 @@ export async function upCluster({ folder, failpoints = false, log }: UpOptions):
     failpoints,
     log,
     pushAddress: registryForPods,
+    // Git servers of tests run on this machine, which is the node.
+    gitNetworks: ['10.0.0.0/8'],
     flags: monitoringFlags(references),
   });
 }

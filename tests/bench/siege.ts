@@ -12,7 +12,7 @@ import { othersShare } from './gate/cores.ts';
 import { startAttacker, type RunningAttacker } from './siege/attacker-client.ts';
 import { attackNames, type AttackName, type Victim } from './siege/attackers.ts';
 import { measure, settled, type Measured, type Tenants, type Times } from './siege/load.ts';
-import { createAttackerProject, createTenants, restartsBetween, restartsByPod } from './siege/world.ts';
+import { allowGitServer, createAttackerProject, createTenants, restartsBetween, restartsByPod } from './siege/world.ts';
 
 /** From the beginning of an attack until it is measured. */
 const rampMs = 1_000;
@@ -60,7 +60,9 @@ export async function run(args: string[]): Promise<void> {
   printFigure({ name: 'siege.machine-used-by-others', value: await othersShare(), unit: 'ratio' });
   const attackers: RunningAttacker[] = [];
   let tenants: Tenants | undefined;
+  let forbidGitServer: (() => Promise<unknown>) | undefined;
   try {
+    if (chosen.attacks.includes('git')) forbidGitServer = await allowGitServer(platform, host);
     tenants = await createTenants(platform, kube, caller, { project: projects.tenants, apps: chosen.apps });
     for (const name of chosen.attacks) {
       attackers.push(await startAttacker(name, { ingress: platform.info.ingress, host }));
@@ -78,6 +80,7 @@ export async function run(args: string[]): Promise<void> {
     if (attackers.length > 1) await besiege('all', attackers, { kube, tenants, victims, chosen });
   } finally {
     for (const attacker of attackers) attacker.stop();
+    await forbidGitServer?.();
     await caller.close();
     for (const project of Object.values(projects)) await removeProject(kube, project);
     await tenants?.database.end();

@@ -50,7 +50,9 @@ export async function bringUp(
     const folders = built.flatMap((program) => (program === undefined ? [] : [dirname(program)]));
     const path = [...folders, process.env['PATH'] ?? ''].join(':');
     // A temporary platform ends with this process, even when it is killed.
-    await upLocal({ folder: home, attached: folder === undefined && !keep, path, failpoints: true, log });
+    const attached = folder === undefined && !keep;
+    // Git servers of tests run on this machine.
+    await upLocal({ folder: home, attached, path, failpoints: true, gitNetworks: ['127.0.0.0/8'], log });
     const remove = async () => {
       await stopSupervisor(homeAt(home));
       // A killed node leaves its pods running, and their records are in the folder that is removed next.

@@ -28,7 +28,7 @@ export async function resolveGitHost(
   // The message names no address, because users must not learn the addresses of a private network.
   if (addresses.length === 0 || addresses.some(({ address }) => !mayBeSentTo(address, allowed))) {
     throw new GitError(
-      `${host} is in a private network that git sources may not use. A platform admin can allow it: svc install --git-network`,
+      `${host} is in a private network that git sources may not use. A platform admin can allow it: svc platform config set --git-network`,
       'address',
     );
   }

@@ -80,6 +80,17 @@ export async function createAttackerProject(
   return { bodies: [login], expressions: webhooks, redis, git: syncs, logins: [login] };
 }
 
+/** Allows git servers at an address, besides those that the installation allows. @returns forbids them again */
+export async function allowGitServer(platform: Platform, address: string): Promise<() => Promise<unknown>> {
+  const { builds } = await platform.json<{ builds: { gitNetworks: string[] } }>(['platform', 'config', 'show']);
+  const set = (networks: readonly string[]) => {
+    const flags = networks.flatMap((network) => ['--git-network', network]);
+    return platform.ok(['platform', 'config', 'set', ...(flags.length > 0 ? flags : ['--no-git-networks'])]);
+  };
+  await set([...builds.gitNetworks, address]);
+  return () => set(builds.gitNetworks);
+}
+
 /**
  * Functions that are started by items of a list in a Redis of the same project.
  * @returns how the attacker, whose Redis it is, reaches it
