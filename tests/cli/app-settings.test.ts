@@ -135,6 +135,20 @@ t.test('app update says that new pods keep the variables of the last rollout', a
   });
 });
 
+t.test('an app that is scaled from zero says so, too: its first pod starts with them', async (t) => {
+  const starting = { ...app, replicas: 1, readyReplicas: 0, status: 'deploying', pendingRestart: true };
+  const { run } = await world(t, {
+    [`PATCH ${path}`]: { body: starting },
+    [`GET ${path}`]: sequence({ body: starting }, { body: { ...starting, readyReplicas: 1, status: 'running' } }),
+  });
+  const scale = ['app', 'update', 'api', '--replicas', '1'];
+  for (const flags of [[], ['--no-wait'], ['--no-wait', '-o', 'json']]) {
+    const { code, stderr } = await run([...scale, ...flags]);
+    t.equal(code, 0, stderr);
+    t.match(stderr, /keep the variables and secrets of the last rollout.*svc app restart api --project shop/);
+  }
+});
+
 t.test('app show prints all settings, and the changes that wait for a restart', async (t) => {
   const { run } = await world(t, {
     [`GET ${path}`]: {

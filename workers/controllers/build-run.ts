@@ -48,6 +48,12 @@ const source = z.object({
 /** An uploaded folder has no commit of its own. */
 const upload = z.object({ files: z.int() }).transform(() => ({}));
 
+/** The settings of the installation that builds need. */
+export type BuildConfig = Pick<
+  PlatformConfigSpec,
+  'builds' | 'allowPrivateNetworks' | 'packageRegistries' | 'caCertificates'
+>;
+
 /**
  * Creates the batch Job of a build after its network policy and the credentials of its first step. An existing Job is
  * kept, because it cannot change.
@@ -56,8 +62,7 @@ const upload = z.object({ files: z.int() }).transform(() => ({}));
 export async function beginBuild(
   { kube, records }: { kube: KubeClient; records: BuildRecords },
   build: Stored<Build>,
-  config:
-    Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks' | 'packageRegistries' | 'caCertificates'> | undefined,
+  config: BuildConfig | undefined,
 ): Promise<void> {
   const { name } = build.metadata;
   if (await kube.get<BatchJob>(kinds.BatchJob, name, buildNamespace)) return;

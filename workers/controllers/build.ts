@@ -3,7 +3,6 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { Build, BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { buildNamespace, managedLabels, roleLabel, runLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, NotYetError, readChild, refOf } from '../../runtime/kube/children.ts';
@@ -19,7 +18,15 @@ import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { runProgress } from './batch-run.ts';
-import { beginBuild, dropCredentials, failureOf, resultOf, timeOutOf, type BuildRecords } from './build-run.ts';
+import {
+  beginBuild,
+  dropCredentials,
+  failureOf,
+  resultOf,
+  timeOutOf,
+  type BuildConfig,
+  type BuildRecords,
+} from './build-run.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity } from './workload.ts';
 
@@ -33,7 +40,7 @@ export interface BuildControllerOptions {
   kube: KubeClient;
   records: BuildRecords;
   /** The active settings; undefined before there are any. */
-  platformConfig: () => Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks'> | undefined;
+  platformConfig: () => BuildConfig | undefined;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }

@@ -178,6 +178,25 @@ t.test('409: a secret that a variable refers to cannot be removed', async (t) =>
   t.equal((await api.call('DELETE', `${path}/secrets/PASSWORD`)).status, 204);
 });
 
+t.test('scaling from zero reports the variables that its pods do not get before a restart', async (t) => {
+  const { setEnv, setSecret, release, api } = await service(t, { A: '1' });
+  const scale = async (replicas: number) => {
+    const { status, body } = await api.call('PATCH', path, { body: { replicas } });
+    t.match({ status, body }, { status: 200, body: { replicas } });
+    return body.pendingRestart as boolean;
+  };
+  await release(1);
+  t.equal(await scale(0), false);
+  t.equal(await scale(1), false, 'nothing has changed');
+  for (const [generation, change] of [() => setEnv({ A: '2' }), () => setSecret('S', 'x')].entries()) {
+    await scale(0);
+    await change();
+    t.equal(await scale(1), true);
+    await release(generation + 2);
+    t.equal(await scale(1), false);
+  }
+});
+
 t.test('changes that wait for a restart are shown until a release has them', async (t) => {
   const { kube, setEnv, setSecret, release, pending, api } = await service(t, { A: '1' });
   t.equal(await pending(), false, 'before the first release nothing waits');

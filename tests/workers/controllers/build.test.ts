@@ -7,7 +7,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels, podLabels } from '../../../runtime/domain/labels.ts';
 import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { ownerReference } from '../../../runtime/kube/claims.ts';
-import { failureOf } from '../../../workers/controllers/build-run.ts';
+import { failureOf, type BuildConfig } from '../../../workers/controllers/build-run.ts';
 import { buildController } from '../../../workers/controllers/build.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { environmentNamespaceObject } from '../../support/cluster.ts';
@@ -222,7 +222,7 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
     } as KubeObject,
     { ...ref, metadata: at, spec: { app: 'api', namespace, deploymentId: fixedId(7), revision: 3, source, ...more } },
   );
-  let settings: { builds?: typeof builds } | undefined;
+  let settings: BuildConfig | undefined;
   const controller = buildController({
     kube,
     records: { issueSourceToken: (id) => Promise.resolve(`source-token-of-${id}`) },
@@ -257,7 +257,7 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
     await kube.replaceStatus({ ...job(), status });
     await reconcile();
   };
-  const configure = () => void (settings = { builds });
+  const configure = (other: BuildConfig = {}) => void (settings = { builds, ...other });
   return { kube, at, build, reconcile, job, end, configure };
 }
 
@@ -290,6 +290,15 @@ t.test('in the build namespace the Job is created, with credentials for its firs
   await world.end([ended(commit), forged, ended(image)], { succeeded: 1, conditions });
   t.match(build()?.status, { phase: 'succeeded', ...image, ...commit });
   t.same(copies(), [], 'the copy of the credentials is deleted');
+});
+
+t.test('a build gets the registries and the CA certificates of the installation', async (t) => {
+  const world = createOwnWorld();
+  world.configure({ packageRegistries: { npm: 'https://npm.example.com' }, caCertificates: 'PEM' });
+  await world.reconcile();
+  const job = JSON.stringify(world.job());
+  t.match(job, '"npm_config_registry","value":"https://npm.example.com"');
+  t.match(job, '"BUILD_CA_CERTIFICATES","value":"PEM"');
 });
 
 t.test('the build of an uploaded folder gets a token for its files, and not the app’s git credentials', async (t) => {

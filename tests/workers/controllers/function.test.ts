@@ -338,6 +338,18 @@ t.test('a change that does not start is a failure, and the state of the previous
   t.same(await status(), { phase: 'running', ...calm });
 });
 
+t.test('dependencies come from the registry of the installation, with its CA certificates', async (t) => {
+  const world = createWorld();
+  world.configure({ ...config, packageRegistries: { npm: 'https://npm.example.com' }, caCertificates: 'PEM' });
+  world.create();
+  const { spec } = world.resource();
+  await world.kube.replace({ ...world.resource(), spec: { ...spec, dependencies: ['lodash@4.17.21'] } });
+  await world.reconcile();
+  const template = JSON.stringify(world.one<FunctionDeployment>(kinds.Deployment).spec);
+  t.match(template, '"npm_config_registry","value":"https://npm.example.com"');
+  t.match(template, '"SVC_CA_CERTIFICATES","value":"PEM"');
+});
+
 t.test(
   'dependencies get a claim of their own, deleted with them; a failed installation makes the function failed',
   async (t) => {

@@ -11,6 +11,7 @@ import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { startDeployment, succeedDeployment } from '../../../runtime/records/deployments.ts';
 import { findGitSource, projectGitSource } from '../../../runtime/records/git-sources.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import { createPollingProcessor } from '../../../workers/polling/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { gitServer } from '../../support/git-server.ts';
@@ -22,11 +23,18 @@ import { namespace, testApp } from '../rollouts/rollout-world.ts';
 const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' };
 const secret = 'ghp_0123456789abcdefSECRET';
 
-async function world(t: Test, options: { token?: string; gitNetworks?: string[] } = {}) {
+interface WorldOptions {
+  token?: string;
+  gitNetworks?: string[];
+  tls?: { key: string; certificate: string };
+  caCertificates?: string;
+}
+
+async function world(t: Test, options: WorldOptions = {}) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
-  const { token, gitNetworks = ['127.0.0.0/8'] } = options;
-  const server = await gitServer(t, { ...(token !== undefined && { token }) });
+  const { token, gitNetworks = ['127.0.0.0/8'], tls, caCertificates } = options;
+  const server = await gitServer(t, { ...(token !== undefined && { token }), ...(tls && { tls }) });
   kube.seed({
     apiVersion: 'platform.svc/v1',
     kind: 'PlatformConfig',
@@ -38,6 +46,7 @@ async function world(t: Test, options: { token?: string; gitNetworks?: string[] 
       entryPoints: ['web'],
       runtimeImages: { node: 'r/node:1' },
       builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, gitNetworks },
+      ...(caCertificates !== undefined && { caCertificates }),
     },
   });
   const app = await testApp(pool, kube, 'api');
@@ -213,6 +222,20 @@ t.test('a poll that fails late reports nothing for the new source', async (t) =>
     };
     await poll();
     t.match(await state(), { ...next, error: null, problem: null, failures: 0, polledAt: null });
+  }
+});
+
+t.test('a server with a certificate of an own CA is polled when the installation trusts it', async (t) => {
+  const tls = selfSignedCertificate('own CA', { names: [], addresses: ['127.0.0.1'] }, new Date());
+  for (const caCertificates of [undefined, tls.certificate]) {
+    const { server, use, poll, state } = await world(t, {
+      tls,
+      ...(caCertificates !== undefined && { caCertificates }),
+    });
+    const commit = server.push({ 'a.txt': '1' });
+    await use({ url: server.url(), branch: 'main' });
+    await poll();
+    t.match(await state(), caCertificates === undefined ? { error: /certificate/i } : { error: null, commit });
   }
 });
 
