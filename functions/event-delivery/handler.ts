@@ -4,7 +4,7 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { BodyMemory } from '../../runtime/http/body-memory.ts';
 import { largeBodyLimit, parseJson, readBody } from '../../runtime/http/body.ts';
-import { problemBodyOf, problemOf } from '../../runtime/http/errors.ts';
+import { problemOf, problemTextOf } from '../../runtime/http/errors.ts';
 import { createExchange, type ExchangeDependencies } from './exchange.ts';
 import { createIdentify, type IdentifyDependencies, type Sidecar } from './identify.ts';
 import { createStoreEvents, type StoreEventsDependencies } from './store-events.ts';
@@ -50,19 +50,19 @@ export function createEventDelivery(dependencies: EventDeliveryDependencies) {
     const disconnect = new AbortController();
     response.once('close', () => disconnect.abort());
     try {
-      send(response, 200, await handle(request, disconnect.signal));
+      send(response, 200, JSON.stringify(await handle(request, disconnect.signal)));
     } catch (error) {
       const problem = problemOf(error, newId());
       if (problem.status >= 500) log.warn({ err: error }, 'event exchange failed');
       bodies.discards.discard(request);
       // The rest of the body is not read, so the connection cannot be reused.
       if (request.isPaused() && !response.headersSent) response.setHeader('Connection', 'close');
-      send(response, problem.status, problemBodyOf(problem));
+      send(response, problem.status, problemTextOf(problem));
     }
   };
 }
 
-function send(response: ServerResponse, status: number, body: unknown): void {
+function send(response: ServerResponse, status: number, json: string): void {
   if (response.destroyed) return;
-  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end(json);
 }

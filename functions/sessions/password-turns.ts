@@ -29,11 +29,10 @@ export interface PasswordTurns {
 
 type Kind = 'known' | 'unknown';
 
-function tooMany(): Problem {
-  return new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
-    details: { retryAfterSeconds: 1 },
-  });
-}
+/** One for all: a flood of refusals takes no stack for each. */
+const tooMany = new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
+  details: { retryAfterSeconds: 1 },
+});
 
 /** @param pause waits; tests hold it back */
 export function createPasswordTurns(pause: (ms: number) => Promise<void> = wait): PasswordTurns {
@@ -69,7 +68,7 @@ export function createPasswordTurns(pause: (ms: number) => Promise<void> = wait)
           start(kind);
           resolve();
         },
-        refuse: () => reject(tooMany()),
+        refuse: () => reject(tooMany),
       });
     });
     return kind;

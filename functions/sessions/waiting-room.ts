@@ -20,16 +20,31 @@ export interface WaitingRoom {
 export function createWaitingRoom(max: { all: number; ofGroup: number }): WaitingRoom {
   /** By group, the one whose turn is next first. */
   const queues = new Map<string, Waiting[]>();
+  let size = 0;
+
+  const largestGroup = (): [group: string, length: number] => {
+    let largest: [string, number] = ['', 0];
+    for (const [group, { length }] of queues) if (length > largest[1]) largest = [group, length];
+    return largest;
+  };
+
+  const randomGroup = (): string | undefined => {
+    let skipped = Math.floor(Math.random() * queues.size);
+    for (const group of queues.keys()) if (skipped-- === 0) return group;
+    return undefined;
+  };
 
   const makeRoom = (ofGroup: number): boolean => {
-    const all = [...queues];
-    if (all.reduce((sum, [, queue]) => sum + queue.length, 0) < max.all) return true;
-    const largest = all.reduce((a, b) => (b[1].length > a[1].length ? b : a));
-    const allHaveOne = largest[1].length === 1 && ofGroup === 0;
-    if (!allHaveOne && largest[1].length < ofGroup + 2) return false;
-    const [group, queue] = allHaveOne ? (all[Math.floor(Math.random() * all.length)] ?? largest) : largest;
-    queue.pop()?.refuse();
+    if (size < max.all) return true;
+    const [largest, length] = largestGroup();
+    const allHaveOne = length === 1 && ofGroup === 0;
+    if (!allHaveOne && length < ofGroup + 2) return false;
+    const group = (allHaveOne && randomGroup()) || largest;
+    const queue = queues.get(group) ?? [];
+    const entry = queue.pop();
     if (queue.length === 0) queues.delete(group);
+    if (entry) size--;
+    entry?.refuse();
     return true;
   };
 
@@ -43,6 +58,7 @@ export function createWaitingRoom(max: { all: number; ofGroup: number }): Waitin
       const queue = queues.get(group) ?? [];
       queue.push(entry);
       queues.set(group, queue);
+      size++;
     },
     startNext() {
       const [first] = queues;
@@ -50,6 +66,7 @@ export function createWaitingRoom(max: { all: number; ofGroup: number }): Waitin
       const [group, queue] = first;
       queues.delete(group);
       const next = queue.shift();
+      size--;
       if (queue.length > 0) queues.set(group, queue);
       next?.start();
     },

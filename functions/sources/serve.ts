@@ -6,7 +6,7 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { chunkBytes, type SourceFile } from '../../runtime/domain/source-files.ts';
 import type { FileHeader } from '../../runtime/domain/source-stream.ts';
-import { problemBodyOf, problemOf } from '../../runtime/http/errors.ts';
+import { problemOf, problemTextOf } from '../../runtime/http/errors.ts';
 import { closeDeploymentSource, openDeploymentSource, readChunks } from '../../runtime/records/sources.ts';
 
 export interface SourceServerDependencies {
@@ -67,7 +67,7 @@ export function createSourceServer({ pool, log, silentMs = 30_000 }: SourceServe
       if (response.headersSent) response.destroy();
       else {
         response.writeHead(problem.status, { 'Content-Type': 'application/json' });
-        response.end(JSON.stringify(problemBodyOf(problem)));
+        response.end(problemTextOf(problem));
       }
     }
     return true;

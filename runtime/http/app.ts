@@ -9,7 +9,7 @@ import { Problem } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { readBody } from './body.ts';
-import { problemBodyOf, problemOf } from './errors.ts';
+import { problemOf, problemTextOf } from './errors.ts';
 import { openApiDocument } from './openapi.ts';
 import { admitSession, perform } from './perform.ts';
 import { limitToEnvironment } from './query.ts';
@@ -92,6 +92,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   // One copy for all requests: clients that do not read their responses cannot multiply it.
   const document = Buffer.from(JSON.stringify(openApiDocument({ ...options, prefix: apiPrefix })));
 
+  /** Handlers by method and path. The router tries the patterns of all routes, which takes as long as a refusal does. */
+  const fixed = new Map<string, (context: Context) => Promise<void>>();
+
   const mount = (route: Route, pattern: string) => {
     if (router.stack.some(({ path, methods }) => path === pattern && methods.includes(route.method))) {
       throw new Error(`${route.method} ${pattern} is declared twice`);
@@ -106,7 +109,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     if (typeof route.access === 'object' && route.access.project === 'admin' && route.access.scope !== undefined) {
       throw new Error(`${route.method} ${pattern} needs an admin, so no access token may call it`);
     }
-    router.register(pattern, [route.method], async (context: Context) => {
+    const handler = async (context: Context) => {
       context.state.pattern = pattern;
       try {
         await serve(route, context, host);
@@ -114,7 +117,10 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
         if (options.checkReplies) checkRefusal(route, problemOf(error, context.state.requestId));
         throw error;
       }
-    });
+    };
+    const isFirst = router.match(pattern, route.method).pathAndMethod.length === 0;
+    if (isFirst && !/[:*{(]/.test(pattern)) fixed.set(`${route.method} ${pattern}`, handler);
+    router.register(pattern, [route.method], handler);
   };
 
   router.get(`${apiPrefix}/openapi.json`, (context: Context) => {
@@ -128,6 +134,12 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   // `observe` renders all other errors.
   app.on('error', (error: unknown) => options.log.debug({ err: error }, 'connection failed'));
   app.use(observe(host));
+  app.use((context: Context, next) => {
+    const handler = fixed.get(`${context.method} ${context.path}`);
+    if (!handler) return next();
+    context['params'] = {};
+    return handler(context);
+  });
   app.use(router.routes());
   app.use((context) => {
     const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
@@ -200,7 +212,8 @@ function render(context: Context, error: unknown): void {
   const retryAfter = problem.details?.['retryAfterSeconds'];
   if (typeof retryAfter === 'number') context.set('Retry-After', String(retryAfter));
   context.status = problem.status;
-  context.body = problemBodyOf(problem);
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.body = problemTextOf(problem);
 }
 
 async function serve(route: Route, context: Context, host: Host): Promise<void> {

@@ -7,9 +7,14 @@ const connectionCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EH
 /** PostgreSQL: connection errors (08), insufficient resources (53), operator intervention (57), lock time-outs. */
 const databaseUnavailable = /^((08|53|57)[0-9A-Z]{3}|55P03|25P03)$/;
 
-/** The body of an error response. Tokens are masked: messages repeat parts of the request. */
+/** The body of an error response as JSON. Tokens are masked: messages repeat parts of the request. */
+export function problemTextOf(problem: Problem): string {
+  return JSON.stringify(problem.body()).replaceAll(platformTokens, '[token]');
+}
+
+/** As {@link problemTextOf}, parsed. */
 export function problemBodyOf(problem: Problem): unknown {
-  return JSON.parse(JSON.stringify(problem.body()).replaceAll(platformTokens, '[token]'));
+  return JSON.parse(problemTextOf(problem));
 }
 
 /** The Problem for any error. Errors that the client cannot act on become `unavailable` or `internal`. */

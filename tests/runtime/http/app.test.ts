@@ -203,6 +203,33 @@ t.test('every request is logged and counted once, by pattern', async (t) => {
   t.notMatch(recorded.text() + text, 'my-secret');
 });
 
+t.test('a path without parameters is found as the router finds it', async (t) => {
+  const named = (method: 'GET' | 'POST', path: string, name: string) =>
+    route({
+      ...{ method, path, access: 'public' as const, summary: 'Says its name.', tag: 'things' },
+      replies: { 200: z.object({ name: z.string() }) },
+      handle: ({ params }) => Promise.resolve({ status: 200, body: { name, ...params } }),
+    });
+  const routes = [
+    named('GET', '/things/first', 'first'),
+    named('GET', '/things/:thing', 'one'),
+    named('GET', '/things/second', 'second'),
+    named('POST', '/things/second', 'posted'),
+  ];
+  const api = await testApi(t, { routes });
+  for (const [method, path, expected] of [
+    ['GET', '/api/v1/things/first', { name: 'first' }],
+    ['GET', '/api/v1/things/first?a=b', { name: 'first' }],
+    ['GET', '/api/v1/things/second', { name: 'one', thing: 'second' }],
+    ['POST', '/api/v1/things/second', { name: 'posted' }],
+    ['POST', '/api/v1/things/second/', { name: 'posted' }],
+    ['POST', '/API/v1/things/Second', { name: 'posted' }],
+    ['POST', '/api/v1/things/first', { code: 'method_not_allowed' }],
+  ] as const) {
+    t.match((await api.call(method, path)).body, expected, `${method} ${path}`);
+  }
+});
+
 t.test('an operation can be declared only once', (t) => {
   t.throws(
     () =>
