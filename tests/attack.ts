@@ -53,7 +53,7 @@ async function attack(on: (typeof targetNames)[number], files: readonly string[]
   const inCluster = chosen.filter((file) => file.startsWith('tests/e2e/'));
   const alone = chosen.filter((file) => !inCluster.includes(file));
   const random = { SVC_SOAK: process.env['SVC_SOAK'] ?? '20' };
-  if (alone.length > 0) await suite.tests('attacks', ['--jobs=2', '--timeout=7200', ...alone], random);
+  if (alone.length > 0) await suite.tests('attacks', { files: alone, jobs: 2, timeoutSeconds: 7_200 }, random);
   if (inCluster.length > 0) {
     await suite.attempt(`the platform on target ${on}`, async () => {
       const platform = await bringUp(on, { log: suite.say });

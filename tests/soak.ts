@@ -11,5 +11,5 @@ const seeded = [...graph.dependentsOf(['tests/support/soak.ts'])].filter((file) 
 const files = process.argv.slice(2);
 const suite = createSuite();
 const env = { SVC_SOAK: process.env['SVC_SOAK'] ?? '50' };
-await suite.tests('soak', ['--jobs=2', '--timeout=7200', ...(files.length > 0 ? files : seeded)], env);
+await suite.tests('soak', { files: files.length > 0 ? files : seeded, jobs: 2, timeoutSeconds: 7_200 }, env);
 suite.end();

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { constants, cpus, setPriority, tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runTestFiles, type FileResult, type TestRun } from './test-files.ts';
 
 interface Totals {
   passed: number;
@@ -24,14 +25,14 @@ export interface Suite {
   /** Runs checks side by side where the memory allows it. Prints the output of each when it ends. */
   checks(checks: readonly Check[]): Promise<void>;
   /**
-   * Runs test files with tap, prints a line per file and every failure in full, and adds up the counts.
-   * @param options.label printed before each line. A run with a label gets its own folder, so that it can run beside
-   * another: tap keeps its state in the folder it runs in
+   * Runs test files, prints a line per file and every failure in full, and adds up the counts.
+   * @param options.label printed before each line. A run with a label gets its own folder, so that it can run the same
+   * files as another beside it: tap keeps their state in the folder they run in
    * @param options.background whether other work gets the processors first; default no
    */
   tests(
     name: string,
-    args: readonly string[],
+    testRun: TestRun,
     env: NodeJS.ProcessEnv,
     options?: { label?: string; background?: boolean },
   ): Promise<void>;
@@ -57,35 +58,22 @@ function processorTimes(): { busy: number; all: number } {
 /** What the checks take together at most, measured for this repository with some reserve. */
 const checksBytes = 6 * 2 ** 30;
 
-/** Runs a program of node_modules and resolves with its exit code. Each line of its output goes to `onLine`. */
-function run(
-  program: string,
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  onLine: (line: string) => void,
-  {
-    cwd = root,
-    withErrors = false,
-    background = false,
-  }: { cwd?: string; withErrors?: boolean; background?: boolean } = {},
-): Promise<number> {
+/** Runs a program of node_modules and resolves with its exit code. Each line of its output and errors goes to `onLine`. */
+function run(program: string, args: readonly string[], onLine: (line: string) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(join(binaries, program), args, {
-      cwd,
-      // tap starts `node` by name: this checkout's, also when npm did not start us.
-      env: { ...process.env, PATH: `${binaries}:${process.env['PATH'] ?? ''}`, ...env },
-      stdio: ['ignore', 'pipe', withErrors ? 'pipe' : 'inherit'],
+      cwd: root,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    // The programs that it starts inherit the priority.
-    if (background && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     for (const stream of [child.stdout, child.stderr]) {
       let rest = '';
-      stream?.on('data', (chunk: Buffer) => {
+      stream.on('data', (chunk: Buffer) => {
         const lines = (rest + chunk.toString()).split('\n');
         rest = lines.pop() ?? '';
         for (const line of lines) onLine(line);
       });
-      stream?.on('end', () => {
+      stream.on('end', () => {
         if (rest) onLine(rest);
       });
     }
@@ -107,22 +95,27 @@ async function inLinkedFolder<Result>(work: (folder: string) => Promise<Result>)
   }
 }
 
+/** What the programs of node_modules get: they start `node` by name, which is this checkout's, also when npm did not start us. */
+const environment = { ...process.env, PATH: `${binaries}:${process.env['PATH'] ?? ''}` };
+
 /**
  * tap runs without its TypeScript plugin (Node strips the types), so its test class is built once for this checkout.
  */
 async function buildTap(): Promise<void> {
   const marker = join(root, 'node_modules/.tap-built');
   if (existsSync(marker)) return;
-  await run('tap', ['build'], {}, () => undefined);
+  await run('tap', ['build'], () => undefined);
   writeFileSync(marker, '');
 }
 
-/** The counts of a run, from the last line of tap's output; undefined for any other line. */
-function countsOf(line: string): Totals | undefined {
-  const counts = /^# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: (\d+))? \}$/.exec(line);
-  if (!counts) return undefined;
-  const [, , passed = 0, failed = 0, skipped = 0, todo = 0] = counts.map((count) => Number(count ?? 0));
-  return { passed, failed, skipped: skipped + todo };
+/** The failed assertions, each with its details, up to the next result. */
+function failuresOf(lines: readonly string[]): string[] {
+  let failing = false;
+  return lines.filter((line) => {
+    if (/^\s*not ok /.test(line)) failing = true;
+    else if (/^\s*(?:ok |# Subtest)/.test(line)) failing = false;
+    return failing;
+  });
 }
 
 export function createSuite(): Suite {
@@ -144,7 +137,7 @@ export function createSuite(): Suite {
   const check = async ({ name, program, args }: Check) => {
     const startedAt = performance.now();
     const output: string[] = [];
-    const code = await run(program, args, {}, (line) => output.push(line), { withErrors: true });
+    const code = await run(program, args, (line) => output.push(line));
     say(`${name}: ${code === 0 ? 'ok' : 'failed'} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
     if (code === 0) totals.passed++;
     else fail(`${name}: failed\n${output.join('\n')}`);
@@ -156,52 +149,42 @@ export function createSuite(): Suite {
       if (process.availableMemory() >= checksBytes) await Promise.all(checks.map(check));
       else for (const one of checks) await check(one);
     },
-    async tests(name, args, env, { label, background = false } = {}) {
+    async tests(name, testRun, env, { label, background = false } = {}) {
       await buildTap();
       say(name);
       const startedAt = performance.now();
       const before = processorTimes();
-      let counted = false;
-      let failed = 0;
-      let failing = false;
       const prefix = label === undefined ? '' : `${label}: `;
-      const onLine = (line: string) => {
-        const counts = countsOf(line);
-        if (counts) {
-          counted = true;
-          totals.passed += counts.passed;
-          failed += counts.failed;
-          totals.skipped += counts.skipped;
+      let count = 0;
+      const onEnd = ({ file, milliseconds, lines, counts, end }: FileResult) => {
+        totals.passed += counts?.passed ?? 0;
+        totals.failed += counts?.failed ?? 0;
+        totals.skipped += counts?.skipped ?? 0;
+        durations.push({ file: `${prefix}${file}`, milliseconds });
+        for (const line of failuresOf(lines)) write(`${prefix}    ${line}`);
+        faults.push(...lines.filter((line) => /^\s*not ok /.test(line)).map((line) => `${prefix}    ${line}`));
+        for (const line of lines) {
+          const [, figure] = /^\s*# figure (.+)$/.exec(line) ?? [];
+          if (figure !== undefined) figures.push(`figure ${label === undefined ? '' : `${label}.`}${figure}`);
         }
-        // A failed assertion is printed with its details, up to the next result.
-        if (/^\s*not ok /.test(line)) {
-          failing = true;
-          faults.push(`${prefix}${line}`);
-        }
-        if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
-        const [, figure] = /^\s*# figure (.+)$/.exec(line) ?? [];
-        if (figure !== undefined) figures.push(`figure ${label === undefined ? '' : `${label}.`}${figure}`);
-        const [, file, milliseconds] = /^(?:not )?ok \d+ - (\S+) # time=([\d.]+)ms/.exec(line) ?? [];
-        if (file !== undefined) durations.push({ file: `${prefix}${file}`, milliseconds: Number(milliseconds) });
-        if (failing || /^(not )?ok \d+ - /.test(line)) write(`${prefix}${line}`);
+        const passed = end === 0 && counts?.failed === 0;
+        const result = `${prefix}${passed ? 'ok' : 'not ok'} ${++count} - ${file} # time=${milliseconds.toFixed(0)}ms`;
+        write(result);
+        if (!passed) faults.push(result);
+        if (!counts)
+          fail(`${prefix}${file}: ended with ${end} before it counted its results\n${lines.slice(-20).join('\n')}`);
+        else if (end !== 0 && counts.failed === 0) fail(`${prefix}${file}: no test failed, but it ended with ${end}`);
       };
-      const tap = (cwd = root) =>
-        run('tap', ['--reporter=tap', '--disable-coverage', ...args], { ...compiled, ...env }, onLine, {
-          cwd,
-          background,
-        });
-      const code = label === undefined ? await tap() : await inLinkedFolder(tap);
-      totals.failed += failed;
+      const runIn = (cwd = root) =>
+        runTestFiles(testRun, { cwd, env: { ...environment, ...compiled, ...env }, background }, onEnd);
+      try {
+        await (label === undefined ? runIn() : inLinkedFolder(runIn));
+      } catch (error) {
+        fail(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
       const after = processorTimes();
       const share = Math.round((100 * (after.busy - before.busy)) / (after.all - before.all));
       say(`${name}: ${((performance.now() - startedAt) / 1000).toFixed(0)} s, processors ${share} % busy`);
-      if (!counted || (code !== 0 && failed === 0)) {
-        fail(
-          counted
-            ? `${name}: no test failed, but tap exited with code ${code}; check tests/support/before.ts and after.ts`
-            : `${name}: tap exited with code ${code} before it counted the results`,
-        );
-      }
     },
     async attempt(name, work) {
       say(name);

@@ -117,16 +117,9 @@ export async function endToEnd(
     const { what, jobs } = kinds[kind];
     const run = async (chosen: readonly string[] = [], of: string = what) => {
       if (chosen.length === 0) return;
-      // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how
-      // long the platform takes depends on the machine.
-      const parameters = [
-        `--jobs=${jobs}`,
-        '--before=tests/e2e/before.ts',
-        '--exclude=',
-        ...chosen.map((file) => `--include=${file}`),
-        '--timeout=900',
-      ];
-      await suite.tests(`${of}, target ${target}`, parameters, env, { label: target });
+      // The time-out only ends a file that waits forever: how long the platform takes depends on the machine.
+      const testRun = { files: chosen, jobs, timeoutSeconds: 900, servers: false };
+      await suite.tests(`${of}, target ${target}`, testRun, env, { label: target });
     };
     const byPart = Object.groupBy(byKind[kind] ?? [], partOf);
     await Promise.all(parts.map((part) => run(byPart[part], `end-to-end tests that disturb the ${part}`)));
