@@ -28,8 +28,11 @@ export interface ApiClient {
   send(method: Method, path: string, options?: CallOptions): Promise<void>;
   /** All items of a list, page by page. */
   list<Item extends z.ZodType>(path: string, item: Item, query?: Query): Promise<z.output<Item>[]>;
-  /** Streams the lines of a response. @throws Failure `unreachable` when the connection breaks, or is silent for 45 s */
-  lines(path: string, query?: Query): AsyncIterable<string>;
+  /**
+   * Streams the lines of a response; with a body, of a POST. @throws Failure `unreachable` when the connection breaks, or
+   * is silent for 45 s
+   */
+  lines(path: string, query?: Query, body?: object): AsyncIterable<string>;
   /** Opens a WebSocket, which is paused. @throws Failure */
   open(path: string, protocol: string, query?: Query): Promise<WebSocket>;
   /** Opens a WebSocket for much binary data. It is paused until its content is taken. @throws Failure */
@@ -114,10 +117,18 @@ export function createClient(settings: ClientOptions): ApiClient {
     throw apiFailure(settings, status, body, location);
   };
 
-  async function* lines(path: string, query: Query = {}): AsyncGenerator<string> {
+  async function* lines(path: string, query: Query = {}, body?: object): AsyncGenerator<string> {
     const url = addressOf(`${api}/api/v1${path}`, query);
+    const request =
+      body === undefined
+        ? { method: 'GET' as const, headers: identity }
+        : {
+            method: 'POST' as const,
+            headers: { ...identity, 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          };
     try {
-      const response = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
+      const response = await connections.send(url, request, silenceMs);
       const { statusCode: status = 0 } = response;
       if (status !== 200) throw apiFailure(settings, status, parseJson(await text(response)), undefined);
       let rest = '';
@@ -171,7 +182,7 @@ export function createClient(settings: ClientOptions): ApiClient {
       } while (cursor !== undefined);
       return items;
     },
-    lines: (path, query) => lines(path, query),
+    lines: (path, query, body) => lines(path, query, body),
     open: (path, protocol, query) =>
       open(({ openWebSocket }) => openWebSocket(addressOf(`${api}/api/v1${path}`, query), protocol, identity)),
     openData: (path, protocol, query) =>

@@ -7,6 +7,7 @@ type Collection =
   | 'api-keys'
   | 'applied-configurations'
   | 'apps'
+  | 'assistant/conversations'
   | 'audit'
   | 'builds'
   | 'deployments'

@@ -45,6 +45,8 @@ import { findWorkload } from '../runtime/records/workloads.ts';
 import { recordSessionUse } from '../runtime/records/sessions.ts';
 import { createAlertRoutes } from './alerts/handler.ts';
 import { createAuditRoutes } from './audit/handler.ts';
+import { createAssistantRoutes } from './assistant/handler.ts';
+import { createAssistantProviderRoutes } from './assistant-provider/handler.ts';
 import { createAppliedConfigurationRoutes } from './applied-configurations/handler.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { readConsoleAssets } from './console/assets.ts';
@@ -163,13 +165,10 @@ await runProcess({
       ...consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier, openRuns }),
       ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
     ];
-    const tools = createTools({
-      routes,
-      caller: createRouteCaller({ authorize, recordAudit }),
-      projectRedact: createProjectRedact({ kube, clock }),
-    });
+    const projectRedact = createProjectRedact({ kube, clock });
+    const tools = createTools({ routes, caller: createRouteCaller({ authorize, recordAudit }), projectRedact });
     const app = createHttpApp({
-      routes,
+      routes: [...routes, ...createAssistantRoutes({ pool, keyRing, clock, kube, tools, projectRedact, recordAudit })],
       rootRoutes: [...createHealthRoutes({ pool }), ...createMcpRoutes({ tools, version, baseUrl })],
       site: createConsoleSite({ assets: readConsoleAssets(join(import.meta.dirname, 'console/dist')), baseUrl }),
       authenticate,
@@ -277,6 +276,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
     ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
     ...createLogDrainRoutes({ pool, keyRing }),
+    ...createAssistantProviderRoutes({ pool, keyRing, clock, kube }),
     ...createPlanRoutes(gateRecords),
     ...createKeyRoutes({
       ...gateRecords,

@@ -1,4 +1,5 @@
 import { command } from '../command.ts';
+import { askFlags } from '../ask-flags.ts';
 import { auditFlags } from '../audit-flags.ts';
 import { apiFlags, scopeFlags } from '../common-flags.ts';
 import { text } from '../flags.ts';
@@ -114,6 +115,19 @@ export const statusCommand = command({
   watch: true,
   examples: ['svc status', 'svc status -o json'],
   run: async ({ context, flags }) => (await import('./status.ts')).status(context, flags),
+});
+
+export const askCommand = command({
+  name: 'ask',
+  args: ['question'],
+  description: 'Ask the assistant about a project. It changes nothing.',
+  flags: askFlags,
+  examples: [
+    'svc ask "why did the deployment of api fail?"',
+    'svc ask "which key used up its quota?" --project shop',
+    'svc ask "what does this config get wrong?" --app api --file config.yaml',
+  ],
+  run: async ({ context, args, flags }) => (await import('./ask.ts')).ask(context, args, flags),
 });
 
 const { output: _format, ...mcpFlags } = apiFlags;

@@ -10,6 +10,7 @@ import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { alertCommands } from './alerts.ts';
+import { assistantCommands } from './platform-assistant.ts';
 import { componentCommands } from './platform-components.ts';
 import { logDrainCommands } from './platform-log-drain.ts';
 import { platformNotificationCommands } from './platform-notification.ts';
@@ -237,6 +238,7 @@ export const platformCommands: Commands = {
   groups: [
     { name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] },
     { name: 'log-drain', description: 'Also send every log line to a log system of your own.', ...logDrainCommands },
+    { name: 'assistant', description: 'Manage the AI provider of the assistant.', ...assistantCommands },
     { name: 'alerts', description: 'List and silence the alerts of the platform.', ...alertCommands },
     {
       name: 'notification',

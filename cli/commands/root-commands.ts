@@ -2,6 +2,7 @@ import type { Commands } from '../command.ts';
 import { completionCommand } from './completion.ts';
 import { deployFolderCommand } from './deploy.ts';
 import {
+  askCommand,
   auditCommand,
   environmentLogsCommand,
   loginCommand,
@@ -90,6 +91,7 @@ export const rootCommands: Commands = {
     completionCommand,
     deployFolderCommand,
     portForwardCommand,
+    askCommand,
     mcpCommand,
   ],
 };

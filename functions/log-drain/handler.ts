@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { checkNetworks } from '../../runtime/api/receiver-address.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { logDrainContext } from '../../runtime/domain/log-drain.ts';
@@ -14,7 +15,7 @@ import {
   type LogDrain,
 } from '../../runtime/records/log-drain.ts';
 import { renewWork } from '../../runtime/records/work.ts';
-import { checkDrainHeaders, checkDrainNetworks, checkDrainUrl } from './check.ts';
+import { checkDrainHeaders, checkDrainUrl } from './check.ts';
 import { deleteLogDrainSchema, getLogDrainSchema, setLogDrainSchema, testLogDrainSchema } from './schema.ts';
 import { logDrainToView, testToView } from './view.ts';
 
@@ -55,7 +56,7 @@ export function createLogDrainRoutes({ pool, keyRing }: LogDrainDependencies): R
       audit: 'platform.log-drain.set',
       async handle({ body: { url, format, headers = {}, networks = [] } }) {
         checkDrainHeaders(headers);
-        const allowed = checkDrainNetworks(networks);
+        const allowed = checkNetworks(networks);
         const headerNames = Object.keys(headers);
         const settings = {
           url: checkDrainUrl(url, format, allowed),

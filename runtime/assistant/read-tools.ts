@@ -1,5 +1,7 @@
 /** The kinds of objects that one tool can be about. */
-export type ToolKind = 'app' | 'function' | 'job' | 'service';
+export const toolKinds = ['app', 'function', 'job', 'service'] as const;
+
+export type ToolKind = (typeof toolKinds)[number];
 
 /** A tool that reads: a GET route of the management API, or one for each kind. */
 export interface ReadTool {
@@ -217,6 +219,10 @@ export const notTools: Readonly<Record<string, string>> = {
   '/schedules/presets': 'a model knows cron expressions',
   '/platform/alerts/silences': 'list_alerts says which alerts are silenced',
   '/platform/config': 'contains addresses of the installation',
+  '/platform/assistant': 'contains an address of the installation',
+  '/assistant': 'a model knows what it gets',
+  '/projects/:project/assistant/conversations': 'what the user wrote',
+  '/projects/:project/assistant/conversations/:conversation': 'what the user wrote',
   '/platform/log-drain': 'contains an address that can hold a token',
   '/platform/notifications': 'contains addresses that can hold tokens',
   '/platform/notifications/:notification': 'contains an address that can hold a token',

@@ -12,7 +12,7 @@ import type { ProjectRedact } from './project-redact.ts';
 import { readTools, type ReadTool } from './read-tools.ts';
 import { createRedact, type Redact } from './redaction.ts';
 import { resultText, type ResultOptions } from './result-text.ts';
-import { prepare, writeTools, type WriteTool } from './write-tools.ts';
+import { prepare, writeTools, type PreparedRequest, type WriteTool } from './write-tools.ts';
 
 /** A tool as a model sees it. */
 export interface ToolView {
@@ -30,14 +30,18 @@ export interface ToolResult {
   isError: boolean;
   /** Fields of the audit entry of the call; false for one that was refused, which leaves no entry. */
   audit: AuditFields | false;
+  /** The tool, and the names of the objects that the request names. */
+  names: Readonly<Record<string, string>>;
+  /** Of a tool that changes something, the request that was not sent. */
+  prepared?: PreparedRequest | undefined;
 }
 
 /** The tools of the assistant and of other agents, called with the rights of their caller. */
 export interface Tools {
   /** The tools that a caller can use. A role that only some projects give decides when the tool is called. */
   list(session: Session): ToolView[];
-  /** Never rejects. */
-  call(caller: ToolCaller, name: string, args: unknown): Promise<ToolResult>;
+  /** Never rejects. @param options.keeps the only fields of the result that are not left out; default all */
+  call(caller: ToolCaller, name: string, args: unknown, options?: Pick<ResultOptions, 'keeps'>): Promise<ToolResult>;
 }
 
 export interface ToolDependencies {
@@ -51,6 +55,16 @@ export interface ToolDependencies {
 interface Tool extends ToolView, RouteChoice, Omit<ResultOptions, 'redact'> {
   /** Set for a tool that changes something. */
   write?: WriteTool;
+}
+
+/** What became of a write. */
+interface Written {
+  sent: boolean;
+  /** For the model. */
+  value: unknown;
+  prepared?: PreparedRequest;
+  redact: Redact;
+  projectId: Id | undefined;
 }
 
 /** Where a call sends nothing, why. */
@@ -77,7 +91,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
     { write: definition, scope }: Tool & { write: WriteTool },
     caller: ToolCaller,
     { route, request, args }: ReturnType<typeof requestOf>,
-  ): Promise<{ sent: boolean; value: unknown; redact: Redact; projectId: Id | undefined }> => {
+  ): Promise<Written> => {
     const body = definition.bodyOf?.(args);
     const complete = { ...request, body: body ?? (route.body ? {} : undefined) };
     const { session } = caller;
@@ -86,9 +100,10 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
     // Before it is sent: afterwards, nothing must fail that could make the caller send it again.
     const redact = await redactFor(request, session);
     const prepared = prepare(definition, route, args, { ...request, body });
-    if (!session.token) return { sent: false, value: { ...prepared, reason: withoutToken }, redact, projectId };
-    if (args['confirm'] !== true)
-      return { sent: false, value: { ...prepared, reason: unconfirmed }, redact, projectId };
+    if (!session.token || args['confirm'] !== true) {
+      const value = { ...prepared, reason: session.token ? unconfirmed : withoutToken };
+      return { sent: false, value, prepared: value, redact, projectId };
+    }
     const { reply } = await routeCaller.call(route, caller, complete);
     return { sent: true, value: { sent: true, status: reply.status, result: reply.body }, redact, projectId };
   };
@@ -98,7 +113,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
       [...tools.values()]
         .filter((tool) => isUsable(tool, session))
         .map(({ name, description, inputSchema, readOnly }) => ({ name, description, inputSchema, readOnly })),
-    async call(caller, name, args) {
+    async call(caller, name, args, { keeps } = {}) {
       const { session, log } = caller;
       const tool = tools.get(name);
       const names: Record<string, string> = { tool: tool ? name : 'unknown' };
@@ -114,15 +129,19 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         Object.assign(names, namesOf(request));
         const { write: definition, hides, newestLast } = tool;
         if (definition) {
-          const { sent, value, redact, projectId } = await write({ ...tool, write: definition }, caller, chosen);
+          const { sent, value, prepared, redact, projectId } = await write(
+            { ...tool, write: definition },
+            caller,
+            chosen,
+          );
           const text = await resultText(value, { redact });
-          return { text, isError: false, audit: { ...names, sent, projectId } };
+          return { text, isError: false, audit: { ...names, sent, projectId }, names, prepared };
         }
         const { reply, projectId } = await routeCaller.call(route, caller, request);
         const { body } = reply;
         if (body instanceof Readable) throw new Error(`${route.path} answered a tool with a stream`);
-        const text = await resultText(body, { redact: await redactFor(request, session), hides, newestLast });
-        return { text, isError: false, audit: { ...names, projectId } };
+        const text = await resultText(body, { redact: await redactFor(request, session), hides, keeps, newestLast });
+        return { text, isError: false, audit: { ...names, projectId }, names };
       } catch (error) {
         const problem = problemOf(error, caller.requestId);
         const entry = { ...names, code: problem.code };
@@ -130,7 +149,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         else log.info(entry, 'tool call refused');
         // A message can repeat the request and the names of objects, but no value that only the project has.
         const text = await resultText(problemBodyOf(problem), { redact: createRedact() });
-        return { text, isError: true, audit: false };
+        return { text, isError: true, audit: false, names };
       }
     },
   };

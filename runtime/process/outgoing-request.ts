@@ -9,7 +9,7 @@ import { mayBeSentTo } from '../domain/public-address.ts';
 /** The response of a receiver, with the beginning of its body if it was asked for, or why there is none. */
 export type SendResult = { status: number; retryAfterSeconds?: number; body?: string } | { fault: string };
 
-export interface SendOptions {
+export interface OutgoingRequest {
   url: string;
   headers: Readonly<Record<string, string>>;
   body: string | Buffer;
@@ -17,9 +17,7 @@ export interface SendOptions {
   allowed: AddressMatcher;
   /** What a receiver in another private network is, for people, after its host name. */
   blocked: string;
-  /** Maximum bytes of the response's body; default 0. */
-  bodyMaxBytes?: number;
-  /** Of the whole request. */
+  /** Of the whole request, until the end of the response's body. */
   timeoutMs: number;
   signal: AbortSignal;
   /** Default: the system's resolver. */
@@ -28,19 +26,41 @@ export interface SendOptions {
   caCertificates?: string | undefined;
 }
 
+export interface SendOptions extends OutgoingRequest {
+  /** Maximum bytes of the response's body; default 0. */
+  bodyMaxBytes?: number;
+}
+
 class BlockedAddressError extends Error {}
+
+/** Posts one message as {@link post} does, and reads the beginning of the response. Never rejects. */
+export async function send({ bodyMaxBytes = 0, ...options }: SendOptions): Promise<SendResult> {
+  const posted = await post(options);
+  if ('fault' in posted) return { fault: posted.fault };
+  const { response } = posted;
+  const text = bodyMaxBytes > 0 ? { body: await beginningOf(response, bodyMaxBytes) } : {};
+  response.destroy();
+  const retryAfter = /^\d{1,6}$/.exec(response.headers['retry-after'] ?? '')?.[0];
+  const retryAfterSeconds = retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) };
+  return { status: response.statusCode ?? 0, ...retryAfterSeconds, ...text };
+}
 
 /**
  * Posts one message on a new connection, without redirects. The host name is resolved once, all of its addresses must be
  * allowed, and the connection uses these, so that a later change of the name has no effect. Whatever the connection has
- * reached is checked again before anything is sent. Never rejects.
+ * reached is checked again before anything is sent. The caller reads the response, which emits an error when the time is
+ * up, and destroys it. Never rejects.
  */
-export async function send(options: SendOptions): Promise<SendResult> {
-  const { url, headers, body, allowed, timeoutMs, blocked, bodyMaxBytes = 0, lookup = systemLookup } = options;
+export async function post(
+  options: OutgoingRequest,
+): Promise<{ response: IncomingMessage } | { fault: string; isTimeout: boolean }> {
+  const { url, headers, body, allowed, timeoutMs, blocked, lookup = systemLookup } = options;
   const { hostname } = new URL(url);
   const literal = hostname.replace(/^\[(.*)\]$/, '$1');
   // The lookup is not called for an IP address.
-  if (isIP(literal) !== 0 && !mayBeSentTo(literal, allowed)) return { fault: `${hostname} ${blocked}` };
+  if (isIP(literal) !== 0 && !mayBeSentTo(literal, allowed)) {
+    return { fault: `${hostname} ${blocked}`, isTimeout: false };
+  }
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   const secure = url.startsWith('https:');
   const request = secure ? httpsRequest : httpRequest;
@@ -60,13 +80,9 @@ export async function send(options: SendOptions): Promise<SendResult> {
         .on('error', reject)
         .end(body);
     });
-    const text = bodyMaxBytes > 0 ? { body: await beginningOf(response, bodyMaxBytes) } : {};
-    response.destroy();
-    const retryAfter = /^\d{1,6}$/.exec(response.headers['retry-after'] ?? '')?.[0];
-    const retryAfterSeconds = retryAfter !== undefined && { retryAfterSeconds: Number(retryAfter) };
-    return { status: response.statusCode ?? 0, ...retryAfterSeconds, ...text };
+    return { response };
   } catch (error) {
-    return { fault: faultOf(error, `${hostname} ${blocked}`, timeoutMs) };
+    return { fault: faultOf(error, `${hostname} ${blocked}`, timeoutMs), isTimeout: isTimeout(error) };
   }
 }
 
@@ -105,6 +121,14 @@ async function beginningOf(response: IncomingMessage, maxBytes: number): Promise
     // The receiver was too slow, or closed the connection.
   }
   return Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8');
+}
+
+/** Whether a request or its response ended because its time was up. */
+export function isTimeout(error: unknown): boolean {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (current.name === 'TimeoutError') return true;
+  }
+  return false;
 }
 
 /** @param blocked the fault of a blocked address; it names no address, since users must not learn those of a private network */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Attempt, Processor } from '../../runtime/bus/runner.ts';
+import { assistantLimits } from '../../runtime/domain/assistant.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { periodStart, utcDay } from '../../runtime/domain/period.ts';
 import { catalogue } from '../../runtime/queues/catalogue.ts';
@@ -38,6 +39,8 @@ const buildLogMs = 90 * dayMs;
 const notificationMs = 30 * dayMs;
 /** Retention of audit entries (docs/reference/logs.md#audit). */
 const auditMs = 90 * dayMs;
+/** Retention of conversations with the assistant, and of its usage. */
+const assistantMs = assistantLimits.days * dayMs;
 /** Retention of dead letters. */
 const deadLetterMs = 30 * dayMs;
 /** Retention of expired access tokens, so that their owners see why a pipeline is refused. */
@@ -97,6 +100,8 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
     const alerts = await drain(() => purgeAged(pool, 'alert_episodes', ago(notificationMs), batch));
     const auditEntries = await drain(() => purgeAged(pool, 'audit_entries', ago(auditMs), batch));
+    const conversations = await drain(() => purgeAged(pool, 'assistant_conversations', ago(assistantMs), batch));
+    const assistantUsage = await drain(() => purgeAged(pool, 'assistant_usage', ago(assistantMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sources = await drain(() => purgeAged(pool, 'deployment_sources', ago(sourceMs), batch));
     const chunks = await drain(() => purgeChunks(pool, ago(sourceMs), chunkBatch), chunkBatch);
@@ -112,6 +117,8 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
       notifications,
       alerts,
       auditEntries,
+      conversations,
+      assistantUsage,
       deadLetters,
       sources,
       chunks,

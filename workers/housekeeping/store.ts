@@ -92,6 +92,10 @@ const agedTables = {
   alert_episodes: { key: 'id', at: 'ended_at' },
   /** Age since the request. */
   audit_entries: { key: 'id', at: 'at' },
+  /** Age since the last message; the messages are deleted with it. */
+  assistant_conversations: { key: 'id', at: 'updated_at' },
+  /** Age since the hour. */
+  assistant_usage: { key: 'hour', at: 'hour' },
   /** Age since the end of the delivery; the attempts are deleted with it. */
   notification_deliveries: { key: 'id', at: 'ended_at' },
 } as const;

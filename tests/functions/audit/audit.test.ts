@@ -174,7 +174,13 @@ t.test('every action that a route declares is known, and every change of a user 
   );
   t.same(
     silent.sort(),
-    ['DELETE /session', 'POST /projects/:project/sources/chunks', 'POST /projects/:project/sources/missing'],
-    'signing out, and content that no app has yet',
+    [
+      'DELETE /projects/:project/assistant/conversations/:conversation',
+      'DELETE /session',
+      'POST /projects/:project/assistant/conversations',
+      'POST /projects/:project/sources/chunks',
+      'POST /projects/:project/sources/missing',
+    ],
+    'signing out, conversations that only their user sees, and content that no app has yet',
   );
 });

@@ -163,6 +163,19 @@ t.test('old records are deleted, and no others', async (t) => {
       [entry, at],
     );
   }
+  const [talker, ...conversations] = [newId(), newId(), newId()];
+  await pool.query(`INSERT INTO users (id, email, password_hash, role) VALUES ($1, 't@b.c', 'x', 'member')`, [talker]);
+  for (const [index, at] of ['2026-04-30T23:59:59Z', '2026-05-02T00:00:01Z'].entries()) {
+    await pool.query(
+      `INSERT INTO assistant_conversations (id, user_id, project_id, created_at, updated_at) VALUES ($1, $2, $2, '2026-04-01', $3)`,
+      [conversations[index], talker, at],
+    );
+    await pool.query(
+      `INSERT INTO assistant_messages (id, conversation_id, state, content) VALUES ($1, $1, 'answered', 'x')`,
+      [conversations[index]],
+    );
+    await pool.query('INSERT INTO assistant_usage (user_id, hour) VALUES ($1, $2)', [talker, at]);
+  }
   const [gone, kept] = [newId(), newId()];
   for (const [incarnation, folded] of [
     [gone, '2026-02-01'],
@@ -190,6 +203,9 @@ t.test('old records are deleted, and no others', async (t) => {
   t.same(await column('SELECT deployment_id AS value FROM build_logs'), [builtLate]);
   t.same(await column('SELECT deployment_id AS value FROM crash_logs'), [builtLate]);
   t.same(await column('SELECT id AS value FROM audit_entries'), [remembered], '90 days');
+  t.same(await column('SELECT id AS value FROM assistant_conversations'), [conversations[1]], '30 days');
+  t.same(await column('SELECT id AS value FROM assistant_messages'), [conversations[1]], 'and its messages');
+  t.equal((await column('SELECT hour::text AS value FROM assistant_usage')).length, 1);
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 
