@@ -2,15 +2,17 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay } from '../../runtime/domain/period.ts';
-import { continues, type Changes, type GateSession, type Head, type ViewPosition } from './gate-store.ts';
+import { continues, type GateSession, type Head, type OthersRow, type ViewPosition } from './gate-store.ts';
 import type { StoreConnection } from './store-connection.ts';
 import type { Usage } from './usage.ts';
 import type { GateView } from './view.ts';
 
 /** A poll that takes longer counts as failed: far below the 90 s limit, far above a busy store. */
 const pollLimitMs = 5_000;
-/** 100,000 keys load in a few seconds, and so does the usage of all of them. */
-const loadLimitMs = 30_000;
+/** A million keys load in a quarter of this time. Beyond 90 s, a load could not prove freshness any more. */
+const loadLimitMs = 60_000;
+/** Slots are freed after this many keys were deleted, in one pass over all, and after every load. */
+const freeAfter = 10_000;
 /** Interval of reports without a change, which show that the replica is alive. */
 const reportEveryMs = 5_000;
 
@@ -36,6 +38,7 @@ export type FeedPoll = (session: GateSession) => Promise<PollOutcome>;
 /** Reads the head of the feed, brings the view and the usage of other replicas up to it, and reports the position. */
 export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: FeedPollDependencies): FeedPoll {
   let reported: { at: number; position: ViewPosition; incarnation: Id } | undefined;
+  let deleted = 0;
 
   const poll: FeedPoll = async (session) => {
     const startedAt = clock.monotonic();
@@ -91,7 +94,8 @@ export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: F
       calendar: days,
       periodOf: (planId: Id) => view.plan(planId)?.quota?.period,
     };
-    const changes = await withTimeout(loadLimitMs, 'reading changes', session.changes(question));
+    const others = usage.readOthers();
+    const changes = await withTimeout(loadLimitMs, 'reading changes', session.changes(question, others));
     if (!changes) return false;
     requirePrimary(changes.primary);
     try {
@@ -100,14 +104,10 @@ export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: F
       log.error({ err: error }, 'gate view is inconsistent');
       return false;
     }
-    const { others } = changes;
-    if (changes.allUsage)
-      usage.replaceOthers(
-        others.map(({ keyId, allowed }) => [keyId, allowed]),
-        days,
-      );
-    else usage.updateOthers(others, days);
+    others.commit(days, changes.allUsage);
     if (newDay) usage.forget(days);
+    deleted += changes.gone.keys.length;
+    if (newDay || deleted >= freeAfter) freeSlots();
     return true;
   };
 
@@ -117,18 +117,21 @@ export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: F
     const wall = clock.now().getTime();
     const days = renewal ? calendarDay(wall) : usage.calendar(wall);
     const loading = view.beginLoad();
-    const usageOfOthers = new Map<Id, number>();
-    const sink = {
-      ...loading,
-      others: (rows: Changes['others']) => rows.forEach(({ keyId, allowed }) => usageOfOthers.set(keyId, allowed)),
-    };
+    const others = usage.readOthers();
+    const sink = { ...loading, others: (rows: OthersRow[]) => others.others(rows) };
     const reading = session.load({ incarnation, calendar: days }, sink);
     const { primary, position } = await withTimeout(loadLimitMs, 'loading', reading);
     requirePrimary(primary);
     loading.commit(position);
     if (renewal) usage.renew(renewal.incarnation, renewal.batches, days);
-    usage.replaceOthers(usageOfOthers, days);
+    others.commit(days, true);
+    freeSlots();
     log.info({ ...view.size(), version: position.feed.version }, 'gate view loaded');
+  };
+
+  const freeSlots = () => {
+    deleted = 0;
+    usage.freeSlots((slot) => view.hasKey(slot));
   };
 
   /** Reports a change at once, and otherwise that the replica is alive. */

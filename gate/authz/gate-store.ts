@@ -99,8 +99,10 @@ export interface Changes {
   keys: KeyRow[];
   apps: AppRow[];
   gone: { plans: Id[]; keys: Id[]; apps: Id[] };
-  /** Usage of the keys with a quota that changed. Unless all usage is read, keys without usage are included with 0. */
-  others: OthersRow[];
+  /**
+   * Whether the usage of all keys with a quota was read that have any, and not only that of keys with changes, which may
+   * be 0.
+   */
   allUsage: boolean;
 }
 
@@ -132,10 +134,10 @@ export interface GateSession {
    */
   head(since: ViewPosition | undefined, incarnation: Id): Promise<Head>;
   /**
-   * Undefined when the changes cannot be determined: the history was replaced, has a gap, or has too many changes. Load
-   * instead.
+   * Reads what changed, and passes the usage of other replicas to the sink. Undefined when the changes cannot be
+   * determined: the history was replaced, has a gap, or has too many changes. Load instead.
    */
-  changes(question: ChangesQuestion): Promise<Changes | undefined>;
+  changes(question: ChangesQuestion, sink: Pick<LoadSink, 'others'>): Promise<Changes | undefined>;
   /** Reads everything in one snapshot. */
   load(question: UsageQuestion, sink: LoadSink): Promise<{ primary: boolean; position: ViewPosition }>;
   /** Records a process life, unless it is recorded. */

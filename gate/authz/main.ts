@@ -13,6 +13,7 @@ import { createMetrics } from '../../runtime/process/metrics.ts';
 import { createDecisionLog } from './decision-log.ts';
 import { createFeed } from './feed.ts';
 import { createAuthorizeHandler } from './handler.ts';
+import { createKeySlots } from './key-slots.ts';
 import { createGateMetrics } from './metrics.ts';
 import { createReadiness } from './readiness.ts';
 import { createAuthzServer } from './server.ts';
@@ -38,7 +39,8 @@ await runProcess({
   async start(lifecycle) {
     const clock = systemClock;
     const registry = createMetrics();
-    const view = createGateView();
+    const slots = createKeySlots();
+    const view = createGateView(slots);
     const metrics = createGateMetrics(registry, view, clock);
     const readiness = createReadiness(view, clock);
     const ready = () => lifecycle.running() && readiness();
@@ -61,7 +63,7 @@ await runProcess({
       ...connectionSettings(config.database),
       application_name: `${name}/${config.pod.name}`,
     });
-    const usage = createUsage(newId());
+    const usage = createUsage(newId(), slots);
     const feed = createFeed({
       store,
       view,

@@ -1,37 +1,60 @@
-import type { Id } from '../../runtime/domain/ids.ts';
 import type { CalendarDay, Period } from '../../runtime/domain/period.ts';
 import type { OthersRow } from './gate-store.ts';
+import type { KeySlots } from './key-slots.ts';
+import { NumberRecords } from './paged.ts';
+
+/** One reading of the other replicas' counts, which may come in pieces. Nothing changes before `commit`. */
+export interface OthersReading {
+  others(rows: readonly OthersRow[]): void;
+  /**
+   * @param calendar the one that they were read for
+   * @param all whether they replace the counts of all keys. The counts of some keys are ignored for a calendar other than
+   *   that of the last replacement.
+   */
+  commit(calendar: CalendarDay, all: boolean): void;
+}
 
 /** The requests that the other replicas have allowed, by key, as of the last poll. */
 export interface OthersUsage {
   /** The requests that the others allowed the key in the calendar's period. */
-  allowed(keyId: Id, period: Period, calendar: CalendarDay): number;
-  /** Replaces all counts, as read for this calendar. */
-  replace(rows: Iterable<readonly [Id, number]>, calendar: CalendarDay): void;
-  /** Updates the counts of some keys; ignored for a calendar other than that of the last replacement. */
-  update(rows: readonly OthersRow[], calendar: CalendarDay): void;
+  allowed(slot: number, period: Period, calendar: CalendarDay): number;
+  read(): OthersReading;
   /** The calendar of the last replacement. */
   calendar(): CalendarDay | undefined;
+  /** Removes the count of a key. */
+  reset(slot: number): void;
 }
 
-export function createOthersUsage(): OthersUsage {
-  let counts = new Map<Id, number>();
+export function createOthersUsage(keys: KeySlots): OthersUsage {
+  const counts = new NumberRecords(1);
   let readFor: CalendarDay | undefined;
 
   return {
-    allowed(keyId, period, calendar) {
+    allowed(slot, period, calendar) {
       // Counts of another period do not apply to the current one, which has just started.
-      if (readFor?.start[period] !== calendar.start[period]) return 0;
-      return counts.get(keyId) ?? 0;
+      return readFor?.start[period] === calendar.start[period] ? counts.get(slot, 0) : 0;
     },
-    replace(rows, calendar) {
-      counts = new Map(rows);
-      readFor = calendar;
-    },
-    update(rows, calendar) {
-      if (readFor?.day !== calendar.day) return;
-      for (const { keyId, allowed } of rows) counts.set(keyId, allowed);
+    read() {
+      const slots: number[] = [];
+      const allowed: number[] = [];
+      return {
+        others(rows) {
+          for (const row of rows) {
+            slots.push(keys.slotOf(row.keyId));
+            allowed.push(row.allowed);
+          }
+        },
+        commit(calendar, all) {
+          if (!all && readFor?.day !== calendar.day) return;
+          if (all) {
+            counts.clear();
+            readFor = calendar;
+          }
+          slots.forEach((slot, index) => counts.set(slot, 0, allowed[index] ?? 0));
+        },
+      };
     },
     calendar: () => readFor,
+    reset: (slot) => counts.reset(slot),
   };
 }

@@ -44,11 +44,11 @@ export function takeToken(bucket: Bucket, limit: RateLimit, now: number): number
 }
 
 /** The number of whole tokens left. */
-export function tokensLeft(bucket: Bucket | undefined, limit: RateLimit, now: number): number {
-  return bucket ? Math.max(0, Math.floor(limit.burst - takenAt(bucket, limit, now) + rounding)) : limit.burst;
+export function tokensLeft(bucket: Bucket, limit: RateLimit, now: number): number {
+  return Math.max(0, Math.floor(limit.burst - takenAt(bucket, limit, now) + rounding));
 }
 
 /** Whole seconds until the bucket is full, at least 1. */
-export function secondsToFull(bucket: Bucket | undefined, limit: RateLimit, now: number): number {
-  return bucket ? Math.max(1, Math.ceil(takenAt(bucket, limit, now) / limit.requestsPerSecond - rounding)) : 1;
+export function secondsToFull(bucket: Bucket, limit: RateLimit, now: number): number {
+  return Math.max(1, Math.ceil(takenAt(bucket, limit, now) / limit.requestsPerSecond - rounding));
 }

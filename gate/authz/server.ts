@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { drain, listen } from '../../runtime/process/listening.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -36,16 +36,8 @@ function send(response: ServerResponse, status: number, body: unknown): void {
     .end(JSON.stringify(body));
 }
 
-/** The checker's main port: `/authorize`, `/health`, `/ready` and `/metrics`. */
-export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
-  const { authorize, registry, ready, clock } = options;
-  let draining = false;
-
-  const sendMetrics = async (response: ServerResponse) => {
-    const text = await registry.metrics();
-    response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' }).end(text);
-  };
-
+/** A server for small requests without bodies, on connections that stay open. */
+export function createLeanServer(listener: RequestListener): Server {
   const server = createServer(
     {
       maxHeaderSize: headMaxBytes,
@@ -56,18 +48,31 @@ export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
       optimizeEmptyRequests: true,
       IncomingMessage: LeanRequest,
     },
-    (request, response) => {
-      if (draining) response.shouldKeepAlive = false;
-      const url = request.url ?? '/';
-      if (url === authorizePath || url.startsWith(`${authorizePath}?`)) authorize(request, response);
-      else if (url === '/health') send(response, 200, { healthy: true });
-      else if (url === '/ready') send(response, ready() ? 200 : 503, { healthy: ready() });
-      else if (url === '/metrics') sendMetrics(response).catch((error: unknown) => response.destroy(error as Error));
-      else send(response, 404, { code: 'not_found', message: 'No such path.' });
-    },
+    listener,
   );
-
   server.setTimeout(idleMs);
+  return server;
+}
+
+/** The checker's main port: `/authorize`, `/health`, `/ready` and `/metrics`. */
+export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
+  const { authorize, registry, ready, clock } = options;
+  let draining = false;
+
+  const sendMetrics = async (response: ServerResponse) => {
+    const text = await registry.metrics();
+    response.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' }).end(text);
+  };
+
+  const server = createLeanServer((request, response) => {
+    if (draining) response.shouldKeepAlive = false;
+    const url = request.url ?? '/';
+    if (url === authorizePath || url.startsWith(`${authorizePath}?`)) authorize(request, response);
+    else if (url === '/health') send(response, 200, { healthy: true });
+    else if (url === '/ready') send(response, ready() ? 200 : 503, { healthy: ready() });
+    else if (url === '/metrics') sendMetrics(response).catch((error: unknown) => response.destroy(error as Error));
+    else send(response, 404, { code: 'not_found', message: 'No such path.' });
+  });
 
   return {
     start: () => listen(server, options.port, options.host),

@@ -14,7 +14,7 @@ import {
   type UsageQuestion,
   type ViewPosition,
 } from './gate-store.ts';
-import { allOthers, readOthers } from './store-usage.ts';
+import { allOthers, arrayLiteral, othersSince } from './store-usage.ts';
 
 type Entity = 'plan' | 'key' | 'workload';
 
@@ -112,11 +112,15 @@ export async function readEverything(
 }
 
 /**
- * The changes since a position. Undefined when they cannot be determined: the feed was replaced, is shorter, has a gap
+ * The changes since a position; the usage of other replicas goes to the sink. Undefined when they cannot be determined: the feed was replaced, is shorter, has a gap
  * (deleted changes), or has too many changes. When only the history of usage was replaced, the usage of all keys is
  * read.
  */
-export async function readChanges(client: ClientBase, question: ChangesQuestion): Promise<Changes | undefined> {
+export async function readChanges(
+  client: ClientBase,
+  question: ChangesQuestion,
+  sink: Pick<LoadSink, 'others'>,
+): Promise<Changes | undefined> {
   const { since, incarnation } = question;
   return inSnapshot(client, async () => {
     const head = await readHead(client, since, incarnation);
@@ -136,21 +140,17 @@ export async function readChanges(client: ClientBase, question: ChangesQuestion)
     const rowsOf = async <Row extends QueryResultRow>(columns: string, table: string, rowIds: Id[]) =>
       rowIds.length === 0
         ? []
-        : (await client.query<Row>(`SELECT ${columns} FROM ${table} AND id = ANY($1)`, [rowIds])).rows;
+        : (await client.query<Row>(`SELECT ${columns} FROM ${table} AND id = ANY($1)`, [arrayLiteral(rowIds)])).rows;
     const plans = await rowsOf<PlanRow>(planColumns, 'plans WHERE true', ids.plans);
     const keys = await rowsOf<KeyRow>(keyColumns, 'api_keys WHERE true', ids.keys);
     const apps = await rowsOf<AppRow>(appColumns, `workloads WHERE ${isLivingApp}`, ids.apps);
     const gone = { plans: without(ids.plans, plans), keys: without(ids.keys, keys), apps: without(ids.apps, apps) };
     const allUsage = question.allUsage || !continuity.usage;
-    const others: OthersRow[] = [];
-    if (allUsage) {
-      for await (const rows of pieces(client, allOthers(question))) others.push(...(rows as OthersRow[]));
-    } else {
-      const otherPeriod = plans.filter(({ id, quotaPeriod }) => quotaPeriod && quotaPeriod !== question.periodOf(id));
-      const changed = { version: since.usage.version, keys: ids.keys, plans: otherPeriod.map(({ id }) => id) };
-      others.push(...(await readOthers(client, question, changed)));
-    }
-    return { primary, position, plans, keys, apps, gone, others, allUsage };
+    const otherPeriod = plans.filter(({ id, quotaPeriod }) => quotaPeriod && quotaPeriod !== question.periodOf(id));
+    const changed = { version: since.usage.version, keys: ids.keys, plans: otherPeriod.map(({ id }) => id) };
+    const others = allUsage ? allOthers(question) : othersSince(question, changed);
+    for await (const rows of pieces(client, others)) sink.others(rows as OthersRow[]);
+    return { primary, position, plans, keys, apps, gone, allUsage };
   });
 }
 

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { utcDay } from '../../runtime/domain/period.ts';
-import type { OthersRow, UsageColumns, UsageQuestion } from './gate-store.ts';
+import type { UsageColumns, UsageQuestion } from './gate-store.ts';
 
 /** The parameters of {@link othersOf}. */
 function othersValues({ incarnation, calendar: { start, end } }: UsageQuestion): string[] {
@@ -23,23 +23,29 @@ export function allOthers(question: UsageQuestion): { text: string; values: unkn
   return { text: othersOf('true', 'JOIN'), values: othersValues(question) };
 }
 
-/** The usage of the named keys, the keys of the named plans, and keys with usage after `version`. */
-export async function readOthers(
-  client: ClientBase,
+/** The usage of the named keys, the keys of the named plans, and keys with usage after `version`; for a cursor. */
+export function othersSince(
   question: UsageQuestion,
-  concerned: { version: number; keys: Id[]; plans: Id[] },
-): Promise<OthersRow[]> {
-  const { rows } = await client.query<OthersRow>(
+  { version, keys, plans }: { version: number; keys: Id[]; plans: Id[] },
+): { text: string; values: unknown[] } {
+  return {
     // A UNION, because an OR would scan all keys.
-    othersOf(
+    text: othersOf(
       `api_keys.id IN (
          SELECT key_id FROM usage WHERE version > $8 AND incarnation <> $1
-         UNION SELECT unnest($9::uuid[]) UNION SELECT id FROM api_keys WHERE plan_id = ANY($10))`,
+         UNION SELECT unnest($9::uuid[]) UNION SELECT id FROM api_keys WHERE plan_id = ANY($10::uuid[]))`,
       'LEFT JOIN',
     ),
-    [...othersValues(question), concerned.version, concerned.keys, concerned.plans],
-  );
-  return rows;
+    values: [...othersValues(question), version, arrayLiteral(keys), arrayLiteral(plans)],
+  };
+}
+
+/**
+ * An array of ids, days or numbers, whose texts need no quotes, as one parameter. For a JavaScript array, pg would
+ * search every element for characters to escape: 20 ms for the five columns of 10,000 rows, in which nothing is served.
+ */
+export function arrayLiteral(values: readonly (string | number)[]): string {
+  return `{${values.join(',')}}`;
 }
 
 /** One statement in one transaction; see `flush_usage` in the migrations. */
@@ -52,11 +58,7 @@ export async function flushUsage(
   const { rows } = await client.query<{ open: boolean }>('SELECT flush_usage($1, $2, $3, $4, $5, $6, $7) AS open', [
     incarnation,
     batch,
-    keyIds,
-    days,
-    allowed,
-    rateDenied,
-    quotaDenied,
+    ...[keyIds, days, allowed, rateDenied, quotaDenied].map(arrayLiteral),
   ]);
   return rows[0]?.open === true;
 }

@@ -41,7 +41,7 @@ export function createPostgresStore(settings: pg.ClientConfig): GateStore {
 function createSession(client: pg.Client): GateSession {
   return {
     head: (since, incarnation) => readHead(client, since, incarnation),
-    changes: (question) => readChanges(client, question),
+    changes: (question, sink) => readChanges(client, question, sink),
     load: (question, sink) => readEverything(client, question, sink),
     register: (incarnation, name) => registerReplica(client, incarnation, name),
     report: (incarnation, feed) => reportReplica(client, incarnation, feed),

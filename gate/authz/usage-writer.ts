@@ -9,8 +9,11 @@ const flushEveryMs = 1_000;
 /** A write that takes longer counts as failed; its batch is repeated. */
 const flushLimitMs = 10_000;
 const retryMaxMs = 5_000;
-/** Maximum rows of a batch: half a second of work for the store, a few milliseconds for this process. */
-const batchRows = 10_000;
+/**
+ * Maximum rows of a batch: 50 ms of work for the store, and less than a millisecond for this process, which serves
+ * requests while it waits for the store.
+ */
+const batchRows = 1_000;
 /** For the last writes and the closing, of the 25 s that a process has to stop. */
 const stopLimitMs = 5_000;
 
@@ -46,18 +49,20 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
 
   const { session, withTimeout, drop } = createStoreConnection({ store, clock, signal: ended.signal });
   /**
-   * Writes until nothing is left.
+   * Writes everything that is unwritten when it begins. What is counted meanwhile is left to the next flush, so that
+   * busy keys are written once a second.
    * @returns false when the process life is closed
    */
   const flush = async (): Promise<boolean> => {
-    for (let batch = usage.batch(batchRows); batch; batch = usage.batch(batchRows)) {
+    for (let left = usage.pending(); left > 0;) {
+      const batch = usage.batch(Math.min(batchRows, left));
+      if (!batch) break;
       const connection = await session();
       const { incarnation, number, columns } = batch;
       const writing = connection.flush(incarnation, number, columns);
       if (!(await withTimeout(flushLimitMs, 'writing usage', writing))) return false;
       usage.written(batch);
-      // Usage counted during this flush is written by the next one.
-      if (columns.keyIds.length < batchRows) break;
+      left -= columns.keyIds.length;
     }
     return true;
   };
@@ -94,7 +99,7 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
       );
       await running;
       try {
-        while (usage.pending() && (await flush()));
+        while (usage.pending() > 0 && (await flush()));
         await withTimeout(stopLimitMs, 'closing the incarnation', (await session()).close(usage.incarnation()));
       } catch (error) {
         onFailure?.();

@@ -1,37 +1,9 @@
 import type { Id } from '../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay, type Period } from '../../runtime/domain/period.ts';
-import type { OthersRow } from './gate-store.ts';
-import { createOthersUsage } from './others-usage.ts';
-import {
-  createUnwrittenUsage,
-  emptyDay,
-  hasCounts,
-  unwrittenPart,
-  type DayCounts,
-  type UsageBatch,
-} from './unwritten-usage.ts';
-
-/**
- * One key's counts of this incarnation: those of its last day with traffic, and the allowed requests of the current
- * periods.
- */
-export interface OwnCounts {
-  today: DayCounts;
-  /** The starts of the week and month that are summed. */
-  week: number;
-  month: number;
-  allowedInWeek: number;
-  allowedInMonth: number;
-  /** Whether they are current; false for counts of an earlier incarnation and forgotten ones. */
-  current: boolean;
-}
-
-/** A key with a reference to its counts, which saves a lookup for every request. */
-export interface CountedKey {
-  readonly id: Id;
-  /** Set by {@link Usage}; undefined at first. */
-  counts: OwnCounts | undefined;
-}
+import type { KeySlots } from './key-slots.ts';
+import { createOthersUsage, type OthersReading } from './others-usage.ts';
+import { NumberRecords } from './paged.ts';
+import { counted, createUnwrittenUsage, type UnwrittenPart, type UsageBatch } from './unwritten-usage.ts';
 
 /**
  * The usage of keys in one replica: its own exact counts, and those of the others as of the last poll. Counts are
@@ -49,10 +21,10 @@ export interface Usage {
    */
   calendar(wall: number): CalendarDay;
   /** The requests allowed in the current period, by all replicas. */
-  allowed(key: CountedKey, period: Period, calendar: CalendarDay): number;
-  countAllowed(key: CountedKey, calendar: CalendarDay): void;
-  countRateDenied(key: CountedKey, calendar: CalendarDay): void;
-  countQuotaDenied(key: CountedKey, calendar: CalendarDay): void;
+  allowed(slot: number, period: Period, calendar: CalendarDay): number;
+  countAllowed(slot: number, calendar: CalendarDay): void;
+  countRateDenied(slot: number, calendar: CalendarDay): void;
+  countQuotaDenied(slot: number, calendar: CalendarDay): void;
 
   /**
    * The next batch, with at most `maxRows` rows; the previous one until its outcome was reported. Undefined when there
@@ -63,15 +35,11 @@ export interface Usage {
   written(batch: UsageBatch): void;
   /** The number of keys with counts in memory. */
   size(): number;
-  /** Whether any counts are not in the store yet. */
-  pending(): boolean;
+  /** The number of rows that are not in the store yet. */
+  pending(): number;
 
-  /** Replaces the counts of the other replicas, as read for this calendar. */
-  replaceOthers(rows: Iterable<readonly [Id, number]>, calendar: CalendarDay): void;
-  /**
-   * Updates the other replicas' counts of some keys; ignored for a calendar other than that of the last replacement.
-   */
-  updateOthers(rows: readonly OthersRow[], calendar: CalendarDay): void;
+  /** Begins a reading of the other replicas' counts. */
+  readOthers(): OthersReading;
   /** The calendar of the last replacement; on another day, replace again. */
   othersCalendar(): CalendarDay | undefined;
 
@@ -91,128 +59,119 @@ export interface Usage {
    * @returns the number of removed keys
    */
   forget(calendar: CalendarDay): number;
+  /** Frees the slots of keys that are deleted and have no counts here. @param exists whether the slot's key exists */
+  freeSlots(exists: (slot: number) => boolean): void;
 }
 
 /** The wall clock may go back this far without a renewal, as clock synchronization does. */
 const slipMs = 60_000;
 
-export function createUsage(firstIncarnation: Id): Usage {
-  const unwritten = createUnwrittenUsage(firstIncarnation);
-  const others = createOthersUsage();
-  let own = new Map<Id, OwnCounts>();
+/** What is kept for each key: its row of counts (0 for none), and the requests allowed in the row's week and month. */
+const [rowField, weekField, monthField, fieldCount] = [0, 1, 2, 3] as const;
+
+export function createUsage(firstIncarnation: Id, keys: KeySlots): Usage {
+  const rows = createUnwrittenUsage(firstIncarnation, keys);
+  const others = createOthersUsage(keys);
+  const own = new NumberRecords(fieldCount);
+  let size = 0;
   let today: CalendarDay | undefined;
 
-  const find = (key: CountedKey): OwnCounts | undefined => {
-    if (!key.counts?.current) key.counts = own.get(key.id);
-    return key.counts;
+  /** The key's row of the calendar's day. The row of an earlier day stays unwritten until it is in a batch. */
+  const rowOf = (slot: number, { start }: CalendarDay): number => {
+    const row = own.get(slot, rowField);
+    if (row === 0) {
+      size++;
+    } else {
+      const day = rows.day(row);
+      if (day === start.day) return row;
+      rows.end(row);
+      if (day < start.week) own.set(slot, weekField, 0);
+      if (day < start.month) own.set(slot, monthField, 0);
+    }
+    const next = rows.open(slot, start.day);
+    own.set(slot, rowField, next);
+    return next;
   };
 
-  const countsOf = (key: CountedKey, calendar: CalendarDay): OwnCounts => {
-    let counts = find(key);
-    if (!counts) {
-      counts = emptyCounts(key.id, calendar);
-      own.set(key.id, counts);
-      key.counts = counts;
-    } else if (counts.today.day !== calendar.day) {
-      advance(counts, calendar);
-    }
-    return counts;
+  const addToPeriods = (slot: number, day: number, allowed: number, { start }: CalendarDay) => {
+    if (day >= start.week) own.set(slot, weekField, own.get(slot, weekField) + allowed);
+    if (day >= start.month) own.set(slot, monthField, own.get(slot, monthField) + allowed);
   };
+
+  const ownAllowed = (slot: number, period: Period, { start }: CalendarDay): number => {
+    const row = own.get(slot, rowField);
+    // Days only advance, so a row that is not older than the period is of the period.
+    if (row === 0 || rows.day(row) < start[period]) return 0;
+    return period === 'day' ? rows.allowed(row) : own.get(slot, period === 'week' ? weekField : monthField);
+  };
+
+  /** Counts the unwritten part of another incarnation, for the periods that it belongs to. */
+  const take = ({ slot, day, counts }: UnwrittenPart, calendar: CalendarDay) => {
+    const current = rowOf(slot, calendar);
+    const row = day === calendar.start.day ? current : rows.open(slot, day);
+    for (const kind of Object.values(counted)) rows.count(row, kind, counts[kind] ?? 0);
+    if (row !== current) rows.end(row);
+    addToPeriods(slot, day, counts[counted.allowed] ?? 0, calendar);
+  };
+
+  function* usedSlots(): Generator<{ slot: number; row: number }> {
+    for (let slot = 1; slot <= keys.last(); slot++) {
+      const row = own.get(slot, rowField);
+      if (row !== 0) yield { slot, row };
+    }
+  }
 
   return {
-    incarnation: () => unwritten.incarnation(),
+    incarnation: () => rows.incarnation(),
     calendar(wall) {
       if (!today || wall >= today.end.day) today = calendarDay(wall);
       return today;
     },
-    allowed: (key, period, calendar) =>
-      ownAllowed(find(key), period, calendar) + others.allowed(key.id, period, calendar),
-    countAllowed(key, calendar) {
-      const counts = countsOf(key, calendar);
-      counts.today.allowed++;
-      counts.allowedInWeek++;
-      counts.allowedInMonth++;
-      unwritten.mark(counts.today);
+    allowed: (slot, period, calendar) => ownAllowed(slot, period, calendar) + others.allowed(slot, period, calendar),
+    countAllowed(slot, calendar) {
+      rows.count(rowOf(slot, calendar), counted.allowed, 1);
+      addToPeriods(slot, calendar.start.day, 1, calendar);
     },
-    countRateDenied(key, calendar) {
-      const { today: day } = countsOf(key, calendar);
-      day.rateDenied++;
-      unwritten.mark(day);
-    },
-    countQuotaDenied(key, calendar) {
-      const { today: day } = countsOf(key, calendar);
-      day.quotaDenied++;
-      unwritten.mark(day);
-    },
+    countRateDenied: (slot, calendar) => rows.count(rowOf(slot, calendar), counted.rateDenied, 1),
+    countQuotaDenied: (slot, calendar) => rows.count(rowOf(slot, calendar), counted.quotaDenied, 1),
 
-    batch: (maxRows) => unwritten.batch(maxRows),
-    written: (batch) => unwritten.written(batch),
-    size: () => own.size,
-    pending: () => unwritten.pending(),
+    batch: (maxRows) => rows.batch(maxRows),
+    written: (batch) => rows.written(batch),
+    size: () => size,
+    pending: () => rows.pending(),
 
-    replaceOthers: (rows, calendar) => others.replace(rows, calendar),
-    updateOthers: (rows, calendar) => others.update(rows, calendar),
+    readOthers: () => others.read(),
     othersCalendar: () => others.calendar(),
 
     outrun: (wall) => today !== undefined && wall < today.start.day - slipMs,
     rewrite() {
-      for (const { today: day } of own.values()) if (hasCounts(day)) unwritten.mark(day);
+      for (const { row } of usedSlots()) rows.rewrite(row);
     },
     renew(next, lastBatch, calendar) {
-      const days = unwritten.restart(next, lastBatch);
-      for (const counts of own.values()) counts.current = false;
-      own = new Map();
+      const parts = rows.restart(next, lastBatch);
+      own.clear();
+      size = 0;
       today = calendar;
-      for (const day of days) {
-        const moved = unwrittenPart(day, day.day > calendar.day ? calendar.day : day.day);
-        if (hasCounts(moved)) take(moved, calendar);
-      }
+      for (const part of parts) take({ ...part, day: Math.min(part.day, calendar.start.day) }, calendar);
     },
-    forget(calendar) {
-      const before = own.size;
-      for (const [keyId, counts] of own) {
-        const over = counts.month !== calendar.start.month && counts.week !== calendar.start.week;
-        if (!over || counts.today.dirty) continue;
-        own.delete(keyId);
-        counts.current = false;
+    forget({ start }) {
+      const before = size;
+      for (const { slot, row } of usedSlots()) {
+        if (rows.day(row) >= Math.min(start.week, start.month) || rows.waits(row)) continue;
+        rows.end(row);
+        own.reset(slot);
+        size--;
       }
-      return before - own.size;
+      return before - size;
+    },
+    freeSlots(exists) {
+      const pending = rows.pendingSlots();
+      const isUsed = (slot: number) => exists(slot) || own.get(slot, rowField) !== 0 || pending.has(slot);
+      keys.free((slot) => {
+        const used = isUsed(slot);
+        if (!used) others.reset(slot);
+        return used;
+      });
     },
   };
-
-  /** Adds the unwritten counts of another incarnation to the periods that they belong to. */
-  function take(moved: DayCounts, calendar: CalendarDay): void {
-    const counts = countsOf({ id: moved.keyId, counts: undefined }, calendar);
-    if (moved.day === calendar.day) {
-      counts.today.allowed += moved.allowed;
-      counts.today.rateDenied += moved.rateDenied;
-      counts.today.quotaDenied += moved.quotaDenied;
-      unwritten.mark(counts.today);
-    } else {
-      unwritten.mark(moved);
-    }
-    const startedAt = Date.parse(moved.day);
-    if (startedAt >= calendar.start.week) counts.allowedInWeek += moved.allowed;
-    if (startedAt >= calendar.start.month) counts.allowedInMonth += moved.allowed;
-  }
-}
-
-function emptyCounts(keyId: Id, { day, start: { week, month } }: CalendarDay): OwnCounts {
-  return { today: emptyDay(keyId, day), week, month, allowedInWeek: 0, allowedInMonth: 0, current: true };
-}
-
-/** Begins another day. The counts of the previous one stay unwritten until they are in a batch. */
-function advance(counts: OwnCounts, { day, start: { week, month } }: CalendarDay): void {
-  counts.today = emptyDay(counts.today.keyId, day);
-  if (counts.week !== week) counts.allowedInWeek = 0;
-  if (counts.month !== month) counts.allowedInMonth = 0;
-  counts.week = week;
-  counts.month = month;
-}
-
-function ownAllowed(counts: OwnCounts | undefined, period: Period, { day, start }: CalendarDay): number {
-  if (!counts) return 0;
-  if (period === 'day') return counts.today.day === day ? counts.today.allowed : 0;
-  if (period === 'week') return counts.week === start.week ? counts.allowedInWeek : 0;
-  return counts.month === start.month ? counts.allowedInMonth : 0;
 }

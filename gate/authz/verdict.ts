@@ -1,7 +1,7 @@
 import { clientAddress, createAddressMatcher, type AddressMatcher } from '../../runtime/domain/address.ts';
 import { apiKeyDigest, parseApiKey } from '../../runtime/domain/api-key.ts';
 import type { CalendarDay } from '../../runtime/domain/period.ts';
-import { createBucket, secondsToFull, takeToken, tokensLeft } from './rate-limit.ts';
+import { secondsToFull, takeToken, tokensLeft } from './rate-limit.ts';
 import type { Usage } from './usage.ts';
 import type { GateApp, GateKey, GateView } from './view.ts';
 
@@ -89,24 +89,25 @@ export function createRequestCheck({ view, usage, trustedProxies }: RequestCheck
     if (plan.quota) {
       const { limit, period } = plan.quota;
       const reset = Math.max(1, Math.ceil((calendar.end[period] - wall) / 1000));
-      const remaining = limit - usage.allowed(key, period, calendar);
+      const remaining = limit - usage.allowed(key.slot, period, calendar);
       limits.quota = { left: Math.max(0, remaining - 1), reset };
       if (remaining <= 0) {
-        usage.countQuotaDenied(key, calendar);
-        limits.rateLeft = tokensLeft(key.bucket, plan, monotonic);
-        limits.rateReset = secondsToFull(key.bucket, plan, monotonic);
+        usage.countQuotaDenied(key.slot, calendar);
+        limits.rateLeft = tokensLeft(view.bucket(key), plan, monotonic);
+        limits.rateReset = secondsToFull(view.bucket(key), plan, monotonic);
         return { decision: 'deny_quota', app, key, limits, retryAfterSeconds: reset };
       }
     }
-    const bucket = (key.bucket ??= createBucket());
+    const bucket = view.bucket(key);
     const rateReset = takeToken(bucket, plan, monotonic);
+    view.keepBucket(key, bucket);
     if (rateReset > 0) {
-      usage.countRateDenied(key, calendar);
+      usage.countRateDenied(key.slot, calendar);
       limits.rateReset = rateReset;
       if (limits.quota) limits.quota.left++;
       return { decision: 'deny_rate', app, key, limits, retryAfterSeconds: rateRetrySeconds };
     }
-    usage.countAllowed(key, calendar);
+    usage.countAllowed(key.slot, calendar);
     limits.rateLeft = tokensLeft(bucket, plan, monotonic);
     limits.rateReset = secondsToFull(bucket, plan, monotonic);
     return { decision: 'allow', app, key, limits };

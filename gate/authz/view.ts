@@ -3,19 +3,23 @@ import { createAddressMatcher, type AddressMatcher } from '../../runtime/domain/
 import type { Id } from '../../runtime/domain/ids.ts';
 import { createDigestSlab, type DigestSlab } from './digest-slab.ts';
 import type { AppRow, Changes, KeyRow, LoadSink, PlanRow, ViewPosition } from './gate-store.ts';
+import type { KeySlots } from './key-slots.ts';
+import { NumberRecords, PagedList } from './paged.ts';
 import { createPlan, updatePlan, type GatePlan } from './plan.ts';
-import type { Bucket } from './rate-limit.ts';
-import type { CountedKey, OwnCounts } from './usage.ts';
+import { createBucket, type Bucket } from './rate-limit.ts';
+import { SlotIndex, textHash } from './slot-index.ts';
 
 /** Maximum age of keys, plans and usage; beyond it, every request is denied (docs/reference/gate.md#freshness). */
 export const freshnessCeilingMs = 90_000;
 
-/** A key in memory. There may be 100,000: rarely used fields are references, and keys share equal values. */
-export interface GateKey extends CountedKey {
-  id: Id;
-  handle: string;
-  /** The slot of its digest in the slab. */
+/**
+ * A key in memory. There may be a million: rarely used fields are references, keys share equal values, and what changes
+ * with requests is in records of numbers ({@link NumberRecords}).
+ */
+export interface GateKey {
+  /** See {@link KeySlots}. */
   slot: number;
+  handle: string;
   environmentId: Id;
   /** Shared by all keys of the plan, so that a change applies to all at once. */
   plan: GatePlan;
@@ -28,9 +32,6 @@ export interface GateKey extends CountedKey {
   expiresAt: number;
   /** The display name as a header's value; undefined without one. */
   nameHeader: string | undefined;
-  /** Undefined (full) before the first request. It survives changes of the key. */
-  bucket: Bucket | undefined;
-  counts: OwnCounts | undefined;
 }
 
 /** An existing app or function, gated or not. */
@@ -49,6 +50,12 @@ interface ViewLoad extends Omit<LoadSink, 'others'> {
 /** The plans, keys and apps that one replica holds in memory, and their age. */
 export interface GateView {
   key(handle: string): GateKey | undefined;
+  /** Whether the slot's key exists. */
+  hasKey(slot: number): boolean;
+  /** The key's bucket, full before the first request; valid until the next call. It survives changes of the key. */
+  bucket(key: GateKey): Bucket;
+  /** Stores the key's bucket after a change. */
+  keepBucket(key: GateKey, bucket: Bucket): void;
   plan(id: Id): GatePlan | undefined;
   app(id: string): GateApp | undefined;
   /** Compares the digest with the key's. Without a key, returns false after the same work. */
@@ -80,27 +87,33 @@ export function encodeHeaderText(text: string): string {
 interface Tables {
   plans: Map<Id, GatePlan>;
   apps: Map<Id, GateApp>;
-  keysById: Map<Id, GateKey>;
-  keysByHandle: Map<string, GateKey>;
+  /** By slot. */
+  keys: PagedList<GateKey>;
+  keyCount: number;
+  handles: SlotIndex;
+  /** By slot. That of slot 0 is random; unknown handles are compared with it, so that they take the same time. */
   digests: DigestSlab;
-  /** The slot of a random digest. Unknown handles are compared with it, so that they take the same time. */
-  decoySlot: number;
   /** One string per environment id, which its keys share. */
   environments: Map<Id, Id>;
 }
 
 function emptyTables(): Tables {
   const digests = createDigestSlab();
-  const decoySlot = digests.add(randomBytes(32));
+  digests.set(0, randomBytes(32));
+  const keys = new PagedList<GateKey>();
   return {
     plans: new Map(),
     apps: new Map(),
-    keysById: new Map(),
-    keysByHandle: new Map(),
+    keys,
+    keyCount: 0,
+    handles: new SlotIndex((slot) => textHash(keys.get(slot)?.handle ?? '')),
     digests,
-    decoySlot,
     environments: new Map(),
   };
+}
+
+function findKey({ keys, handles }: Tables, handle: string): GateKey | undefined {
+  return keys.get(handles.find(textHash(handle), (slot) => keys.get(slot)?.handle === handle));
 }
 
 function putPlan({ plans }: Tables, row: PlanRow): void {
@@ -113,27 +126,26 @@ function putApp({ apps }: Tables, { id, environmentId, namespace, name }: AppRow
   apps.set(id, { environmentId, namespace, name });
 }
 
-function dropKey({ keysById, keysByHandle, digests }: Tables, id: Id): void {
-  const key = keysById.get(id);
-  if (!key) return;
-  keysById.delete(id);
-  keysByHandle.delete(key.handle);
-  digests.remove(key.slot);
+function dropKey(tables: Tables, slot: number): void {
+  if (!tables.keys.get(slot)) return;
+  tables.handles.remove(slot);
+  tables.keys.set(slot, undefined);
+  tables.keyCount--;
 }
 
-function putKey(tables: Tables, row: KeyRow): void {
-  const { plans, environments, digests, keysById, keysByHandle } = tables;
+function putKey(tables: Tables, slots: KeySlots, row: KeyRow): void {
+  const { plans, environments, digests, keys, handles } = tables;
   const plan = plans.get(row.planId);
   // The foreign key prevents this. The feed loads an inconsistent view again.
   if (!plan) throw new Error(`the plan ${row.planId} of a key is missing`);
-  const previous = keysById.get(row.id);
-  dropKey(tables, row.id);
+  const slot = slots.slotOf(row.id);
+  dropKey(tables, slot);
   const environmentId = environments.get(row.environmentId) ?? row.environmentId;
   environments.set(environmentId, environmentId);
-  const key: GateKey = {
-    id: row.id,
+  digests.set(slot, row.digest);
+  keys.set(slot, {
+    slot,
     handle: row.handle,
-    slot: digests.add(row.digest),
     environmentId,
     plan,
     scope: row.scope ? new Set(row.scope) : undefined,
@@ -141,42 +153,48 @@ function putKey(tables: Tables, row: KeyRow): void {
     enabled: row.enabled,
     expiresAt: row.expiresAt ?? Infinity,
     nameHeader: row.name === null || row.name === '' ? undefined : encodeHeaderText(row.name),
-    bucket: previous?.bucket,
-    counts: previous?.counts,
-  };
-  keysById.set(key.id, key);
-  keysByHandle.set(key.handle, key);
+  });
+  handles.add(slot);
+  tables.keyCount++;
 }
 
-/** Keeps the buckets over a load, which would otherwise refill them. */
-function keepBuckets(from: Tables, to: Tables): void {
-  for (const { id, bucket } of from.keysById.values()) {
-    const key = bucket && to.keysById.get(id);
-    if (key) key.bucket = bucket;
-  }
-}
+/** The numbers of a bucket. */
+const [takenField, atField, bucketFields] = [0, 1, 2] as const;
 
 /** Creates an empty view, which is not fresh. */
-export function createGateView(): GateView {
+export function createGateView(slots: KeySlots): GateView {
+  // Kept over loads, which would otherwise refill the buckets.
+  const buckets = new NumberRecords(bucketFields);
+  const bucket = createBucket();
   let tables = emptyTables();
   let position: ViewPosition | undefined;
   let provenAt: number | undefined;
 
   return {
-    key: (handle) => tables.keysByHandle.get(handle),
+    key: (handle) => findKey(tables, handle),
+    hasKey: (slot) => tables.keys.get(slot) !== undefined,
+    bucket({ slot }) {
+      bucket.taken = buckets.get(slot, takenField);
+      bucket.at = buckets.get(slot, atField);
+      return bucket;
+    },
+    keepBucket({ slot }, { taken, at }) {
+      buckets.set(slot, takenField, taken);
+      buckets.set(slot, atField, at);
+    },
     plan: (id) => tables.plans.get(id),
     app: (id) => tables.apps.get(id),
-    matches: (key, digest) => tables.digests.equals(key ? key.slot : tables.decoySlot, digest),
+    matches: (key, digest) => tables.digests.equals(key ? key.slot : 0, digest),
     position: () => position,
     beginLoad() {
       const loading = emptyTables();
       return {
         plans: (rows) => rows.forEach((row) => putPlan(loading, row)),
         apps: (rows) => rows.forEach((row) => putApp(loading, row)),
-        keys: (rows) => rows.forEach((row) => putKey(loading, row)),
+        keys: (rows) => rows.forEach((row) => putKey(loading, slots, row)),
         commit(reached) {
-          keepBuckets(tables, loading);
           tables = loading;
+          for (let slot = 1; slot <= slots.last(); slot++) if (!loading.keys.get(slot)) buckets.reset(slot);
           position = reached;
         },
       };
@@ -184,8 +202,11 @@ export function createGateView(): GateView {
     apply({ plans, apps, keys, gone, position: reached }) {
       for (const row of plans) putPlan(tables, row);
       for (const row of apps) putApp(tables, row);
-      for (const row of keys) putKey(tables, row);
-      for (const id of gone.keys) dropKey(tables, id);
+      for (const row of keys) putKey(tables, slots, row);
+      for (const slot of gone.keys.map((id) => slots.find(id))) {
+        dropKey(tables, slot);
+        buckets.reset(slot);
+      }
       for (const id of gone.apps) tables.apps.delete(id);
       for (const id of gone.plans) tables.plans.delete(id);
       position = reached;
@@ -195,6 +216,6 @@ export function createGateView(): GateView {
     },
     ageMs: (monotonic) => (provenAt === undefined ? undefined : monotonic - provenAt),
     fresh: (monotonic) => provenAt !== undefined && monotonic - provenAt < freshnessCeilingMs,
-    size: () => ({ keys: tables.keysById.size, plans: tables.plans.size, apps: tables.apps.size }),
+    size: () => ({ keys: tables.keyCount, plans: tables.plans.size, apps: tables.apps.size }),
   };
 }

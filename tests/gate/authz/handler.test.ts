@@ -318,7 +318,9 @@ t.test('metrics count every decision, from zero', async (t) => {
   for (let round = 0; round < 3; round++) await gate.authorize({ 'X-API-Key': gate.good.key });
   const used = gate.row();
   gate.load([used], { quotaLimit: 1, quotaPeriod: 'day' });
-  gate.usage.replaceOthers([[used.id, 1]], gate.usage.calendar(gate.clock.now().getTime()));
+  const others = gate.usage.readOthers();
+  others.others([{ keyId: used.id, allowed: 1 }]);
+  others.commit(gate.usage.calendar(gate.clock.now().getTime()), true);
   await gate.authorize({ 'X-API-Key': gate.good.key });
   await gate.authorize();
   await gate.authorize({ 'X-Forwarded-Method': 'OPTIONS', 'Access-Control-Request-Method': 'PUT' });

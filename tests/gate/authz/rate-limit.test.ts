@@ -42,7 +42,7 @@ t.test('does not refill while time does not advance', (t) => {
 t.test('reports how many tokens remain, and when it is full', (t) => {
   const bucket = createBucket();
   const plan = { requestsPerSecond: 2, burst: 4 };
-  t.same([tokensLeft(undefined, plan, 0), secondsToFull(undefined, plan, 0)], [4, 1]);
+  t.same([tokensLeft(createBucket(), plan, 0), secondsToFull(createBucket(), plan, 0)], [4, 1]);
   for (let round = 0; round < 3; round++) takeToken(bucket, plan, 0);
   t.same([tokensLeft(bucket, plan, 0), secondsToFull(bucket, plan, 0)], [1, 2]);
   t.same([tokensLeft(bucket, plan, 600), secondsToFull(bucket, plan, 600)], [2, 1]);

@@ -1,4 +1,5 @@
 import type { Changes, KeyRow, OthersRow, PlanRow, ViewPosition } from '../../../gate/authz/gate-store.ts';
+import { createKeySlots } from '../../../gate/authz/key-slots.ts';
 import { createUsage } from '../../../gate/authz/usage.ts';
 import { createRequestCheck, type GateRequest, type Verdict } from '../../../gate/authz/verdict.ts';
 import { createGateView } from '../../../gate/authz/view.ts';
@@ -55,7 +56,6 @@ export function changeOf(rows: Partial<Changes>): Changes {
     plans: [],
     keys: [],
     apps: [],
-    others: [],
     allUsage: false,
     gone: { plans: [], keys: [], apps: [] },
     ...rows,
@@ -64,12 +64,14 @@ export function changeOf(rows: Partial<Changes>): Changes {
 
 /** A request check over a view that a test fills: not fresh before it is loaded and proven. */
 export function bench({ trustedProxies = [] as string[] } = {}) {
-  const [view, usage] = [createGateView(), createUsage(newId())];
+  const slots = createKeySlots();
+  const [view, usage] = [createGateView(slots), createUsage(newId(), slots)];
   const check = createRequestCheck({ view, usage, trustedProxies: createAddressMatcher(trustedProxies) });
   return {
     view,
     usage,
     check,
+    slots,
     /** Loads these rows into the view, instead of one key on a plan of one request per second. */
     load(change: Partial<Rows> = {}, wall = 0) {
       const rows: Rows = {
@@ -84,10 +86,9 @@ export function bench({ trustedProxies = [] as string[] } = {}) {
       loading.apps(rows.apps);
       loading.keys(rows.keys);
       loading.commit(position());
-      usage.replaceOthers(
-        rows.others.map(({ keyId, allowed }) => [keyId, allowed]),
-        usage.calendar(wall),
-      );
+      const others = usage.readOthers();
+      others.others(rows.others);
+      others.commit(usage.calendar(wall), true);
     },
   };
 }

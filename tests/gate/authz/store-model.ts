@@ -84,7 +84,7 @@ export function storeModel(clock: Clock) {
   const nextUsageVersion = () => {
     state.usageVersion++;
     state.usageMarks.set(state.usageVersion, newId());
-    state.usageMarks.delete(state.usageVersion - 1000);
+    state.usageMarks.delete(state.usageVersion - 10_000);
     return state.usageVersion;
   };
 
@@ -130,7 +130,7 @@ export function storeModel(clock: Clock) {
       return allowed === undefined ? [] : { keyId, allowed };
     });
 
-  const changes = (question: ChangesQuestion): Changes | undefined => {
+  const changes = (question: ChangesQuestion): (Changes & { others: OthersRow[] }) | undefined => {
     const { since } = question;
     const now = head(since, question.incarnation);
     const continuity = continues(now, since);
@@ -218,7 +218,11 @@ export function storeModel(clock: Clock) {
     };
     return {
       head: (since, incarnation) => call(() => head(since, incarnation)),
-      changes: (question) => call(() => changes(question)),
+      async changes(question, sink) {
+        const read = await call(() => changes(question));
+        if (read) sink.others(read.others);
+        return read;
+      },
       async load(question, sink) {
         const read = await call(() =>
           structuredClone({

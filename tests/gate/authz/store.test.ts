@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import type { Pool } from 'pg';
-import type { GateSession, ViewPosition } from '../../../gate/authz/gate-store.ts';
+import type { GateSession, OthersRow, ViewPosition } from '../../../gate/authz/gate-store.ts';
 import { createPostgresStore } from '../../../gate/authz/store.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { calendarDay } from '../../../runtime/domain/period.ts';
@@ -11,6 +11,7 @@ import { insertGateRecords, usageRows } from './gate-records.ts';
 const incarnation = newId();
 const question = { incarnation, calendar: calendarDay(Date.parse('2026-03-04T12:00:00Z')) };
 const periodOf = () => undefined;
+const noOthers = { others: () => undefined };
 
 async function rig(t: Test) {
   const { pool, url } = await testDatabase(t);
@@ -60,7 +61,7 @@ t.test('up to 10,000 changes are read, and more lead to a load', async (t) => {
   await insertPlans(pool, 1);
   const since = await positionOf(session);
   await insertPlans(pool, 10_000);
-  const read = () => session.changes({ ...question, since, allUsage: false, periodOf });
+  const read = () => session.changes({ ...question, since, allUsage: false, periodOf }, noOthers);
   t.equal((await read())?.plans.length, 10_000);
   await insertPlans(pool, 1);
   t.equal(await read(), undefined);
@@ -72,7 +73,10 @@ t.test('changes since a position that the history does not contain, or with a ga
   const since = await positionOf(session);
   await insertPlans(pool, 3);
   const read = (feed: Partial<ViewPosition['feed']> = {}) =>
-    session.changes({ ...question, since: { ...since, feed: { ...since.feed, ...feed } }, allUsage: false, periodOf });
+    session.changes(
+      { ...question, since: { ...since, feed: { ...since.feed, ...feed } }, allUsage: false, periodOf },
+      noOthers,
+    );
   t.equal((await read())?.plans.length, 3);
   t.equal(await read({ feedId: newId() }), undefined, 'another history');
   t.equal(await read({ token: newId() }), undefined, 'another change at the version');
@@ -108,13 +112,17 @@ t.test('changes come with the usage of the keys that they concern', async (t) =>
   await insertUsage(pool, used.id, 3);
   const since = await positionOf(session);
   const read = async (change: { allUsage?: boolean; since?: ViewPosition; period?: 'day' | 'week' } = {}) => {
-    const changes = await session.changes({
-      ...question,
-      since: change.since ?? since,
-      allUsage: change.allUsage ?? false,
-      periodOf: () => change.period ?? 'week',
-    });
-    const { keys = [], plans = [], others = [], allUsage } = changes ?? {};
+    const others: OthersRow[] = [];
+    const changes = await session.changes(
+      {
+        ...question,
+        since: change.since ?? since,
+        allUsage: change.allUsage ?? false,
+        periodOf: () => change.period ?? 'week',
+      },
+      { others: (rows) => others.push(...rows) },
+    );
+    const { keys = [], plans = [], allUsage } = changes ?? {};
     return {
       keys: keys.length,
       plans: plans.length,

@@ -107,7 +107,7 @@ t.test('two replicas share one quota, and both write their counts', async (t) =>
   t.same(new Set(a.decide(records.appId, key, 6)), new Set(['allow']));
   t.same(b.decide(records.appId, key), ['allow'], 'not known yet');
   const allowedBy = (gate: typeof a) =>
-    gate.usage.allowed({ id, counts: undefined }, 'week', gate.usage.calendar(clock.now().getTime()));
+    gate.usage.allowed(gate.slots.slotOf(id), 'week', gate.usage.calendar(clock.now().getTime()));
   await a.until(() => allowedBy(a) === 7 && allowedBy(b) === 7);
   t.same(b.decide(records.appId, key, 4), ['allow', 'allow', 'allow', 'deny_quota']);
   await a.until(() => allowedBy(a) === 10);
@@ -140,7 +140,7 @@ t.test('two replicas share one quota, and both write their counts', async (t) =>
     await a.written();
     const { rows } = await pool.query<{ version: number }>('SELECT version::integer FROM usage_head');
     await a.until(() => (a.view.position()?.usage.version ?? 0) >= (rows[0]?.version ?? Infinity));
-    const inMonth = () => a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime()));
+    const inMonth = () => a.usage.allowed(a.slots.slotOf(id), 'month', a.usage.calendar(clock.now().getTime()));
     await setQuota(pool, records.planId, 54, 'month');
     await a.until(() => inMonth() === 53);
     t.same(a.decide(records.appId, key, 2), ['allow', 'deny_quota'], "last week's usage counts for the month");
@@ -210,7 +210,7 @@ t.test('a replica that was closed while it lives continues under a new id, and n
   await a.until(() => a.usage.incarnation() !== first);
   await a.written();
   t.equal(await sumOf(pool, id), 7);
-  t.equal(a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime())), 7);
+  t.equal(a.usage.allowed(a.slots.slotOf(id), 'month', a.usage.calendar(clock.now().getTime())), 7);
   t.same(
     (await usageRows(pool, id)).map(({ allowed }) => allowed).sort((x, y) => x - y),
     [2, 5],
@@ -241,9 +241,7 @@ t.test('an older copy of the store is detected by its usage alone, and today is 
     [id, newId()],
   );
   await a.until(async () => (await sumOf(pool, id)) === 8);
-  await a.until(
-    () => a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime())) === 8,
-  );
+  await a.until(() => a.usage.allowed(a.slots.slotOf(id), 'month', a.usage.calendar(clock.now().getTime())) === 8);
 
   await pool.query('DELETE FROM gate_replicas');
   a.decide(records.appId, key, 1);

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
 import type { GateSession } from '../../../gate/authz/gate-store.ts';
+import { createKeySlots } from '../../../gate/authz/key-slots.ts';
 import { createUsage } from '../../../gate/authz/usage.ts';
 import { createUsageWriter } from '../../../gate/authz/usage-writer.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
@@ -11,8 +12,9 @@ import { never, scriptedStore } from './scripted-store.ts';
 function rig(t: Test, { flush, close }: { flush: () => Promise<boolean>; close?: GateSession['close'] }) {
   const clock = fakeClock();
   const trouble = recordingLog();
-  const usage = createUsage(newId());
-  const key = { id: newId(), counts: undefined };
+  const slots = createKeySlots();
+  const usage = createUsage(newId(), slots);
+  const key = newId();
   const batches: { at: number; number: number; rows: number; allowed: number | undefined }[] = [];
   const closed: string[] = [];
   const calls = { failures: 0, closed: 0 };
@@ -39,7 +41,7 @@ function rig(t: Test, { flush, close }: { flush: () => Promise<boolean>; close?:
     await clock.advance(20_000);
     await stopped;
   });
-  const count = (counted = key) => usage.countAllowed(counted, usage.calendar(clock.now().getTime()));
+  const count = (counted = key) => usage.countAllowed(slots.slotOf(counted), usage.calendar(clock.now().getTime()));
   return {
     clock,
     usage,
@@ -85,16 +87,22 @@ t.test('usage is written every second while there is any', async (t) => {
   t.same(gate.calls, { failures: 0, closed: 0 });
 });
 
-t.test('a batch has at most 10,000 rows, and full batches follow each other at once', async (t) => {
-  const gate = rig(t, { flush: written });
-  for (let key = 0; key < 20_001; key++) gate.count({ id: newId(), counts: undefined });
+t.test('a batch has at most 1,000 rows, and what is counted meanwhile is left to the next second', async (t) => {
+  const keys = Array.from({ length: 2_001 }, newId);
+  const gate = rig(t, {
+    flush() {
+      if (gate.batches.length <= 3) for (const key of keys) gate.count(key);
+      return written();
+    },
+  });
+  for (const key of keys) gate.count(key);
   gate.writer.start();
   await gate.clock.advance(1_000);
   t.same(
     gate.batches.map(({ at, rows }) => [at, rows]),
     [
-      [1_000, 10_000],
-      [1_000, 10_000],
+      [1_000, 1_000],
+      [1_000, 1_000],
       [1_000, 1],
     ],
   );

@@ -1,6 +1,8 @@
 import t from 'tap';
 import type { UsageBatch } from '../../../gate/authz/unwritten-usage.ts';
-import { createUsage, type CountedKey } from '../../../gate/authz/usage.ts';
+import type { OthersRow } from '../../../gate/authz/gate-store.ts';
+import { createKeySlots } from '../../../gate/authz/key-slots.ts';
+import { createUsage } from '../../../gate/authz/usage.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay, type Period } from '../../../runtime/domain/period.ts';
 
@@ -22,16 +24,21 @@ function rows(batch: UsageBatch | undefined) {
 }
 
 function counter(wall = monday) {
-  const counted = new Map<Id, CountedKey>([key, other].map((id) => [id, { id, counts: undefined }]));
-  const keyOf = (id: Id) => counted.get(id) ?? { id, counts: undefined };
-  const real = createUsage(first);
-  // Each key stays the same object, as in a view, whatever its counts.
+  const slots = createKeySlots();
+  const slotOf = (id: Id) => slots.slotOf(id);
+  const real = createUsage(first, slots);
   const usage = {
     ...real,
-    allowed: (id: Id, period: Period, calendar: CalendarDay) => real.allowed(keyOf(id), period, calendar),
-    countAllowed: (id: Id, calendar: CalendarDay) => real.countAllowed(keyOf(id), calendar),
-    countRateDenied: (id: Id, calendar: CalendarDay) => real.countRateDenied(keyOf(id), calendar),
-    countQuotaDenied: (id: Id, calendar: CalendarDay) => real.countQuotaDenied(keyOf(id), calendar),
+    allowed: (id: Id, period: Period, calendar: CalendarDay) => real.allowed(slotOf(id), period, calendar),
+    countAllowed: (id: Id, calendar: CalendarDay) => real.countAllowed(slotOf(id), calendar),
+    countRateDenied: (id: Id, calendar: CalendarDay) => real.countRateDenied(slotOf(id), calendar),
+    countQuotaDenied: (id: Id, calendar: CalendarDay) => real.countQuotaDenied(slotOf(id), calendar),
+    /** Sets what the other replicas allowed. */
+    putOthers(others: OthersRow[], calendar: CalendarDay, all: boolean) {
+      const reading = real.readOthers();
+      reading.others(others);
+      reading.commit(calendar, all);
+    },
   };
   const at = (ms: number) => usage.calendar(ms);
   const allow = (times: number, ms = wall, id = key) => {
@@ -43,7 +50,7 @@ function counter(wall = monday) {
     if (batch) usage.written(batch);
     return rows(batch);
   };
-  return { usage, at, allow, write };
+  return { usage, slots, at, allow, write };
 }
 
 t.test('counts are written as absolute numbers, once for each change', (t) => {
@@ -114,18 +121,18 @@ t.test('a new day begins at zero, and the previous day is still written', (t) =>
 t.test('the counts of others belong to the period that they were read for', (t) => {
   const { usage, at, allow } = counter();
   allow(1);
-  usage.replaceOthers([[key, 10]], at(monday));
+  usage.putOthers([{ keyId: key, allowed: 10 }], at(monday), true);
   t.equal(usage.allowed(other, 'week', at(monday)), 0);
   t.equal(usage.allowed(key, 'week', at(monday)), 11);
   t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11);
   t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 0, 'another day');
-  usage.updateOthers([{ keyId: key, allowed: 99 }], at(monday + dayMs));
+  usage.putOthers([{ keyId: key, allowed: 99 }], at(monday + dayMs), false);
   t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11, 'an answer for another day is ignored');
-  usage.replaceOthers([[key, 12]], at(monday + dayMs));
-  usage.updateOthers([{ keyId: other, allowed: 3 }], at(monday + dayMs));
+  usage.putOthers([{ keyId: key, allowed: 12 }], at(monday + dayMs), true);
+  usage.putOthers([{ keyId: other, allowed: 3 }], at(monday + dayMs), false);
   t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 12);
   t.equal(usage.allowed(other, 'day', at(monday + dayMs)), 3);
-  usage.updateOthers([{ keyId: other, allowed: 0 }], at(monday + dayMs));
+  usage.putOthers([{ keyId: other, allowed: 0 }], at(monday + dayMs), false);
   t.equal(usage.allowed(other, 'day', at(monday + dayMs)), 0);
   t.end();
 });
@@ -268,5 +275,62 @@ t.test('keys without counts in the current periods are forgotten once they are w
   march.allow(1);
   march.write();
   t.equal(march.usage.forget(calendarDay(Date.parse('2026-04-01T00:00:00Z'))), 0, 'the next month, in the same week');
+  t.end();
+});
+
+t.test('counts of yesterday whose batch is in progress are written once, and freed', (t) => {
+  const { usage, at, allow, write } = counter();
+  allow(2);
+  const batch = usage.batch(100);
+  allow(1);
+  allow(4, monday + dayMs);
+  if (batch) usage.written(batch);
+  t.same(write(), [
+    ['key', '03-02', 3, 0, 0],
+    ['key', '03-03', 4, 0, 0],
+  ]);
+  t.equal(write(), undefined);
+  usage.rewrite();
+  t.same(write(), [['key', '03-03', 4, 0, 0]], 'only the last day is kept');
+
+  const moved = counter();
+  moved.allow(5);
+  moved.usage.batch(100);
+  moved.allow(1, monday + dayMs);
+  moved.usage.renew(second, 0, moved.at(monday + dayMs));
+  t.same(
+    new Set(moved.write()),
+    new Set([
+      ['key', '03-02', 5, 0, 0],
+      ['key', '03-03', 1, 0, 0],
+    ]),
+    'an unknown outcome',
+  );
+  t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 7);
+  t.end();
+});
+
+t.test('a key keeps its slot as long as it exists, or has counts', (t) => {
+  const { usage, slots, at, allow, write } = counter();
+  const [counts, exists, neither] = [slots.slotOf(key), slots.slotOf(other), slots.slotOf(newId())];
+  const free = () => usage.freeSlots((slot) => slot === exists);
+  allow(1);
+  usage.putOthers([{ keyId: slots.idOf(neither), allowed: 9 }], at(monday), true);
+  free();
+  t.equal(slots.find(key), counts);
+  t.equal(slots.find(other), exists);
+  const next = newId();
+  t.equal(slots.slotOf(next), neither, 'the slot of a deleted key without counts belongs to the next key');
+  t.equal(usage.allowed(next, 'month', at(monday)), 0, 'which has none of its counts');
+
+  const april = at(Date.parse('2026-04-20T00:00:00Z'));
+  const batch = usage.batch(100);
+  t.equal(usage.forget(april), 1);
+  free();
+  t.equal(slots.find(key), counts, 'its last batch may have to be repeated');
+  if (batch) usage.written(batch);
+  free();
+  t.equal(slots.find(key), 0);
+  t.equal(write(), undefined);
   t.end();
 });

@@ -218,7 +218,9 @@ t.test('a quota includes the counts of other replicas', (t) => {
   const decision = (ms = wall) => gate.check(request(), at(0, ms)).decision;
   t.same([decision(), decision()], ['allow', 'deny_quota']);
   const calendar = gate.usage.calendar(wall);
-  gate.usage.updateOthers([{ keyId: row.id, allowed: 3 }], calendar);
+  const others = gate.usage.readOthers();
+  others.others([{ keyId: row.id, allowed: 3 }]);
+  others.commit(calendar, false);
   t.same([decision(), decision()], ['allow', 'deny_quota'], 'a correction');
   gate.view.apply(changeOf({ plans: [planRow({ burst: 10, quotaLimit: 100, quotaPeriod: 'day' })] }));
   t.equal(decision(), 'allow', 'a larger quota');

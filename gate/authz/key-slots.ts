@@ -1,0 +1,55 @@
+import type { Id } from '../../runtime/domain/ids.ts';
+import { PagedList } from './paged.ts';
+import { SlotIndex, textHash } from './slot-index.ts';
+
+/**
+ * The slots of keys: small positive integers by which the view, the buckets and the counts of a replica find what they
+ * know of a key. A key keeps its slot over loads. Slot 0 belongs to no key.
+ */
+export interface KeySlots {
+  /** The key's slot; 0 when it has none. */
+  find(id: Id): number;
+  /** The key's slot, which it gets here if it has none. */
+  slotOf(id: Id): number;
+  /** The id of the slot's key. @throws Error when the slot is free */
+  idOf(slot: number): Id;
+  /** The highest slot that was ever used. */
+  last(): number;
+  /** Frees each slot that is not used any more. */
+  free(isUsed: (slot: number) => boolean): void;
+}
+
+export function createKeySlots(): KeySlots {
+  const ids = new PagedList<Id>();
+  const index = new SlotIndex((slot) => textHash(ids.get(slot) ?? ''));
+  const freed: number[] = [];
+  let last = 0;
+
+  const find = (id: Id): number => index.find(textHash(id), (slot) => ids.get(slot) === id);
+
+  return {
+    find,
+    slotOf(id) {
+      const existing = find(id);
+      if (existing !== 0) return existing;
+      const slot = freed.pop() ?? ++last;
+      ids.set(slot, id);
+      index.add(slot);
+      return slot;
+    },
+    idOf(slot) {
+      const id = ids.get(slot);
+      if (id === undefined) throw new Error('the slot is free');
+      return id;
+    },
+    last: () => last,
+    free(isUsed) {
+      for (let slot = 1; slot <= last; slot++) {
+        if (ids.get(slot) === undefined || isUsed(slot)) continue;
+        index.remove(slot);
+        ids.set(slot, undefined);
+        freed.push(slot);
+      }
+    },
+  };
+}
