@@ -28,6 +28,12 @@ export function setForemost(pid: number, foremost: boolean): void {
   if (status !== 0) process.stderr.write(`the load waits for its core like everybody: ${stderr}`);
 }
 
+/** Lets all other processes run before a group of processes and those that it starts later. */
+export function setLast(group: number): void {
+  const { status, stderr } = spawnSync('renice', ['-n', '19', '-g', String(group)], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`renice failed: ${stderr}`);
+}
+
 /** Runs a TypeScript program of this bench or of the platform on one core; without `core`, on that of this process. */
 export function startProgram(
   file: string,

@@ -12,8 +12,10 @@ export interface LoadTarget {
   name?: string;
   /** Path and query. */
   path: string;
-  /** Sent in rotation, one per request. */
+  /** Of equal length; sent in rotation, one per request. */
   keys: string[];
+  /** The client's method; default: GET. */
+  method?: 'GET' | 'POST';
 }
 
 export interface LoadOptions {
@@ -37,8 +39,9 @@ export interface LoadResult {
   busy: number;
 }
 
-/** A request as Traefik's forwardAuth makes it, for one API key. */
+/** A request as Traefik's forwardAuth makes it, for one API key; it never contains the client's body. */
 function forwardAuthRequest(target: LoadTarget, key: string): Buffer {
+  const { method = 'GET' } = target;
   const lines = [
     `GET ${target.path} HTTP/1.1`,
     `Host: ${target.name ?? 'svc-authz.svc-system.svc'}`,
@@ -46,10 +49,11 @@ function forwardAuthRequest(target: LoadTarget, key: string): Buffer {
     `X-Api-Key: ${key}`,
     'X-Forwarded-For: 203.0.113.7',
     'X-Forwarded-Host: api--shop-prod.apps.example.com',
-    'X-Forwarded-Method: GET',
+    `X-Forwarded-Method: ${method}`,
     'X-Forwarded-Proto: https',
     'X-Forwarded-Uri: /v1/orders?limit=20',
     'Accept-Encoding: gzip',
+    ...(method === 'POST' ? ['Content-Type: application/json'] : []),
   ];
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
@@ -65,20 +69,24 @@ export interface LoadGenerator {
 export function createLoadGenerator(): LoadGenerator {
   const neverWoken = new Int32Array(new SharedArrayBuffer(4));
   let target: LoadTarget | undefined;
-  let requests: Buffer[] = [];
+  /** All keys in one piece, because a million requests would take half a gigabyte. */
+  let keys: Buffer = Buffer.alloc(0);
+  let template: Buffer = Buffer.alloc(0);
+  let keyStart = 0;
+  let keyLength = 0;
   let next = 0;
 
-  const request = (): Buffer => {
-    const chosen = requests[next];
-    if (!chosen) throw new Error('no target');
-    next = next + 1 === requests.length ? 0 : next + 1;
-    return chosen;
+  /** Puts the next key into a request, which its connection sends again and again. */
+  const advance = (request: Buffer) => {
+    keys.copy(request, keyStart, next, next + keyLength);
+    next = next + keyLength === keys.length ? 0 : next + keyLength;
   };
 
   const run = async ({ host, port }: LoadTarget, options: LoadOptions): Promise<LoadResult> => {
     const latency = createLatencyRecord();
     const statuses = new Map<number, number>();
     const sentAt = new Map<Connection, number>();
+    const requests = new Map<Connection, Buffer>();
     const idle: Connection[] = [];
     const { rate } = options;
     const opened: Connection[] = [];
@@ -92,7 +100,10 @@ export function createLoadGenerator(): LoadGenerator {
 
     const send = (connection: Connection, dueAt: number) => {
       sentAt.set(connection, dueAt);
-      connection.send(request());
+      const request = requests.get(connection) ?? Buffer.from(template);
+      requests.set(connection, request);
+      advance(request);
+      connection.send(request);
     };
     const answered = (connection: Connection, status: number) => {
       const now = performance.now();
@@ -162,7 +173,12 @@ export function createLoadGenerator(): LoadGenerator {
   return {
     prepare(prepared) {
       target = prepared;
-      requests = prepared.keys.map((key) => forwardAuthRequest(prepared, key));
+      const [first = ''] = prepared.keys;
+      keyLength = first.length;
+      if (prepared.keys.some((key) => key.length !== keyLength)) throw new Error('keys of different length');
+      keys = Buffer.from(prepared.keys.join(''), 'latin1');
+      template = forwardAuthRequest(prepared, first);
+      keyStart = template.indexOf(`X-Api-Key: ${first}`) + 'X-Api-Key: '.length;
       next = 0;
     },
     async run(options) {

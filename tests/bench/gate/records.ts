@@ -1,9 +1,11 @@
 import type { Pool } from 'pg';
-import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
+import { apiKeyDigest, generateApiKey, parseApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 
 /** The limits of the bench's plan, more than any machine sends, so that every verdict is complete. */
 const plentiful = { rate: 1e9, burst: 1e9, quota: 1e15 };
+
+const insertedAtOnce = 50_000;
 
 export interface BenchKey {
   id: Id;
@@ -29,18 +31,21 @@ export async function insertBenchRecords(pool: Pool, keyCount: number): Promise<
      VALUES ($1, 'App', $2, 'shop', 'prod', 'shop-prod', 'api', true)`,
     [appId, environmentId],
   );
-  const keys = Array.from({ length: keyCount }, () => ({ id: newId(), ...generateApiKey() }));
-  await pool.query(
-    `INSERT INTO api_keys (id, environment_id, handle, digest, name, plan_id, created_by)
-     SELECT id, $1, handle, digest, 'Customer ' || handle, $2, 'bench@example.com'
-     FROM unnest($3::uuid[], $4::text[], $5::bytea[]) AS created (id, handle, digest)`,
-    [
-      environmentId,
-      planId,
-      keys.map(({ id }) => id),
-      keys.map(({ handle }) => handle),
-      keys.map(({ key }) => apiKeyDigest(key)),
-    ],
-  );
+  const keys = Array.from({ length: keyCount }, () => ({ id: newId(), key: generateApiKey().key }));
+  for (let start = 0; start < keyCount; start += insertedAtOnce) {
+    const inserted = keys.slice(start, start + insertedAtOnce);
+    await pool.query(
+      `INSERT INTO api_keys (id, environment_id, handle, digest, name, plan_id, created_by)
+       SELECT id, $1, handle, digest, 'Customer ' || handle, $2, 'bench@example.com'
+       FROM unnest($3::uuid[], $4::text[], $5::bytea[]) AS created (id, handle, digest)`,
+      [
+        environmentId,
+        planId,
+        inserted.map(({ id }) => id),
+        inserted.map(({ key }) => parseApiKey(key)?.handle),
+        inserted.map(({ key }) => apiKeyDigest(key)),
+      ],
+    );
+  }
   return { appId, keys };
 }

@@ -42,9 +42,12 @@ async function measured(child: ChildProcess, port: number, ready: () => Promise<
   };
 }
 
-/** The bare server, with the same runtime settings as the checker; without `core`, on this process's core. */
-export function startBareServer(core: number | undefined = serverCore): Promise<MeasuredServer> {
-  return startListening(bareServer, authzMemory, core);
+/**
+ * The bare server, with the same runtime settings as the checker.
+ * @param options `stock` for the options of node:http, `lean` for those of the checker
+ */
+export function startBareServer(options: 'stock' | 'lean' = 'stock'): Promise<MeasuredServer> {
+  return startListening(bareServer, { ...authzMemory, ...(options === 'lean' && { LEAN: '1' }) }, serverCore);
 }
 
 /** A program that listens on `PORT` once it is ready. */
