@@ -339,7 +339,7 @@ async function startEventDelivery(
     bodies,
     metrics: createDeliveryMetrics(registry),
   });
-  const serveSource = createSourceServer({ pool, log });
+  const serveSource = createSourceServer({ pool, log, bodies });
   const events = createHttpServer({
     port: config.events.port,
     listener: async (request, response) => {

@@ -6,12 +6,15 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { chunkBytes, type SourceFile } from '../../runtime/domain/source-files.ts';
 import type { FileHeader } from '../../runtime/domain/source-stream.ts';
+import type { BodyMemory } from '../../runtime/http/body-memory.ts';
 import { problemOf, problemTextOf } from '../../runtime/http/errors.ts';
 import { closeDeploymentSource, openDeploymentSource, readChunks } from '../../runtime/records/sources.ts';
 
 export interface SourceServerDependencies {
   pool: Pool;
   log: Logger;
+  /** Shared with the process's other servers. */
+  bodies: Pick<BodyMemory, 'discards'>;
   /** When a builder that does not read is disconnected, in ms; default 30 s. */
   silentMs?: number;
 }
@@ -27,7 +30,7 @@ const pathShape = /^\/sources\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
  * controller issued to the step that fetches them.
  * @returns a listener that returns false, without answering, for any other path; it never rejects
  */
-export function createSourceServer({ pool, log, silentMs = 30_000 }: SourceServerDependencies) {
+export function createSourceServer({ pool, log, bodies, silentMs = 30_000 }: SourceServerDependencies) {
   const serve = async (id: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method !== 'GET') throw new Problem('method_not_allowed', 'Use GET to fetch files.');
     const token = /^Bearer ([\w-]{40,100})$/.exec(request.headers.authorization ?? '')?.[1];
@@ -58,7 +61,9 @@ export function createSourceServer({ pool, log, silentMs = 30_000 }: SourceServe
   return async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {
     const [, id] = pathShape.exec(request.url ?? '') ?? [];
     if (id === undefined) return false;
-    request.resume();
+    // A builder sends no body, but any pod can send one without end.
+    bodies.discards.discard(request);
+    if (request.isPaused()) response.setHeader('Connection', 'close');
     try {
       await serve(id, request, response);
     } catch (error) {

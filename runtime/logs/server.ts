@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../domain/clock.ts';
 import { equalInConstantTime } from '../domain/constant-time.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import { readBytes } from '../domain/read-bytes.ts';
+import { createBodyDiscards } from '../http/body-discard.ts';
 import { close, listen } from '../process/listening.ts';
 import { isPosition } from './feed.ts';
 import {
@@ -79,6 +80,7 @@ class Refusal extends Error {
 export function createLogServer(options: LogServerOptions): LogServer {
   const { store, tokens, log, port, host, clock = systemClock, limits = answerLimits } = options;
   const places = createFairPlaces(readPlaces);
+  const discards = createBodyDiscards();
   let appends = 0;
   let feeds = 0;
 
@@ -144,7 +146,8 @@ export function createLogServer(options: LogServerOptions): LogServer {
       await append(request, response);
       return;
     }
-    request.resume();
+    discards.discard(request);
+    if (request.isPaused()) response.setHeader('Connection', 'close');
     if (!['GET /read', 'GET /feed', 'GET /status'].includes(operation)) {
       throw new Refusal(404, 'There is no such operation.');
     }
@@ -163,11 +166,14 @@ export function createLogServer(options: LogServerOptions): LogServer {
         response.destroy();
         return;
       }
+      // A batch that was refused before it was read.
+      if (!request.complete && request.readableFlowing === null) discards.discard(request);
+      const isLeft = !request.complete && (request.isPaused() || request.destroyed);
       response.writeHead(status, {
         'Content-Type': 'application/json',
         ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
         // The rest of the body is not read.
-        ...(!request.complete && { Connection: 'close' }),
+        ...(isLeft && { Connection: 'close' }),
       });
       response.end(JSON.stringify({ message }));
     });

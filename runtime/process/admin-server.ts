@@ -55,7 +55,9 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
 
   const server = createServer((request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-    request.resume();
+    // Nothing here takes a body, so the rest of one is not read: its connection ends with the response.
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    if (length !== undefined || coding !== undefined) response.setHeader('Connection', 'close');
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       json(response, 405, { code: 'method_not_allowed', message: 'This port answers GET only.' });
       return;

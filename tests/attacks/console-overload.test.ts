@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import t from 'tap';
 import { z } from 'zod';
 import type { Problem } from '../../runtime/domain/problem.ts';
@@ -8,25 +8,10 @@ import { createBodyMemory } from '../../runtime/http/body-memory.ts';
 import { route } from '../../runtime/http/route.ts';
 import { testApi } from '../support/api.ts';
 import { startConsole } from '../support/console-process.ts';
+import { flood, huge, mebibyte, send } from '../support/raw-body.ts';
 
-const mebibyte = 2 ** 20;
 /** The memory limit of console-api's pods in MiB (infra/manifests/platform/processes.ts). */
 const memoryLimit = 512;
-
-/** Sends raw bytes, and collects what the server answers. */
-function send(port: number, bytes: string | Buffer) {
-  const socket = connect(port, '127.0.0.1');
-  let answer = '';
-  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
-  // The server may close the connection while bytes are still being sent.
-  socket.on('error', () => {});
-  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(answer)));
-  const sent = new Promise<void>((resolve) => {
-    socket.once('close', () => resolve());
-    socket.write(bytes, () => resolve());
-  });
-  return { socket, closed, sent };
-}
 
 /** A request whose body lacks its last byte. */
 function unfinished(path: string, { size, client }: { size: number; client?: string }): string {
@@ -265,26 +250,6 @@ t.test('a refused body that breaks off gets no second response', async (t) => {
   socket.end('{');
   t.equal((await closed).match(/HTTP\/1\.1 \d+/g)?.join(), 'HTTP/1.1 413');
 });
-
-/** More than the buffers of both ends of a connection hold. */
-const huge = 64 * mebibyte;
-const zeros = Buffer.alloc(huge);
-
-/** A request whose body is sent as far as the server takes it, and what the client sees of the connection. */
-function flood(port: number, path: string, { size, method = 'POST' }: { size: number; method?: string }) {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: console.test\r\nContent-Length: ${size}\r\n\r\n`;
-  const sending = send(port, head);
-  const { socket } = sending;
-  const ended = new Promise<'ended' | 'reset'>((resolve) => {
-    socket.once('end', () => resolve('ended'));
-    socket.once('close', () => resolve('reset'));
-  });
-  let taken = false;
-  socket.write(zeros.subarray(0, size), (error) => (taken = !error));
-  /** Whether the server's end of the connection took all of the body. */
-  const isTaken = () => taken;
-  return { ...sending, ended, isTaken, answered: once(socket, 'data') };
-}
 
 t.test('of many refused bodies a few are read, and the clients of the others get their answers, too', async (t) => {
   const bodies = createBodyMemory({ reading: 2, countMs: 60_000, lingerMs: 500 });

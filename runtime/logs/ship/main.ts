@@ -48,7 +48,9 @@ function start(): void {
     '/metrics': () => ({ status: 200, body: shipper.metrics() }),
   };
   const server: Server = http.createServer((request, response) => {
-    request.resume();
+    // The rest of a body is not read: its connection ends with the response.
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    if (length !== undefined || coding !== undefined) response.setHeader('Connection', 'close');
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     const page = Object.hasOwn(pages, path) && request.method === 'GET' ? pages[path] : undefined;
     const { status, body } = page?.() ?? { status: 404, body: '' };

@@ -4,6 +4,7 @@ import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import { createSourceRoutes } from '../../../functions/sources/handler.ts';
 import { createSourceServer } from '../../../functions/sources/serve.ts';
 import type { AuthorizeProject } from '../../../runtime/http/route.ts';
+import { createBodyMemory } from '../../../runtime/http/body-memory.ts';
 import { createHttpServer } from '../../../runtime/http/server.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
@@ -50,10 +51,11 @@ export async function sourceWorld(t: Test) {
     ...createSourceRoutes({ kube, pool, baseUrl }),
   ];
   const api = await testApi(t, { routes, authorize });
+  const serveSource = createSourceServer({ pool, log: silentLog, bodies: createBodyMemory() });
   const pods = createHttpServer({
     port: 0,
     listener: async (request, response) => {
-      const served = await createSourceServer({ pool, log: silentLog })(request, response);
+      const served = await serveSource(request, response);
       if (!served) response.writeHead(404).end();
     },
   });
