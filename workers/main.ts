@@ -21,6 +21,7 @@ import { createFailpoints } from '../runtime/process/failpoint.ts';
 import { runProcess } from '../runtime/process/lifecycle.ts';
 import { createLogger } from '../runtime/process/log.ts';
 import { createMetrics } from '../runtime/process/metrics.ts';
+import { createNameLookup } from '../runtime/process/name-lookup.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
 import { createCompletionWatch } from '../runtime/kube/completion-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
@@ -84,20 +85,22 @@ await runProcess({
     lifecycle.add({ name: 'readers of event sources', stop: () => readers.stop() });
     const binders = createClientPool({ program, max: bindersMax, env: config.outgoing, log });
     lifecycle.add({ name: 'clients of bindings', stop: () => binders.stop() });
+    const resolveNames = createNameLookup();
     const remoteSource = createRemoteSource(readers);
     const { url, tokenFile } = config.logStore;
     const token = () => readFile(tokenFile, 'utf8');
     const processors: Processors = {
       builds: createBuildProcessor({ pool, kube, saveLog: createLogSaver({ pool, kube }) }),
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
-      notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
-      polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
-      bindings: createBindingProcessor({ pool, kube, clock, open: createRemoteServers(binders) }),
+      notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint, names: resolveNames }),
+      polling: createPollingProcessor({ pool, kube, env: config.outgoing, names: resolveNames }),
+      bindings: createBindingProcessor({ pool, kube, clock, names: resolveNames, open: createRemoteServers(binders) }),
       events: createEventsProcessor({
         pool,
         kube,
         clock,
         failpoint,
+        names: resolveNames,
         sources: {
           postgres: remoteSource,
           mysql: remoteSource,

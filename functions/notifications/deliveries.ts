@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { transaction } from '../../runtime/db/pool.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { testEvent, type DeliveryState } from '../../runtime/domain/notification.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
 import { renewWork } from '../../runtime/records/work.ts';
 
 /** One message to one target. */
@@ -74,15 +75,24 @@ export async function listAttempts(pool: Pool, deliveryId: Id): Promise<AttemptR
   return rows;
 }
 
-/** Sends a test message to the target. */
+/** Test messages of a target in a minute: without a limit, a script could fill the table, and flood a receiver of others. */
+const testsMax = 10;
+
+/** Sends a test message to the target. @throws Problem `too_many_requests` beyond {@link testsMax} in a minute */
 export async function insertTest(pool: Pool, targetId: Id): Promise<Id> {
   const id = newId();
   await transaction(pool, async (client) => {
-    await client.query(`INSERT INTO notification_deliveries (id, target_id, type) VALUES ($1, $2, $3)`, [
-      id,
-      targetId,
-      testEvent,
-    ]);
+    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`notification tests ${targetId}`]);
+    const { rowCount } = await client.query(
+      `INSERT INTO notification_deliveries (id, target_id, type) SELECT $1, $2, $3
+       WHERE (SELECT count(*) FROM notification_deliveries
+         WHERE target_id = $2 AND type = $3 AND created_at > now() - interval '1 minute') < $4`,
+      [id, targetId, testEvent, testsMax],
+    );
+    if (rowCount === 0) {
+      const message = `The notification had ${testsMax} test messages in the last minute, which is the limit.`;
+      throw new Problem('too_many_requests', message, { details: { max: testsMax, retryAfterSeconds: 60 } });
+    }
     await renewWork(client, 'notifications', id);
   });
   return id;

@@ -37,8 +37,9 @@ interface ClientLease {
 
 export interface ClientPool {
   /**
-   * @param owner whom the server belongs to: one owner never has all processes at the same time
-   * @throws NoClientError when no process became free in time
+   * @param owner whom the server belongs to: one owner never has all processes at the same time, and while it has its
+   * share, one of its requests waits for a process, because each that waits takes a place of its queue
+   * @throws NoClientError when no process became free in time, or at once for an owner with a share and a waiting request
    */
   lease(owner: string): Promise<ClientLease>;
   /** Kills all processes, and resolves when they have ended. */
@@ -142,6 +143,9 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
   return {
     async lease(owner) {
       if (stopped) throw new NoClientError('The process is stopping.');
+      if (!mayLease(owner) && waiters.some((waiter) => waiter.owner === owner)) {
+        throw new NoClientError('This owner has its share of the client processes, and waits for one.');
+      }
       const client = await new Promise<ClientProcess>((resolve, reject) => {
         const timer = setTimeout(() => {
           waiters = waiters.filter((each) => each !== waiter);

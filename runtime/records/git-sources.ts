@@ -9,6 +9,7 @@ import { finishWork, expediteWork, renewWork } from './work.ts';
 /** The state of polling an app's git source. `hostKeys` are those accepted from its server at the first poll. */
 export interface GitSourceState extends GitSource {
   workloadId: Id;
+  project: string;
   namespace: string;
   name: string;
   /** The newest commit of the branch at the last poll. */
@@ -52,8 +53,8 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
   });
 }
 
-const columns = `s.workload_id AS "workloadId", w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile, s.commit,
-  s.polled_at AS "polledAt", s.error, s.problem, s.failures, s.server, s.host_keys AS "hostKeys", clock_timestamp() AS "readAt"`;
+const columns = `s.workload_id AS "workloadId", w.project, w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile,
+  s.commit, s.polled_at AS "polledAt", s.error, s.problem, s.failures, s.server, s.host_keys AS "hostKeys", clock_timestamp() AS "readAt"`;
 
 /** The git source of an existing app; undefined without one, or before its controller projected it. */
 export async function findGitSource(database: Database, workloadId: Id): Promise<GitSourceState | undefined> {

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { installArguments } from '../../infra/install-here.ts';
 import { checkGitSource } from '../../runtime/domain/git-source.ts';
-import { resolveGitHost } from '../../workers/polling/address.ts';
+import { resolveGitHost } from '../../runtime/git/address.ts';
 
 /** A service of the machine that counts connections. */
 async function loopbackService(t: Test, host: string) {

@@ -6,6 +6,7 @@ import { bindingStatus, type Binding, type BindingStatus } from '../../runtime/c
 import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
 import { passwordField, usernameField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { NameLookup } from '../../runtime/process/name-lookup.ts';
 import { NoClientError } from '../../runtime/process/client-pool.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import {
@@ -30,6 +31,8 @@ export interface BindingsDependencies {
   clock: Pick<Clock, 'now'>;
   /** How a server is opened; default: in this process. */
   open?: OpenServer;
+  /** Resolves the names of external services; default: the system's resolver. */
+  names?: NameLookup;
   /** Default: random. */
   makePassword?: () => string;
 }

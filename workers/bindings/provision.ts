@@ -13,6 +13,7 @@ import {
   type ServiceType,
 } from '../../runtime/contracts/resources/service.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
+import type { NameLookup } from '../../runtime/process/name-lookup.ts';
 import { BlockedHostError, serviceAddress, serviceEndpoint } from '../../runtime/services/address.ts';
 import { readCredentials } from '../../runtime/services/credentials.ts';
 import { workloadIdOf, type Configurable } from '../../runtime/workloads/objects.ts';
@@ -72,6 +73,8 @@ export interface Plan {
 }
 
 interface Dependencies {
+  /** Resolves the names of external services; default: the system's resolver. */
+  names?: NameLookup | undefined;
   pool: Pool;
   kube: Pick<KubeClient, 'get'>;
   /** Default: connects in this process. */
@@ -165,7 +168,7 @@ function planBinding(
 
 /** Opens the server of a service for some work; undefined where bindings create nothing in it. @throws BindingError */
 async function withServer<T>(
-  { kube, open = openServer }: Dependencies,
+  { kube, names, open = openServer }: Dependencies,
   service: Stored<ServiceResource>,
   work: (server: BoundServer) => Promise<T>,
 ): Promise<T | undefined> {
@@ -174,11 +177,13 @@ async function withServer<T>(
   if (!type) return undefined;
   const { host, port } = serviceEndpoint(service);
   const credentials = (await readCredentials(kube, service)) ?? {};
-  const address = await serviceAddress(kube, service).catch((error: unknown) => {
+  const { namespace = '' } = service.metadata;
+  const lookup = names && { lookup: (name: string) => names(namespace, name) };
+  const address = await serviceAddress(kube, service, lookup).catch((error: unknown) => {
     throw error instanceof BlockedHostError ? new BindingError(error.message) : error;
   });
   const target = { host, address, port, tls: external?.tls ?? false, managed: !external, credentials };
-  const server = await open(type, target, service.metadata.namespace ?? '');
+  const server = await open(type, target, namespace);
   try {
     return await work(server);
   } finally {

@@ -7,6 +7,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { LookupAll } from '../../runtime/services/address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { NameLookup } from '../../runtime/process/name-lookup.ts';
 import { NoClientError } from '../../runtime/process/client-pool.ts';
 import { findEventSource, recordPass, type EventSourceState } from '../../runtime/records/function-events.ts';
 import { findBindingStatus, readSourceCredentials } from './source-credentials.ts';
@@ -25,7 +26,9 @@ export interface EventsDependencies {
   intervalMs?: number;
   /** Between 0 and 1; default `Math.random`. */
   random?: () => number;
-  /** Default: the system's resolver. */
+  /** Resolves the names of external services; default: the system's resolver. */
+  names?: NameLookup;
+  /** For tests: resolves them instead. */
   lookup?: LookupAll;
 }
 
@@ -43,12 +46,13 @@ const soonMs = 1_000;
  */
 export function createEventsProcessor(dependencies: EventsDependencies): Processor {
   const { pool, kube, sources, clock, random = Math.random } = dependencies;
-  const { intervalMs = defaultIntervalMs, lookup } = dependencies;
+  const { intervalMs = defaultIntervalMs, names } = dependencies;
 
   const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
     const { workloadId, namespace, settings } = state;
     const open = sources[settings.type];
     if (!open) throw new SourceError(`This installation does not read event sources of type ${settings.type}.`);
+    const lookup = dependencies.lookup ?? (names && ((host: string) => names(namespace, host)));
     const credentials = await readSourceCredentials(kube, resource, settings.source, lookup);
     const source = await open({ workloadId, namespace, settings, ...credentials });
     try {

@@ -1,11 +1,13 @@
 import type { LookupFunction } from 'node:net';
 import type { Pool } from 'pg';
+import { createOwnerShares } from '../../runtime/bus/owner-shares.ts';
 import { backoff, type Attempt, type Outcome, type Processor } from '../../runtime/bus/runner.ts';
 import { createAddressMatcher } from '../../runtime/domain/address.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { notificationSecretContext } from '../../runtime/domain/notification.ts';
 import { unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
 import { webhookHeaders } from '../../runtime/domain/standard-webhooks.ts';
+import { lookupOf, type NameLookup } from '../../runtime/process/name-lookup.ts';
 import { send, type SendResult } from '../../runtime/process/outgoing-request.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -25,7 +27,9 @@ export interface NotificationDependencies {
   failpoint: (name: string) => void;
   /** Default 15 s, the minimum that Standard Webhooks recommends. */
   timeoutMs?: number;
-  /** Default: the system's resolver. */
+  /** Resolves the names of receivers; default: the system's resolver. */
+  names?: NameLookup | undefined;
+  /** For tests: resolves them instead. */
   lookup?: LookupFunction;
 }
 
@@ -34,6 +38,8 @@ const blocked =
 /** Maximum of a receiver's Retry-After. */
 const retryAfterMaxSeconds = 3_600;
 const { attempts: attemptsMax } = catalogue.notifications;
+/** What a project, or the platform with its alerts, uses of the queue: a quarter (decision 0082). */
+const share = { perOwner: catalogue.notifications.concurrency / 4, soonMs: 1_000, spacingMs: 50 };
 
 /**
  * Sends one notification according to Standard Webhooks 1.0.0: signed, with the same id at every attempt. Delivery is at
@@ -41,7 +47,8 @@ const { attempts: attemptsMax } = catalogue.notifications;
  * 410 also disables the target, and everything else is retried, 14 times over about half a day.
  */
 export function createNotificationProcessor(dependencies: NotificationDependencies): Processor {
-  const { pool, kube, keyRing, clock, failpoint, timeoutMs = 15_000, lookup } = dependencies;
+  const { pool, kube, keyRing, clock, failpoint, timeoutMs = 15_000, names } = dependencies;
+  const shares = createOwnerShares(clock, share);
 
   const attempt = async ({ signal, log }: Attempt, delivery: Delivery): Promise<Outcome> => {
     const settings = await readPlatformConfig(kube);
@@ -51,6 +58,7 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
     const secret = secretOf(keyRing, delivery);
     const timestamp = Math.floor(clock.now().getTime() / 1000);
     const started = clock.monotonic();
+    const lookup = dependencies.lookup ?? (names && lookupOf(names, delivery.project));
     const result =
       secret === undefined
         ? { fault: 'its signing secret cannot be opened. Make a new one: svc notification rotate' }
@@ -96,7 +104,7 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
     const delivery = await findDelivery(pool, work.recordId);
     if (!delivery || delivery.state !== 'pending') return 'done';
     try {
-      if (delivery.enabled) return await attempt(work, delivery);
+      if (delivery.enabled) return await shares.run(delivery.project, () => attempt(work, delivery));
     } catch (error) {
       if (!work.last) throw error;
       work.log.error({ err: error, delivery: delivery.id }, 'notification failed after all retries');

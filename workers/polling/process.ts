@@ -2,18 +2,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
-import type { Processor } from '../../runtime/bus/runner.ts';
+import { createOwnerShares } from '../../runtime/bus/owner-shares.ts';
+import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
 import { checkGitSource } from '../../runtime/domain/git-source.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { resolveGitHost } from '../../runtime/git/address.ts';
 import { branchTip, createGit, seenHostKeys } from '../../runtime/git/git.ts';
 import { gitCredentialsOf, readGitSecret } from '../../runtime/git/credentials.ts';
 import { GitError } from '../../runtime/git/failure.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { NameLookup } from '../../runtime/process/name-lookup.ts';
+import { catalogue } from '../../runtime/queues/catalogue.ts';
 import {
   findGitSource,
   keepHostKeys,
@@ -21,7 +26,6 @@ import {
   recordTip,
   type GitSourceState,
 } from '../../runtime/records/git-sources.ts';
-import { resolveGitHost } from './address.ts';
 
 export interface PollingDependencies {
   pool: Pool;
@@ -32,6 +36,10 @@ export interface PollingDependencies {
   intervalMs?: number;
   /** Between 0 and 1; default `Math.random`. */
   random?: () => number;
+  /** Resolves the names of git servers; default: the system's resolver. */
+  names?: NameLookup | undefined;
+  /** Default: the machine's. */
+  clock?: Pick<Clock, 'now'>;
 }
 
 const minuteMs = 60_000;
@@ -42,6 +50,8 @@ const soonMs = 3_000;
 const timeoutMs = 20_000;
 /** Enough for 200,000 branches; four polls run at the same time. */
 const memoryMaxMib = 64;
+/** What a project uses of the queue: half, since a server may take 20 s to answer nothing (decision 0082). */
+const share = { perOwner: catalogue.polling.concurrency / 2, soonMs: 1_000, spacingMs: 250 };
 
 /**
  * Polls one git source: reads the tip of its branch and deploys a new commit. The work row is the schedule: every outcome
@@ -50,11 +60,13 @@ const memoryMaxMib = 64;
  */
 export function createPollingProcessor(dependencies: PollingDependencies): Processor {
   const { pool, kube, env, intervalMs = minuteMs, random = Math.random } = dependencies;
+  const { names, clock = systemClock } = dependencies;
+  const shares = createOwnerShares(clock, share);
 
   const readTip = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
     const { builds, caCertificates } = await readPlatformConfig(kube);
     const { gitNetworks = [] } = builds ?? {};
-    const addresses = await resolveGitHost(source.url, gitNetworks);
+    const addresses = await resolveGitHost(source.url, gitNetworks, names && ((host) => names(source.project, host)));
     const hostKeys = app.spec.git?.hostKeys ?? source.hostKeys;
     const folder = await mkdtemp(join(tmpdir(), 'poll-'));
     try {
@@ -71,9 +83,7 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
     }
   };
 
-  return async ({ recordId, signal, log }) => {
-    const source = await findGitSource(pool, recordId);
-    if (!source) return 'done';
+  const poll = async (source: GitSourceState, { recordId, signal, log }: Attempt): Promise<Outcome> => {
     const { readAt } = source;
     const again = (ms: number) => ({ again: new Date(readAt.getTime() + ms * (0.75 + random() / 2)) });
     const app = await kube.get<App>(kinds.App, source.name, source.namespace);
@@ -96,5 +106,10 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
       log.debug({ namespace: source.namespace, app: source.name, reason: error.message }, 'git source failed');
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(source.failures, 4)));
     }
+  };
+
+  return async (attempt) => {
+    const source = await findGitSource(pool, attempt.recordId);
+    return source ? shares.run(source.project, () => poll(source, attempt)) : 'done';
   };
 }

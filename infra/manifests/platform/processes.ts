@@ -102,6 +102,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
         ALERTMANAGER_URL: alertsUrl,
         ...logStore,
+        // Half of the threads resolve names, of which tenants' take four (runtime/process/name-lookup.ts).
+        UV_THREADPOOL_SIZE: '16',
       },
       // Also for its client processes (decision 0037) and the git that polls sources, which have limits of their own.
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '1536Mi' },

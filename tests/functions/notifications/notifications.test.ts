@@ -196,6 +196,19 @@ t.test('deliveries are listed with answers, shown with attempts, and sent again'
   t.match(await call('GET', `${path}/ops/deliveries/x`), { status: 404, body: { code: 'not_found' } });
 });
 
+t.test('429: a target gets ten test messages in a minute, and another one its own', async (t) => {
+  const { pool, call } = await rig(t);
+  for (const name of ['ops', 'other']) await call('POST', path, { body: { name, url: hook } });
+  const test = async (name: string) => (await call('POST', `${path}/${name}/test`)).status;
+  for (let count = 0; count < 10; count++) t.equal(await test('ops'), 202);
+  t.match(await call('POST', `${path}/ops/test`), { status: 429, body: { code: 'too_many_requests' } });
+  t.equal(await test('other'), 202);
+  const { rows } = await pool.query(`SELECT count(*)::integer AS work FROM work WHERE kind = 'notifications'`);
+  t.match(rows, [{ work: 11 }], 'a refused one leaves nothing');
+  await pool.query(`UPDATE notification_deliveries SET created_at = created_at - interval '1 minute'`);
+  t.equal(await test('ops'), 202);
+});
+
 t.test('a deleted project gets no messages, and one of the same name inherits nothing', async (t) => {
   const { pool, call } = await rig(t);
   await call('POST', path, { body: { name: 'ops', url: hook } });

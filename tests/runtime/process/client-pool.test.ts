@@ -98,6 +98,20 @@ t.test('one owner never has all processes, and a wait that is too long is refuse
   (await pool.lease('a')).release(true);
 });
 
+t.test(
+  'an owner with its share has one request that waits, so that its others leave their places in the queue',
+  async (t) => {
+    const pool = poolOf(t, { waitMs: 60_000 });
+    const lease = await pool.lease('a');
+    const waiting = pool.lease('a');
+    await t.rejects(pool.lease('a'), { name: 'NoClientError', message: /has its share/ });
+    const other = await pool.lease('b');
+    lease.release(true);
+    (await waiting).release(true);
+    other.release(true);
+  },
+);
+
 t.test('a process that takes too much memory or breaks ends alone', async (t) => {
   const pool = poolOf(t, { max: 3, memoryMaxBytes: 100 * 1024 ** 2 });
   const healthy = await pool.lease('healthy');
