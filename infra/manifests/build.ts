@@ -135,6 +135,7 @@ function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
     BUILD_PATH: source.path,
     BUILD_DOCKERFILE: source.dockerfile,
     BUILD_HOST_KEYS: source.hostKeys?.join('\n'),
+    BUILD_GIT_NETWORKS: settings.gitNetworks?.join(','),
     BUILD_IMAGE: image,
     BUILD_TARGET: target,
     BUILD_CACHE_DIGEST: build.spec.cacheDigest,

@@ -10,6 +10,8 @@ export interface UpOptions {
   folder: string;
   /** Failpoints in the workers, for tests. Default false. */
   failpoints?: boolean;
+  /** Private networks whose git servers may be used, for tests. Default: none. */
+  gitNetworks?: readonly string[];
   /** Prints one line of progress. */
   log: (line: string) => void;
 }
@@ -18,7 +20,7 @@ export interface UpOptions {
  * Starts the test cluster, builds and pushes the images, and installs the platform with `svc install`. Repeating it changes
  * only differences. @throws Error with the output of a step that fails
  */
-export async function upCluster({ folder, failpoints = false, log }: UpOptions): Promise<RunInfo> {
+export async function upCluster({ folder, failpoints = false, gitNetworks = [], log }: UpOptions): Promise<RunInfo> {
   mkdirSync(folder, { recursive: true });
   await up({ progress: lineProgress(log) });
   const { registry, registryForPods, kubeconfig, ingressPort } = paths();
@@ -32,8 +34,7 @@ export async function upCluster({ folder, failpoints = false, log }: UpOptions):
     failpoints,
     log,
     pushAddress: registryForPods,
-    // Git servers of tests run on this machine, which is the node.
-    gitNetworks: ['10.0.0.0/8'],
+    gitNetworks,
     flags: monitoringFlags(references),
   });
 }

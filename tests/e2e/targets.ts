@@ -61,7 +61,8 @@ export async function bringUp(
     };
     return { env: { SVC_HOME: home }, remove };
   }
-  await upCluster({ folder: home, failpoints: true, log });
+  // Git servers of tests run on this machine, which is the node.
+  await upCluster({ folder: home, failpoints: true, gitNetworks: ['10.0.0.0/8'], log });
   const remove = async () => {
     await down({ progress: lineProgress(log) });
     removeFolder();

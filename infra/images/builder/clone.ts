@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { resolveGitHost } from '../../../runtime/git/address.ts';
 import { createGit, type Git, type GitCredentials } from '../../../runtime/git/git.ts';
 import { GitError } from '../../../runtime/git/failure.ts';
 import { BuildFailure } from './failure.ts';
@@ -26,16 +27,18 @@ const searchDepth = 1_000;
  * @throws BuildFailure
  */
 export async function clone(
-  { workspace, url, branch, commit, hostKeys }: Omit<BuildSettings, 'url'> & { url: string },
+  { workspace, url, branch, commit, hostKeys, gitNetworks }: Omit<BuildSettings, 'url'> & { url: string },
   { credentialsFolder, env }: { credentialsFolder: string; env: Readonly<Record<string, string | undefined>> },
 ): Promise<Commit> {
   const folder = mkdtempSync(join(tmpdir(), 'git-'));
   const source = sourceFolder(workspace);
   mkdirSync(source, { recursive: true });
-  const git = createGit({ folder, credentials: credentialsIn(credentialsFolder), hostKeys, env });
-  const runGit = (args: readonly string[], timeoutMs = quickMs) =>
-    git(['-C', source, ...args], { timeoutMs, onOutput: (text) => process.stdout.write(text) });
   try {
+    // Checked as before a poll: a webhook's commit is built without one, and the name may resolve differently by now.
+    const addresses = await resolveGitHost(url, gitNetworks);
+    const git = createGit({ folder, credentials: credentialsIn(credentialsFolder), ...addresses, hostKeys, env });
+    const runGit = (args: readonly string[], timeoutMs = quickMs) =>
+      git(['-C', source, ...args], { timeoutMs, onOutput: (text) => process.stdout.write(text) });
     await runGit(['init', '--quiet']);
     await runGit(['remote', 'add', '--', 'origin', url]);
     const hash = await fetchCommit(runGit, { url, branch, commit });

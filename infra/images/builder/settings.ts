@@ -14,6 +14,8 @@ export interface BuildSettings {
   dockerfile: string | undefined;
   /** The host keys that the git server may have, for ssh. */
   hostKeys: string[] | undefined;
+  /** Private networks whose git servers may be used. */
+  gitNetworks: string[];
   /** The image's name with its tag, as nodes pull it. */
   image: string;
   /** The name to push the same image to. */
@@ -53,6 +55,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     path: optional('BUILD_PATH') ?? '.',
     dockerfile: optional('BUILD_DOCKERFILE'),
     hostKeys: optional('BUILD_HOST_KEYS')?.split('\n'),
+    gitNetworks: optional('BUILD_GIT_NETWORKS')?.split(',') ?? [],
     image: required('BUILD_IMAGE'),
     target: required('BUILD_TARGET'),
     cacheDigest: optional('BUILD_CACHE_DIGEST'),

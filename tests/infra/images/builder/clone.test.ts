@@ -46,6 +46,7 @@ function settings(t: Test, url: string, more: Partial<GitBuild> = {}): GitBuild 
     path: '.',
     dockerfile: undefined,
     hostKeys: undefined,
+    gitNetworks: ['127.0.0.1/32'],
     image: 'localhost:5000/builds/shop-prod/api:1',
     target: 'localhost:5000/builds/shop-prod/api:1',
     cacheDigest: undefined,
