@@ -119,8 +119,14 @@ export function createChatReader(): ChatReader {
     push(more) {
       bytes += more.length;
       if (bytes > limits.bytes) throw invalid(`more than ${limits.bytes} bytes`);
-      const lines = (rest + decode(decoder, more)).split('\n');
-      rest = lines.pop() ?? '';
+      // Only the new text is searched: a provider that sends a long line byte by byte would else take quadratic time.
+      const [first = '', ...others] = decode(decoder, more).split('\n');
+      rest += first;
+      const lines: string[] = [];
+      for (const other of others) {
+        lines.push(rest);
+        rest = other;
+      }
       if (rest.length > limits.lineLength) throw invalid('a line that is too long');
       let text = '';
       for (const line of lines) {

@@ -1,4 +1,6 @@
 import t from 'tap';
+import { createChatReader } from '../../runtime/assistant/chat-reader.ts';
+import { isSuperLinear } from '../support/growth.ts';
 import type { ScriptStep } from '../support/scripted-provider.ts';
 import { beginStream, calls, says, textEvent, writeEvent } from '../support/scripted-provider.ts';
 import { dataOf, type Handlers } from '../support/tools.ts';
@@ -234,6 +236,16 @@ t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
     t.notMatch(JSON.stringify(answer.events), /sk-1|127\.0\.0\.1/, `${name}: members see no words of the provider`);
   }
   t.notMatch(recorded.text(), /provider-key/);
+});
+
+t.test('a long line that arrives byte by byte is read in linear time', (t) => {
+  const byte = Buffer.from('x');
+  const read = (line: string) => {
+    const reader = createChatReader();
+    for (let at = 0; at < line.length; at++) reader.push(byte);
+  };
+  t.notOk(isSuperLinear((size) => 'x'.repeat(size), read, { size: 16_384 }));
+  t.end();
 });
 
 t.test('an answer that drips ends with the time limit', async (t) => {
