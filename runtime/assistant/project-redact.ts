@@ -15,8 +15,11 @@ import type { Configurable } from '../workloads/objects.ts';
 import { readSecrets } from '../workloads/secrets.ts';
 import { createRedact, type Redact } from './redaction.ts';
 
-/** How long the masks of a namespace are kept, in ms: an agent makes several calls after each other. */
-const keptMs = 10_000;
+/**
+ * How long the masks of a namespace are kept, in ms, for calls at once: a pod must not start with a new secret and print it
+ * while masks from before are in use.
+ */
+const keptMs = 1_000;
 /** Namespaces whose masks are kept. */
 const namespacesMax = 4;
 /** Secrets that are read at once in a namespace: each can have a MiB. */
