@@ -7,6 +7,7 @@ import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/add
 import { newId } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
+import { createAuditedLimit, type AuditedLimit, type AuditedLimits } from './audited-limit.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { readBody } from './body.ts';
 import { problemOf, problemTextOf } from './errors.ts';
@@ -57,6 +58,8 @@ export interface HttpAppOptions {
   bodies?: BodyMemory;
   /** Maximum numbers of requests in progress; see {@link createRequestPlaces}. */
   limits?: Partial<RequestLimits>;
+  /** Maximum requests of a user that leave audit entries; see {@link createAuditedLimit}. */
+  auditedLimits?: Partial<AuditedLimits>;
   /** The WebSockets of the server that calls the application; default: none can be opened. */
   sockets?: WebSockets;
   /** For tests: fails when a response does not match the route's declared replies and refusals. */
@@ -76,6 +79,7 @@ type Context = Koa.ParameterizedContext<State>;
 interface Host extends HttpAppOptions {
   bodies: BodyMemory;
   places: RequestPlaces;
+  audited: AuditedLimit;
   sockets: WebSockets;
 }
 
@@ -87,8 +91,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   const { routes, rootRoutes = [] } = options;
   const app = new Koa<State>();
   const router = new Router<State>();
-  const { bodies = createBodyMemory(), limits, sockets = createWebSockets() } = options;
-  const host: Host = { ...options, bodies, sockets, places: createRequestPlaces({ bodies, limits }) };
+  const { bodies = createBodyMemory(), limits, auditedLimits, sockets = createWebSockets() } = options;
+  const places = createRequestPlaces({ bodies, limits });
+  const host: Host = { ...options, bodies, sockets, places, audited: createAuditedLimit(auditedLimits) };
   // One copy for all requests: clients that do not read their responses cannot multiply it.
   const document = Buffer.from(JSON.stringify(openApiDocument({ ...options, prefix: apiPrefix })));
 
@@ -217,7 +222,7 @@ function render(context: Context, error: unknown): void {
 }
 
 async function serve(route: Route, context: Context, host: Host): Promise<void> {
-  const { trustedProxies = () => false, places, bodies } = host;
+  const { trustedProxies = () => false, places, audited, bodies } = host;
   const { req, res } = context;
   const forwardedFor = context.get('X-Forwarded-For') || undefined;
   const address = clientAddress(forwardedFor, trustedProxies) ?? req.socket.remoteAddress ?? 'unknown';
@@ -230,6 +235,7 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
   const { session, grant } = await admit(route, context, host);
   const query = limitToEnvironment(route, context.query, grant);
   if (session) place?.signIn(session.userId);
+  if (session && route.audit !== undefined) audited.take(session);
   const name = session?.userId ?? client;
   if (route.webSocket !== undefined) {
     await serveSocket(route, route.webSocket, context, host, { session, grant, clientAddress: address, query });

@@ -3,6 +3,9 @@ import { seedProject } from '../support/objects.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { tokenScopes } from '../../runtime/domain/token-scopes.ts';
 import { insertAuditEntry, listAuditEntries } from '../../runtime/records/audit-entries.ts';
+import { createAuditedLimit } from '../../runtime/http/audited-limit.ts';
+import { route } from '../../runtime/http/route.ts';
+import { testApi, testSession } from '../support/api.ts';
 import { accessToken } from '../support/access-tokens.ts';
 import { signedIn } from '../support/people.ts';
 import { auditedRoute, auditRig, shop } from '../functions/audit/rig.ts';
@@ -114,4 +117,54 @@ t.test('no text of a request keeps its entry from being stored, and every text s
     rows.every((row) => JSON.stringify(row).length < 10_000),
     'however long a request is, its entry is short',
   );
+});
+
+t.test('429: a script of one user stores few entries, and keeps out no other user, admin or reading', async (t) => {
+  let stored = 0;
+  const done = () => Promise.resolve({ status: 204, audit: {} });
+  const shared = {
+    path: '/change',
+    access: 'session',
+    tag: 'test',
+    summary: 'Changes.',
+    replies: { 204: null },
+  } as const;
+  const api = await testApi(t, {
+    routes: [
+      route({ ...shared, method: 'POST', audit: 'app.update', handle: done }),
+      route({ ...shared, method: 'GET', handle: done }),
+    ],
+    authenticate: ({ headers }) => {
+      const userId = String(headers['authorization']);
+      return Promise.resolve({ ...testSession, userId, role: userId === 'root' ? 'admin' : 'member' });
+    },
+    recordAudit: () => {
+      stored++;
+      return Promise.resolve();
+    },
+    auditedLimits: { burst: 3, perSecond: 0.000_01 },
+  });
+  const call = async (authorization: string, method = 'POST') =>
+    (await api.call(method, '/api/v1/change', { headers: { authorization } })).status;
+  const statuses: number[] = [];
+  for (let count = 0; count < 5; count++) statuses.push(await call('mallory'));
+  t.same(statuses, [204, 204, 204, 429, 429]);
+  t.equal(stored, 3);
+  t.equal(await call('mallory', 'GET'), 204);
+  t.equal(await call('dana'), 204);
+  for (let count = 0; count < 5; count++) t.equal(await call('root'), 204, 'a platform admin has no limit');
+
+  let now = 0;
+  const limit = createAuditedLimit({ burst: 2, perSecond: 4 }, () => now);
+  const take = () => limit.take({ userId: 'a', role: 'member' });
+  take();
+  take();
+  t.throws(take, { code: 'too_many_requests', details: { retryAfterSeconds: 1 } });
+  now = 250;
+  t.doesNotThrow(take, 'a quarter of a second later');
+  t.throws(take);
+  now = 3_600_000;
+  take();
+  take();
+  t.throws(take, 'a pause saves no more than the burst');
 });

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import { createHttpApp } from '../../runtime/http/app.ts';
+import type { AuditedLimits } from '../../runtime/http/audited-limit.ts';
 import type { BodyMemory } from '../../runtime/http/body-memory.ts';
 import type { RequestLimits } from '../../runtime/http/request-places.ts';
 import { responseHeaders } from '../../runtime/http/response-headers.ts';
@@ -63,6 +64,7 @@ export async function testApi(
     checkReplies?: boolean;
     bodies?: BodyMemory;
     limits?: Partial<RequestLimits>;
+    auditedLimits?: Partial<AuditedLimits>;
     socketLimits?: Partial<SocketLimits>;
     baseUrl?: string;
     log?: Logger;
