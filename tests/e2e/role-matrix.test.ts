@@ -56,6 +56,7 @@ const people: Person[] = [
   await person('stranger'),
   await person('viewer', 'viewer'),
   await person('deployer', 'deployer'),
+  await person('project-admin', 'admin'),
 ];
 
 /** The statuses with which a caller must be refused; undefined when the call may succeed. */
