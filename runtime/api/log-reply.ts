@@ -7,6 +7,7 @@ import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { LogReader } from '../logs/log-store.ts';
 import { followLines } from './follow-reply.ts';
+import { createHeldLines } from './held-lines.ts';
 import { byTime, readLogLines, type LogLine } from './pod-log-lines.ts';
 import { createStall, watched } from './stall.ts';
 import { readStoredLines, selects, type LogSelection, type WorkloadLogSource } from './stored-log-lines.ts';
@@ -146,16 +147,12 @@ async function readLines(
   );
   const options = { limit: tail, direction: 'backward' as const, reader: user, signal: stop, now };
   const stored = await readStoredLines(logs.store, source, selection, options);
-  const counts = new Map<string, number>();
-  const key = ({ pod, time, line }: LogLine) => `${pod} ${time} ${line}`;
-  for (const item of read.items) counts.set(key(item), (counts.get(key(item)) ?? 0) + 1);
+  const isHeld = createHeldLines(read.items);
   const missing: LogLine[] = [];
   let length = 0;
   for await (const { pod, time, line } of stored.lines) {
     const item = { pod, time, line };
-    const count = counts.get(key(item)) ?? 0;
-    if (count > 0) counts.set(key(item), count - 1);
-    else missing.push(item);
+    if (!isHeld(item)) missing.push(item);
     length += line.length;
     if (length > storedMaxLength) break;
   }

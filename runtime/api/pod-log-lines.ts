@@ -4,8 +4,8 @@ import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { lineMaxLength } from '../logs/record.ts';
-import { logMaxBytes, logPath, readLog, type LogSource } from '../workloads/pod-logs.ts';
+import { lineMaxLength, utcLogTime } from '../logs/record.ts';
+import { logMaxBytes, logPath, readLog, readLogTail, type LogSource } from '../workloads/pod-logs.ts';
 
 /** One line that a container printed. */
 export interface LogLine {
@@ -36,6 +36,8 @@ const checkMs = 1_000;
 const waitingMax = 1_000;
 /** And their maximum characters. */
 const waitingMaxLength = lineMaxLength;
+/** Of a time as a kubelet writes it. */
+const timeMaxLength = 35;
 
 /**
  * The logs of all pods, sorted by time, with at most the last {@link logMaxBytes} of each. `truncated` is set when
@@ -58,13 +60,16 @@ export async function readLogLines(
       truncated = true;
       break;
     }
-    // The last lines that are selected can be any of the log.
-    const query = queryOf(container, { tail: selects ? undefined : tail, since });
+    const query = queryOf(container, { since });
     if (previous) query.set('previous', 'true');
-    const log = await readLog(kube, namespace, metadata.name, query, logMaxBytes);
+    // The last lines that are selected can be any of the log.
+    const isWhole = selects !== undefined || tail === undefined;
+    const log = isWhole
+      ? await readLog(kube, namespace, metadata.name, query, logMaxBytes)
+      : await readLogTail(kube, namespace, metadata.name, query, tail);
     truncated ||= log?.truncated ?? false;
     length += log?.text.length ?? 0;
-    const parsed = (log?.text.split('\n') ?? []).filter(Boolean).map((line) => parseLine(metadata.name, line));
+    const parsed = linesOfText(metadata.name, log?.text);
     const selected = selects ? parsed.filter(selects) : parsed;
     lines.push(...(tail === undefined ? selected : selected.slice(-tail)));
   }
@@ -227,6 +232,13 @@ function containerState({ status }: Pod, container: string) {
   return { running, restarts, started: running || current?.state?.terminated !== undefined || restarts > 0 };
 }
 
+function linesOfText(pod: string, text = ''): LogLine[] {
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => parseLine(pod, line));
+}
+
 function queryOf(container: string, { tail, since }: Partial<LogRange>): URLSearchParams {
   return new URLSearchParams({
     container,
@@ -236,12 +248,11 @@ function queryOf(container: string, { tail, since }: Partial<LogRange>): URLSear
   });
 }
 
-const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z ?(.*)$/s;
-
 function parseLine(pod: string, text: string): LogLine {
-  const [, second, fraction = '', line = ''] = stamped.exec(text) ?? [];
-  if (second === undefined) return { pod, time: '', line: text };
-  return { pod, time: `${second}.${fraction.padEnd(9, '0')}Z`, line };
+  const space = text.indexOf(' ');
+  const end = space < 0 ? text.length : space;
+  const time = end > timeMaxLength ? undefined : utcLogTime(text.slice(0, end));
+  return time === undefined ? { pod, time: '', line: text } : { pod, time, line: text.slice(end + 1) };
 }
 
 /** Lines of at most {@link lineMaxLength} characters. A container can print for hours without a newline. */

@@ -43,6 +43,38 @@ export function isLogTime(text: unknown): text is string {
   return typeof text === 'string' && timeShape.test(text) && !Number.isNaN(Date.parse(text));
 }
 
+const writtenShape =
+  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * A time as in {@link LogRecord} from one of a container runtime or a kubelet. They write the local time of their node, and
+ * some omit zeros at the end.
+ * @returns undefined for another text
+ */
+export function utcLogTime(text: string): string | undefined {
+  const match = writtenShape.exec(text);
+  if (!match) return undefined;
+  const [, seconds = '', decimals = '', zone = 'Z'] = match;
+  if (zone === 'Z') return decimals.length === 9 ? text : `${seconds}.${decimals.padEnd(9, '0')}Z`;
+  const utc = new Date(`${seconds}${zone}`);
+  if (Number.isNaN(utc.getTime())) return undefined;
+  return `${utc.toISOString().slice(0, 19)}.${decimals.padEnd(9, '0')}Z`;
+}
+
+/** The beginning of a line whose rest is not kept. */
+export function withCutMark(head: string, bytes: number): string {
+  return `${head} [cut after ${bytes} bytes]`;
+}
+
+const cutMark = / \[cut after \d{1,9} bytes\]$/;
+const cutMarkMaxLength = 40;
+
+/** What {@link withCutMark} was given; undefined for a line without such a mark. */
+export function headOfCutLine(line: string): string | undefined {
+  const length = cutMark.exec(line.slice(-cutMarkMaxLength))?.[0].length;
+  return length === undefined ? undefined : line.slice(0, -length);
+}
+
 /** A time as in {@link LogRecord}. */
 export function logTime(date: Date): string {
   return date.toISOString().replace('Z', '000000Z');

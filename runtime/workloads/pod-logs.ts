@@ -70,6 +70,35 @@ export async function readLog(
   }
 }
 
+/**
+ * Container runtimes divide long lines into parts, of 16 KiB (containerd) or 8 KiB (CRI-O), which the kubelet joins again. A
+ * line of fewer characters was never divided.
+ */
+export const partMinLength = 2 * 1024;
+
+/**
+ * As {@link readLog}, with at least the last `tail` lines if there are as many, each of them whole. The kubelet counts the
+ * parts of long lines as lines, and what it returns can begin within a line.
+ */
+export async function readLogTail(
+  kube: Pick<KubeClient, 'stream'>,
+  namespace: string,
+  pod: string,
+  query: URLSearchParams,
+  tail: number,
+): Promise<TextTail | undefined> {
+  const withTail = new URLSearchParams(query);
+  // One more, because the first one may be a part of a line.
+  withTail.set('tailLines', String(tail + 1));
+  const log = await readLog(kube, namespace, pod, withTail, logMaxBytes);
+  if (log === undefined) return undefined;
+  const lines = log.text.split('\n').filter(Boolean);
+  if (lines.length > tail) return { ...log, text: lines.slice(-tail).join('\n') };
+  // What is cut at the maximum size begins with a whole line.
+  const isWhole = log.truncated || lines.every(({ length }) => length < partMinLength);
+  return isWhole ? log : readLog(kube, namespace, pod, query, logMaxBytes);
+}
+
 /** Returns at least the last `count` bytes, with at most one chunk more in memory. */
 async function lastBytes(chunks: AsyncIterable<Uint8Array>, count: number): Promise<Buffer> {
   const last: Uint8Array[] = [];

@@ -1,3 +1,5 @@
+import { utcLogTime } from '../record.ts';
+
 /** One line of a container's log file in the format of the container runtime interface. */
 export interface CriLine {
   /** RFC 3339 in UTC with nine decimals. */
@@ -13,8 +15,6 @@ const space = 0x20;
 const tagEnd = 0x3a;
 const partialTag = 'P'.charCodeAt(0);
 const timeMaxLength = 35;
-const timeShape =
-  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * Parses `<time> <stream> <tags> <content>`, without the line break. Only the runtime writes what precedes the content, so
@@ -27,7 +27,7 @@ export function parseCriLine(buffer: Buffer, start: number, end: number): CriLin
   if (timeEnd < 0 || timeEnd - start > timeMaxLength || timeEnd + 8 >= end) return undefined;
   const stream = buffer.toString('latin1', timeEnd + 1, timeEnd + 7);
   if ((stream !== 'stdout' && stream !== 'stderr') || buffer[timeEnd + 7] !== space) return undefined;
-  const time = utcTime(buffer.toString('latin1', start, timeEnd));
+  const time = utcLogTime(buffer.toString('latin1', start, timeEnd));
   if (time === undefined) return undefined;
   const tags = timeEnd + 8;
   const tagsEnd = buffer.indexOf(space, tags);
@@ -36,15 +36,4 @@ export function parseCriLine(buffer: Buffer, start: number, end: number): CriLin
   if (!isTag) return undefined;
   const contentStart = tagsEnd < 0 || tagsEnd >= end ? end : tagsEnd + 1;
   return { time, stream, partial: buffer[tags] === partialTag, content: buffer.subarray(contentStart, end) };
-}
-
-/** Runtimes write their local time, and some omit zeros at the end. */
-function utcTime(text: string): string | undefined {
-  const match = timeShape.exec(text);
-  if (!match) return undefined;
-  const [, seconds = '', decimals = '', zone = 'Z'] = match;
-  if (zone === 'Z') return decimals.length === 9 ? text : `${seconds}.${decimals.padEnd(9, '0')}Z`;
-  const utc = new Date(`${seconds}${zone}`);
-  if (Number.isNaN(utc.getTime())) return undefined;
-  return `${utc.toISOString().slice(0, 19)}.${decimals.padEnd(9, '0')}Z`;
 }

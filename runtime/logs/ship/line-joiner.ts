@@ -1,3 +1,4 @@
+import { withCutMark } from '../record.ts';
 import type { CriLine } from './cri-line.ts';
 
 /** Maximum bytes of a line that is shipped; the rest is left out, and the line says so. */
@@ -128,7 +129,7 @@ export function createLineJoiner(namespace: string, budget: PendingBudget): Line
 function joined(time: string, stream: CriLine['stream'], kept: Buffer, printed: number): JoinedLine {
   if (kept.length >= printed) return { time, stream, text: kept.toString('utf8'), cut: false };
   const end = characterEnd(kept);
-  return { time, stream, text: `${kept.toString('utf8', 0, end)} [cut after ${end} bytes]`, cut: true };
+  return { time, stream, text: withCutMark(kept.toString('utf8', 0, end), end), cut: true };
 }
 
 /** The end of the last whole character. */

@@ -98,10 +98,19 @@ t.test('lines of several pods are ordered by time', async (t) => {
     { pod: 'api-1', time: '2026-11-22T03:00:03.000000000Z', line: 'three' },
   ]);
   const query = new URL(read[0] ?? '', 'http://api').searchParams;
-  t.match(Object.fromEntries(query), { container: 'app', tailLines: '7', previous: 'true', timestamps: 'true' });
+  t.match(Object.fromEntries(query), { container: 'app', tailLines: '8', previous: 'true', timestamps: 'true' });
   t.equal(query.get('sinceTime'), '2026-11-22T02:00:00.000Z');
   const last = await api.call('GET', `${path}?tail=3`);
   t.match(last.body.items, [{ line: 'one' }, { line: '' }, { line: 'three' }], 'the last of all pods');
+  kube.stream = saying((url) => (url.includes('api-1') ? '2026-11-22T05:00:01.5+02:00 one\n' : `${at(2)} two\n`));
+  t.same(
+    (await api.call('GET', path)).body.items,
+    [
+      { pod: 'api-1', time: '2026-11-22T03:00:01.500000000Z', line: 'one' },
+      { pod: 'api-2', time: '2026-11-22T03:00:02.000000000Z', line: 'two' },
+    ],
+    'a node whose clock shows another time zone',
+  );
   kube.stream = saying((url) => (url.includes('api-1') ? `${at(1)} ${'x'.repeat(2_000)}\n`.repeat(999) : ''));
   const much = await api.call('GET', path);
   t.equal(much.body.truncated, true, 'more than a MiB of one pod');

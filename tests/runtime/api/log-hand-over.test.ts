@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import t, { type Test } from 'tap';
 import { createLogServices, logReply } from '../../../runtime/api/log-reply.ts';
 import { logLinesQuery, type LogLineView, type LogNotice } from '../../../runtime/contracts/api/logs.ts';
 import { systemClock, type Clock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
-import { logTime, type LogRecord } from '../../../runtime/logs/record.ts';
+import { logTime, withCutMark, type LogRecord } from '../../../runtime/logs/record.ts';
 import type { LogReader } from '../../../runtime/logs/log-store.ts';
 import { acceleratedClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -173,6 +174,28 @@ t.test(`the log of pods and store has each line once, in order (seed ${seed})`, 
     t.same(sorted(all.slice(0, -1).map(plain)), sorted(world.lines), `round ${round}: all`);
     stop.abort();
   }
+});
+
+t.test('a line of which the store has only the beginning is shown once, as the pod has it', async (t) => {
+  const time = logTime(new Date(start));
+  const long = 'y'.repeat(100_000);
+  const log: Line[] = [long, 'short', `${long}2`].map((line) => ({ pod: 'api-0', time, line }));
+  const gone: Line = { pod: 'api-gone', time, line: withCutMark('z'.repeat(50_000), 50_000) };
+  const world: World = {
+    lines: [...log, gone],
+    pods: [{ name: 'api-0', startedAt: new Date(start).toISOString(), log }],
+  };
+  const logs = await rig(t, world);
+  const cut = ({ line, ...rest }: Line) => ({
+    ...rest,
+    line: line.length < 65_536 ? line : withCutMark(line.slice(0, 65_536), 65_536),
+  });
+  await logs.store([...log.map(cut), gone]);
+  const stop = new AbortController();
+  const { body } = await logs.reply({ ...range, tail: '10000' }, stop.signal);
+  const { items } = body as { items: LogLineView[] };
+  t.ok(isDeepStrictEqual(sorted(items.map(plain)), sorted(world.lines)), 'each line once');
+  stop.abort();
 });
 
 t.test(`a followed log has each line once, also when the store answers late (seed ${seed})`, async (t) => {

@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { readBuildLog } from '../../../runtime/workloads/build-log.ts';
-import { readLog } from '../../../runtime/workloads/pod-logs.ts';
+import { readLog, readLogTail } from '../../../runtime/workloads/pod-logs.ts';
 import { KubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { boundedLog, buildLogMaxBytes } from '../../../runtime/records/build-logs.ts';
 import { fakeKube, saying } from '../../support/fake-kube.ts';
@@ -43,6 +44,33 @@ t.test('only the end of a long log is read, starting at a line', async (t) => {
     }
   }
   t.notMatch(requests[0], 'limitBytes', 'which would keep the beginning');
+});
+
+t.test('the last lines are whole, though the kubelet counts the parts of long ones', async (t) => {
+  const long = (name: string) => `${name}${'x'.repeat(40_000)}`;
+  const partsOf = (line: string) => line.match(/.{1,16384}/g) ?? [];
+  /** As a kubelet: `tailLines` are parts, and the parts of a line are joined. */
+  const kubelet =
+    (lines: readonly string[]): KubeClient['stream'] =>
+    async function* (path) {
+      const parts = lines.flatMap((line) => partsOf(line).map((text, at, all) => ({ text, isLast: at === all.length - 1 })));
+      const tail = Number(new URLSearchParams(path.split('?')[1]).get('tailLines') ?? Infinity);
+      yield Buffer.from(
+        parts
+          .slice(-tail)
+          .map(({ text, isLast }) => `${text}${isLast ? '\n' : ''}`)
+          .join(''),
+      );
+    };
+  const lastOf = async (lines: readonly string[], tail: number) => {
+    const log = await readLogTail({ stream: kubelet(lines) }, 'shop-prod', 'api-1', new URLSearchParams(), tail);
+    return log?.text.split('\n').filter(Boolean).slice(-tail);
+  };
+  const short = ['one', 'two', 'three'];
+  const mixed = ['one', long('two'), 'three', long('four')];
+  for (const lines of [short, mixed, mixed.map(long), [long('only')]]) {
+    for (const tail of [1, 2, 3, 9]) t.ok(isDeepStrictEqual(await lastOf(lines, tail), lines.slice(-tail)), `last ${tail}`);
+  }
 });
 
 t.test('the log of a verbose build is its end, without the part before a gap', async (t) => {
