@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import type { ObjectMeta } from '../../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
+import { lineMaxLength } from '../../../runtime/logs/record.ts';
 
 /** A log is rotated at this size; one rotated file is kept. */
 const defaultMaxBytes = 10 * 1024 * 1024;
-/** Longer lines are split, so that output without line ends cannot fill the memory. */
-const maxLine = 16 * 1024;
+/** Longer lines are divided, so that output without line ends cannot fill the memory. The log store keeps as much. */
+const maxLine = lineMaxLength;
 /** How often to read a followed log. */
 const followMs = 200;
 
@@ -74,13 +75,23 @@ export function createLogWriter(options: {
   return {
     write(stream, chunk) {
       const state = streams[stream];
-      const lines = (state.rest + state.decoder.write(chunk)).split('\n');
-      state.rest = lines.pop() ?? '';
-      while (state.rest.length > maxLine) {
-        // A surrogate pair is not divided: neither half is a character.
-        const end = isHighSurrogate(state.rest.charCodeAt(maxLine - 1)) ? maxLine - 1 : maxLine;
-        lines.push(state.rest.slice(0, end));
-        state.rest = state.rest.slice(end);
+      // Only what is new is searched: a program can print a long line character by character.
+      const [first = '', ...others] = state.decoder.write(chunk).split('\n');
+      const lines: string[] = [];
+      const append = (text: string) => {
+        state.rest += text;
+        while (state.rest.length > maxLine) {
+          // A surrogate pair is not divided: neither half is a character.
+          const end = isHighSurrogate(state.rest.charCodeAt(maxLine - 1)) ? maxLine - 1 : maxLine;
+          lines.push(state.rest.slice(0, end));
+          state.rest = state.rest.slice(end);
+        }
+      };
+      append(first);
+      for (const text of others) {
+        lines.push(state.rest);
+        state.rest = '';
+        append(text);
       }
       writeLines(stream, lines);
     },

@@ -114,11 +114,24 @@ t.test('a line that is too long is divided between characters', (t) => {
   const collected: string[] = [];
   const onLines = (_stream: string, _time: string, lines: readonly string[]) => void collected.push(...lines);
   const logs = createLogWriter({ folder: t.testdir({}), restartCount: 0, clock: fakeClock(new Date()), onLines });
-  const text = `x${'\u{1f600}'.repeat(20_000)}`;
+  const text = `x${'\u{1f600}'.repeat(200_000)}`;
   logs.write('stdout', Buffer.from(text));
   logs.close();
   t.ok(collected.length > 1 && collected.every((line) => line.isWellFormed()));
   t.ok(collected.join('') === text);
+  t.end();
+});
+
+t.test('a long line that arrives in many chunks is one line', (t) => {
+  const collected: string[] = [];
+  const onLines = (_stream: string, _time: string, lines: readonly string[]) => void collected.push(...lines);
+  const logs = createLogWriter({ folder: t.testdir({}), restartCount: 0, clock: fakeClock(new Date()), onLines });
+  const long = 'x'.repeat(100_000);
+  const bytes = Buffer.from(`before\n${long}\nafter`);
+  for (let at = 0; at < bytes.length; at += 4_096) logs.write('stdout', bytes.subarray(at, at + 4_096));
+  logs.close();
+  t.ok(collected[1] === long);
+  t.same([collected.length, collected[0], collected[2]], [3, 'before', 'after']);
   t.end();
 });
 
