@@ -32,6 +32,7 @@ const reasonForAdmins = 'platform admins see the reason with `svc platform log-d
 
 /** The parts that are processes of their own, by the name that people see. */
 const processes = {
+  api: 'console-api',
   workers: 'svc-workers',
   checkers: 'svc-authz',
   interceptors: 'svc-interceptor',
@@ -68,6 +69,18 @@ export function createChecks({
     return { status, message: `${message}, ${fresh} with current keys` };
   };
 
+  /** One replica answers this; only the controllers know how many others there should be. */
+  const api: Check = async () => {
+    const state = await readState().catch(() => undefined);
+    const process = state?.processes.find(({ name }) => name === processes.api);
+    if (!process) return { status: 'on' };
+    const ready = Math.max(process.ready, 1);
+    return {
+      status: ready < process.replicas ? 'unhealthy' : 'on',
+      message: `${ready} of ${process.replicas} ready`,
+    };
+  };
+
   const checkers: Check = () =>
     replicas(processes.checkers, async () => (await listGateReplicas(pool, freshMs)).length);
 
@@ -99,7 +112,7 @@ export function createChecks({
 
   return {
     components: {
-      api: () => Promise.resolve({ status: 'on' }),
+      api,
       database: async () => {
         await pool.query('SELECT 1');
         return { status: 'on' };

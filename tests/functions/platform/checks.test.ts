@@ -29,13 +29,22 @@ t.test('the checks tell the state of each part', async (t) => {
   t.same(await readNodes(), []);
 
   await writeControllerReport(pool, { ...health, processes, nodes });
-  t.same(await check('api'), { status: 'on' });
+  t.same(await check('api'), { status: 'on' }, 'it answers, whatever the controllers know');
   t.same(await check('database'), { status: 'on' });
   t.same(await check('controllers'), { status: 'on' });
   t.same(await check('workers'), { status: 'on', message: '1 of 1 ready' });
   t.same(await check('interceptors'), { status: 'unhealthy', message: '1 of 2 ready' });
   t.same(await check('redis'), { status: 'disabled' });
   t.same(await readNodes(), nodes);
+
+  for (const [replicas, ready, status, counted] of [
+    [2, 2, 'on', 2],
+    [2, 1, 'unhealthy', 1],
+    [1, 0, 'on', 1],
+  ] as const) {
+    await writeControllerReport(pool, { ...health, processes: [process('console-api', replicas, ready)], nodes });
+    t.same(await check('api'), { status, message: `${counted} of ${replicas} ready` }, 'the one that answers is ready');
+  }
 
   await writeControllerReport(pool, { ...health, processes: [], nodes });
   t.same(await check('workers'), { status: 'unhealthy', message: 'not installed' });
