@@ -46,7 +46,7 @@ export interface ProbePace {
 
 /**
  * With two replicas, frequent probes take a failing one out of service quickly. The profile `nano` has no second
- * replica, except of checkers, and on an idle machine the probes are most of the work.
+ * replica, and on an idle machine the probes are most of the work. Checkers always have frequent ones.
  */
 export function probePace(profile: PlatformConfigSpec['profile'] | undefined): ProbePace {
   return profile === 'nano' ? { ready: 10, storeReady: 20, alive: 20 } : { ready: 2, storeReady: 5, alive: 5 };

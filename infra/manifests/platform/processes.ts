@@ -131,8 +131,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       secrets: ['database', 'gateProbe'],
       env: { ...database, ...gateProbe, ...authzMemory },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
-      // A second replica serves while a failing one is out of service.
-      probes: checkerReplicas > 1 ? probePace(undefined) : probes,
+      // Every request to a gated app waits for a checker that hangs, until a probe removes it.
+      probes: probePace(undefined),
     },
     'svc-interceptor': {
       name: 'svc-interceptor',

@@ -373,8 +373,18 @@ t.test(
     await install(kube, { optional: { profile: 'nano' }, oneChecker: true }).done;
     t.same(replicas(), { ...single, 'svc-authz': 1 }, 'as the embedded cluster is installed');
     t.same(budgets(), []);
+    const pace = (name: string) => kube.get<ProbedDeployment>(kinds.Deployment, name, 'svc-system').then(paceOf);
+    t.same([await pace('svc-authz'), await pace('svc-interceptor')], [2, 10], 'a checker that hangs is removed soon');
   },
 );
+
+type ProbedDeployment = KubeObject & {
+  spec: { template: { spec: { containers: { readinessProbe: { periodSeconds: number } }[] } } };
+};
+
+function paceOf(deployment: ProbedDeployment | undefined): number | undefined {
+  return deployment?.spec.template.spec.containers[0]?.readinessProbe.periodSeconds;
+}
 
 t.test('a change of trusted proxies restarts only processes that use the client’s address', async (t) => {
   const kube = cluster();
