@@ -41,7 +41,7 @@ export function removalScript(dump: string): string {
  */
 export function ownRules(ingress: Pick<IngressPorts, 'web' | 'websecure'>): string {
   const { chain, podRange, podBridge } = network;
-  const guarded = [ports.apiServer, ports.registry, ingress.web, ingress.websecure].map(
+  const guarded = [ports.apiServer, ports.registry, ports.ingressMetrics, ingress.web, ingress.websecure].map(
     (port) => `-p tcp -m tcp --dport ${port}`,
   );
   return `*nat

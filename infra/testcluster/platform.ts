@@ -3,6 +3,7 @@ import { buildImages } from '../images/build.ts';
 import { installHere } from '../install-here.ts';
 import type { RunInfo } from '../run-info.ts';
 import { paths, up } from './cluster.ts';
+import { node, ports } from './settings.ts';
 import { lineProgress } from './progress.ts';
 
 export interface UpOptions {
@@ -35,7 +36,7 @@ export async function upCluster({ folder, failpoints = false, gitNetworks = [], 
     log,
     pushAddress: registryForPods,
     gitNetworks,
-    flags: monitoringFlags(references),
+    flags: [...monitoringFlags(references), '--ingress-metrics', `${node.address}:${ports.ingressMetrics}`],
   });
 }
 

@@ -33,6 +33,7 @@ export const ports = {
   controllerManager: 10257,
   scheduler: 10259,
   registry: 5000,
+  ingressMetrics: 18078,
 } as const;
 
 /** Traefik's ports on 127.0.0.1. */

@@ -26,7 +26,7 @@ import { listenersAt } from '../../infra/testcluster/ports.ts';
 import { requireFitMachine } from '../../infra/testcluster/preflight.ts';
 import { readRecords, startDetached, stopAll } from '../../infra/testcluster/processes.ts';
 import { lineProgress } from '../../infra/testcluster/progress.ts';
-import { defaultHome, defaultIngressPorts, layoutOf, network } from '../../infra/testcluster/settings.ts';
+import { defaultHome, defaultIngressPorts, layoutOf, network, node, ports } from '../../infra/testcluster/settings.ts';
 
 const layout = layoutOf('/home/someone/testcluster');
 const machine = { resolverFile: '/etc/resolv.conf', bridgeTrafficFiltered: true };
@@ -220,6 +220,7 @@ t.test('Traefik listens for the machine and pods only, and allows nothing that k
   const parameters = traefikParameters({ ...defaultIngressPorts, web: 8000 });
   t.ok(parameters.includes('--entryPoints.web.address=0.0.0.0:8000'));
   t.ok(parameters.includes(`--entryPoints.traefik.address=127.0.0.1:${defaultIngressPorts.admin}`));
+  t.ok(parameters.includes(`--entryPoints.metrics.address=${node.address}:${ports.ingressMetrics}`));
   const routes = readFileSync('docs/how-to/install-in-a-cluster.md', 'utf8');
   for (const setting of ['forwardingTimeouts.dialTimeout', 'providersThrottleDuration']) {
     const parameter = parameters.find((each) => each.includes(setting));
@@ -229,7 +230,7 @@ t.test('Traefik listens for the machine and pods only, and allows nothing that k
   const logged = parameters.filter((each) => each.startsWith('--accesslog.'));
   t.ok(logged.length > 0 && page.includes(`\`${logged.join(' ')}\``), 'its log has no path, as on the page');
   const rules = ownRules({ ...defaultIngressPorts, web: 8000 }).split('\n');
-  for (const port of [6443, 8000, defaultIngressPorts.websecure]) {
+  for (const port of [6443, 8000, defaultIngressPorts.websecure, ports.ingressMetrics]) {
     t.ok(rules.includes(`-I INPUT -p tcp -m tcp --dport ${port} -j SVC-TESTCLUSTER`));
     t.ok(rules.includes(`-A SVC-TESTCLUSTER -p tcp -m tcp --dport ${port} -j REJECT`));
   }

@@ -1,4 +1,4 @@
-import type { IngressPorts } from '../settings.ts';
+import { node, ports, type IngressPorts } from '../settings.ts';
 import type { KubernetesObject } from './object.ts';
 import { serviceAccountWithRole } from './object.ts';
 
@@ -28,13 +28,17 @@ const rules = [
 ];
 
 /** Traefik's command line. Neither cross-namespace references nor ExternalName services, as in k3s. Pure. */
-export function traefikParameters(ports: IngressPorts): string[] {
+export function traefikParameters(ingress: IngressPorts): string[] {
   return [
     // Pods use the node's address, the machine 127.0.0.1. The firewall blocks all others.
-    `--entryPoints.web.address=0.0.0.0:${ports.web}`,
-    `--entryPoints.websecure.address=0.0.0.0:${ports.websecure}`,
+    `--entryPoints.web.address=0.0.0.0:${ingress.web}`,
+    `--entryPoints.websecure.address=0.0.0.0:${ingress.websecure}`,
     '--entryPoints.websecure.http.tls=true',
-    `--entryPoints.traefik.address=127.0.0.1:${ports.admin}`,
+    `--entryPoints.traefik.address=127.0.0.1:${ingress.admin}`,
+    // At the node's address, for the metrics store, which is a pod.
+    `--entryPoints.metrics.address=${node.address}:${ports.ingressMetrics}`,
+    '--metrics.prometheus=true',
+    '--metrics.prometheus.entryPoint=metrics',
     '--providers.kubernetescrd=true',
     // The default of 30 s is how long a request would wait for a deleted pod's address before it goes to the next pod.
     '--serversTransport.forwardingTimeouts.dialTimeout=3s',
@@ -54,7 +58,7 @@ export function traefikParameters(ports: IngressPorts): string[] {
 }
 
 /** Traefik, serving on 127.0.0.1 of the machine, and for pods behind a Service. Its custom resources must exist. Pure. */
-export function ingressObjects(image: string, ports: IngressPorts): KubernetesObject[] {
+export function ingressObjects(image: string, ingress: IngressPorts): KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
     ...serviceAccountWithRole('traefik', namespace, rules),
@@ -66,8 +70,8 @@ export function ingressObjects(image: string, ports: IngressPorts): KubernetesOb
         selector: labels,
         // The ports have the names of the entry points, as in Traefik's chart and k3s.
         ports: [
-          { name: 'web', port: 80, targetPort: ports.web, protocol: 'TCP' },
-          { name: 'websecure', port: 443, targetPort: ports.websecure, protocol: 'TCP' },
+          { name: 'web', port: 80, targetPort: ingress.web, protocol: 'TCP' },
+          { name: 'websecure', port: 443, targetPort: ingress.websecure, protocol: 'TCP' },
         ],
       },
     },
@@ -80,13 +84,13 @@ export function ingressObjects(image: string, ports: IngressPorts): KubernetesOb
         // Two pods cannot listen on the same port of the machine.
         strategy: { type: 'Recreate' },
         selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: podSpec(image, ports) },
+        template: { metadata: { labels }, spec: podSpec(image, ingress) },
       },
     },
   ];
 }
 
-function podSpec(image: string, ports: IngressPorts): object {
+function podSpec(image: string, ingress: IngressPorts): object {
   return {
     serviceAccountName: 'traefik',
     hostNetwork: true,
@@ -96,8 +100,8 @@ function podSpec(image: string, ports: IngressPorts): object {
         name: 'traefik',
         image,
         imagePullPolicy: 'Never',
-        args: traefikParameters(ports),
-        readinessProbe: { httpGet: { host: '127.0.0.1', path: '/ping', port: ports.admin }, periodSeconds: 1 },
+        args: traefikParameters(ingress),
+        readinessProbe: { httpGet: { host: '127.0.0.1', path: '/ping', port: ingress.admin }, periodSeconds: 1 },
         resources: { requests: { cpu: '50m', memory: '64Mi' } },
         securityContext: {
           allowPrivilegeEscalation: false,

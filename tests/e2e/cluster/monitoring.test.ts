@@ -1,7 +1,7 @@
 import t from 'tap';
 import { dashboardDefinitions } from '../../../infra/manifests/monitoring/dashboard-definitions.ts';
 import type { PlatformStatus } from '../../../runtime/contracts/api/platform.ts';
-import { eventually, runningPlatform } from '../../support/platform.ts';
+import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const store = 'metrics-store';
@@ -35,6 +35,10 @@ async function query(expr: string): Promise<Sample[]> {
   return (JSON.parse(stdout) as { data: { result: Sample[] } }).data.result;
 }
 
+interface Metrics {
+  figures: Record<string, (number | null)[]>;
+}
+
 interface Pods {
   items: { spec: { containers: { resources: { limits: { memory: string } } }[] }; status: { phase: string } }[];
 }
@@ -61,6 +65,28 @@ t.test('an admin enables the metrics store, and it collects the metrics of every
     expected,
   );
   t.same(await query('up == 0'), [], 'no target is down');
+});
+
+t.test('requests of an app are in its metrics and in top, as the ingress counts them', async (t) => {
+  const { flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const highest = (values: readonly (number | null)[] = []) => Math.max(0, ...values.map((value) => value ?? 0));
+  const { figures } = await eventually(
+    async () => {
+      await platform.request(url);
+      return platform.json<Metrics>(['app', 'metrics', 'api', '--step', '15s', ...flags]);
+    },
+    (metrics) => highest(metrics.figures['requestsPerSecond']) > 0,
+  );
+  t.ok(highest(figures['latencyP95Seconds']) > 0);
+  t.equal(highest(figures['errorsPerSecond']), 0);
+  t.equal(highest(figures['readyReplicas']), 1);
+  const top = await eventually(
+    () => platform.json<{ kind: string; name: string; requestsPerSecond: number | null }[]>(['top', ...flags]),
+    ([item]) => (item?.requestsPerSecond ?? 0) > 0,
+  );
+  t.match(top, [{ kind: 'app', name: 'api' }]);
 });
 
 t.test(
