@@ -75,10 +75,7 @@ export function createChecks({
     const process = state?.processes.find(({ name }) => name === processes.api);
     if (!process) return { status: 'on' };
     const ready = Math.max(process.ready, 1);
-    return {
-      status: ready < process.replicas ? 'unhealthy' : 'on',
-      message: `${ready} of ${process.replicas} ready`,
-    };
+    return { status: ready < process.replicas ? 'unhealthy' : 'on', message: `${ready} of ${process.replicas} ready` };
   };
 
   const checkers: Check = () =>

@@ -50,10 +50,11 @@ t.test('the last lines are whole, though the kubelet counts the parts of long on
   const long = (name: string) => `${name}${'x'.repeat(40_000)}`;
   const partsOf = (line: string) => line.match(/.{1,16384}/g) ?? [];
   /** As a kubelet: `tailLines` are parts, and the parts of a line are joined. */
-  const kubelet =
-    (lines: readonly string[]): KubeClient['stream'] =>
+  const kubelet = (lines: readonly string[]): KubeClient['stream'] =>
     async function* (path) {
-      const parts = lines.flatMap((line) => partsOf(line).map((text, at, all) => ({ text, isLast: at === all.length - 1 })));
+      const parts = lines.flatMap((line) =>
+        partsOf(line).map((text, at, all) => ({ text, isLast: at === all.length - 1 })),
+      );
       const tail = Number(new URLSearchParams(path.split('?')[1]).get('tailLines') ?? Infinity);
       yield Buffer.from(
         parts
@@ -69,7 +70,8 @@ t.test('the last lines are whole, though the kubelet counts the parts of long on
   const short = ['one', 'two', 'three'];
   const mixed = ['one', long('two'), 'three', long('four')];
   for (const lines of [short, mixed, mixed.map(long), [long('only')]]) {
-    for (const tail of [1, 2, 3, 9]) t.ok(isDeepStrictEqual(await lastOf(lines, tail), lines.slice(-tail)), `last ${tail}`);
+    for (const tail of [1, 2, 3, 9])
+      t.ok(isDeepStrictEqual(await lastOf(lines, tail), lines.slice(-tail)), `last ${tail}`);
   }
 });
 
