@@ -25,10 +25,10 @@ import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { requireScope, type Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
-import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import { shownIdOf, workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { hostsRoute } from './hosts.ts';
-import { notRunningReason } from './not-running.ts';
+import { notRunningReasons } from './not-running.ts';
 import { promoteRoute } from './promote.ts';
 import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
@@ -48,13 +48,16 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }
   const fullView = async (app: Stored<App>, environment: Environment) =>
     appToView(app, environment, {
       pendingRestart: await isRestartPending(kube, app),
-      message: await notRunningReason(pool, app),
+      notRunning: (await notRunningReasons(pool, [app])).get(shownIdOf(app)),
     });
 
   return [
     ...apps.collection({
       view: appView,
-      viewer: (environment) => (app, options) => appToView(app, environment, options),
+      async viewer(environment, objects) {
+        const reasons = await notRunningReasons(pool, objects);
+        return (app, options) => appToView(app, environment, { ...options, notRunning: reasons.get(shownIdOf(app)) });
+      },
       create: {
         summary:
           'Creates an app from an image or a git source, and deploys it; or for a folder that is uploaded later.',

@@ -1,22 +1,39 @@
 import type { Pool } from 'pg';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
-import { listDeployments } from '../../runtime/records/deployments.ts';
-import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import { lastOutcomes, type LastOutcome } from '../../runtime/records/deployment-lists.ts';
+import { shownIdOf } from '../../runtime/workloads/objects.ts';
 
-/** Newest deployments to search for the last one that was not skipped. */
-const searchLimit = 20;
+/** Why an app without a release runs nothing. */
+export interface NotRunning {
+  message: string;
+  /** Whether its last deployment failed; otherwise it was cancelled. */
+  failed: boolean;
+}
 
 /**
- * Why an app without a release runs nothing: its last deployment failed, such as in its build, or was cancelled. Undefined
- * for every other app. The App object does not contain this.
+ * Why apps without a release run nothing: the last deployment of each failed, such as in its build, or was cancelled. The App
+ * object does not contain this.
+ * @returns by the app's id, with one query for all; every other app is absent
  */
-export async function notRunningReason(pool: Pool, app: Stored<App>): Promise<string | undefined> {
-  if (app.spec.release || app.status?.message !== undefined) return undefined;
-  const deployments = await listDeployments(pool, workloadIdOf(app), { limit: searchLimit });
-  const last = deployments.find(({ state }) => state !== 'skipped');
-  if (last?.state !== 'failed' && last?.state !== 'cancelled') return undefined;
+export async function notRunningReasons(
+  pool: Pool,
+  apps: readonly Stored<App>[],
+): Promise<ReadonlyMap<string, NotRunning>> {
+  const idle = apps.filter(({ spec, status }) => !spec.release && status?.message === undefined).map(shownIdOf);
+  const outcomes = idle.length === 0 ? [] : await lastOutcomes(pool, idle);
+  return new Map(
+    outcomes.flatMap((outcome) => {
+      const { workloadId, state } = outcome;
+      return state === 'failed' || state === 'cancelled'
+        ? [[workloadId, { message: messageOf(outcome), failed: state === 'failed' }] as const]
+        : [];
+    }),
+  );
+}
+
+function messageOf({ revision, state, reason }: LastOutcome): string {
   // The lines after the first are the end of a log, which the app's history shows.
-  const reason = last.reason === null ? '' : `: ${last.reason.split('\n', 1)[0]}`;
-  return `Nothing is running, because revision ${last.revision} ${last.state === 'failed' ? 'failed' : 'was cancelled'}${reason}`;
+  const cause = reason === null ? '' : `: ${reason.split('\n', 1)[0]}`;
+  return `Nothing is running, because revision ${revision} ${state === 'failed' ? 'failed' : 'was cancelled'}${cause}`;
 }

@@ -8,26 +8,32 @@ import { securityToView } from '../../runtime/api/security-settings.ts';
 import { bindingWait } from '../../runtime/workloads/bindings.ts';
 import { shownIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
+import type { NotRunning } from './not-running.ts';
 
-/** A spec that the controller has not observed yet counts as `deploying`. */
-function phaseOf({ metadata, spec, status }: App): AppView['status'] {
+/** A spec that the controller has not observed yet counts as `deploying`, and an app whose first build failed as `failed`. */
+function phaseOf({ metadata, spec, status }: App, notRunning: NotRunning | undefined): AppView['status'] {
   if (metadata.deletionTimestamp !== undefined) return 'deleting';
   const { phase = 'pending', observedGeneration } = status ?? {};
+  if (phase === 'pending' && notRunning?.failed) return 'failed';
   const behind = observedGeneration !== undefined && observedGeneration < (metadata.generation ?? 0);
   if (behind && (phase === 'running' || phase === 'failed')) return 'deploying';
   return phase === 'running' && spec.replicas === 0 ? 'stopped' : phase;
 }
 
-/** An app as the API shows it. `url` and `message` are used when the controller has reported none. */
+/** An app as the API shows it. `url` and `notRunning` are used when the controller has reported none. */
 export function appToView(
   app: Stored<App>,
   { project, environment }: Environment,
-  { url, pendingRestart, message }: { url?: string; pendingRestart?: boolean; message?: string | undefined } = {},
+  {
+    url,
+    pendingRestart,
+    notRunning,
+  }: { url?: string; pendingRestart?: boolean; notRunning?: NotRunning | undefined } = {},
 ): AppView {
   const { metadata, spec, status } = app;
   const reported = {
     url: status?.url ?? url,
-    message: status?.message ?? message ?? (spec.release ? undefined : bindingWait(app)?.message),
+    message: status?.message ?? notRunning?.message ?? (spec.release ? undefined : bindingWait(app)?.message),
   };
   const outOfMemory = lastOutOfMemory(status);
   const rollout = status?.release;
@@ -43,7 +49,7 @@ export function appToView(
     ...(rollout?.phase === 'progressing' && {
       rollout: { revision: rollout.generation, readyReplicas: rollout.readyReplicas ?? 0 },
     }),
-    status: phaseOf(app),
+    status: phaseOf(app, notRunning),
     ...(reported.message !== undefined && { message: reported.message }),
     ...(outOfMemory && { outOfMemory }),
     ...(reported.url !== undefined && { url: reported.url }),

@@ -86,7 +86,7 @@ export interface Collection<
   /** The object's schema in responses. */
   view: z.ZodType;
   /** Prepares the views of a response's objects, such as by one read for all of them. */
-  viewer: (environment: Environment) => Promise<ObjectView<T>> | ObjectView<T>;
+  viewer: (environment: Environment, objects: readonly Stored<T>[]) => Promise<ObjectView<T>> | ObjectView<T>;
   create: {
     summary: string;
     body: Body;
@@ -190,7 +190,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         const object = { apiVersion: resource.apiVersion, kind, metadata, spec } as T;
         const stored = await createObject(kube, object, { hosts, environment, asker: askerOf(request, environment) });
         const created = complete ? await complete(stored) : stored;
-        const toView = await viewer(environment);
+        const toView = await viewer(environment, [created]);
         const body = await toView(created, url === undefined ? {} : { url });
         return audited({ status: 201, body, audit: { [param]: name } }, environment);
       },
@@ -206,7 +206,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         const environment = await environmentOf({ params, query });
         const { items } = await kube.list<T>(resource, { namespace: environment.namespace });
         const page = pageOf(items, ({ metadata }) => metadata.name, query);
-        const toView = await viewer(environment);
+        const toView = await viewer(environment, page.items);
         return {
           status: 200,
           body: { ...page, items: await Promise.all(page.items.map(async (item) => toView(item))) },
@@ -221,7 +221,11 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       replies: { 200: view },
       async handle({ environment, find }) {
         const object = await find();
-        const body = read.view ? await read.view(object, environment) : await (await viewer(environment))(object);
+        const body = read.view
+          ? await read.view(object, environment)
+          : await (
+              await viewer(environment, [object])
+            )(object);
         return { status: 200, body };
       },
     });
@@ -238,7 +242,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         await deletion.check?.(object, query as z.output<DeleteQuery>);
         const remaining = await deleteWorkload(kube, object);
         if (!remaining) return { status: 204 };
-        return { status: 202, body: await (await viewer(environment))(remaining) };
+        return { status: 202, body: await (await viewer(environment, [remaining]))(remaining) };
       },
     });
     return [createRoute, listRoute, readRoute, deleteRoute];

@@ -28,3 +28,17 @@ export async function listProjectDeployments(
   );
   return rows;
 }
+
+/** How the newest deployment of an app that was not skipped stands. */
+export type LastOutcome = Pick<Deployment, 'workloadId' | 'revision' | 'state' | 'reason'>;
+
+/** The newest deployment of each app that was not skipped. Apps without one are absent. */
+export async function lastOutcomes(database: Database, workloadIds: readonly string[]): Promise<LastOutcome[]> {
+  const { rows } = await database.query<LastOutcome>(
+    `SELECT last.* FROM unnest($1::uuid[]) AS app(id) CROSS JOIN LATERAL (
+       SELECT workload_id AS "workloadId", revision, state, reason FROM deployments
+       WHERE workload_id = app.id AND state <> 'skipped' ORDER BY accepted_at DESC, id DESC LIMIT 1) AS last`,
+    [workloadIds],
+  );
+  return rows;
+}

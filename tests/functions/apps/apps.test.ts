@@ -249,17 +249,26 @@ t.test('an app without a running release shows why its last deployment failed', 
     name: 'api',
     gated: false,
   });
-  const readMessage = async () => (await api.call('GET', `${path}/api`)).body.message;
+  const readMessage = async () => {
+    const { status: phase, message } = (await api.call('GET', `${path}/api`)).body;
+    const { items } = (await api.call('GET', path)).body;
+    t.match(items, [{ name: 'api', status: phase, message }], 'the list shows the same');
+    return phase === 'pending' && message === undefined ? undefined : `${phase}: ${message}`;
+  };
   const first = await acceptDeployment(pool, { workloadId: id, trigger: 'git' });
   t.equal(await readMessage(), undefined, 'while it is in progress');
   await endDeployment(pool, first.id, 'failed', 'The image could not be built: step 3/6 ended with 1.\nIts log:\nno');
   await acceptDeployment(pool, { skipped: true, workloadId: id, trigger: 'webhook', reason: 'A tag.' });
   t.equal(
     await readMessage(),
-    'Nothing is running, because revision 1 failed: The image could not be built: step 3/6 ended with 1.',
+    'failed: Nothing is running, because revision 1 failed: The image could not be built: step 3/6 ended with 1.',
   );
+  const second = await acceptDeployment(pool, { workloadId: id, trigger: 'git' });
+  t.equal(await readMessage(), undefined, 'while the next one is in progress');
+  await endDeployment(pool, second.id, 'cancelled', 'Cancelled by a@b.c.');
+  t.equal(await readMessage(), 'pending: Nothing is running, because revision 2 was cancelled: Cancelled by a@b.c.');
   await status({ message: 'The controller knows better.' });
-  t.equal(await readMessage(), 'The controller knows better.');
+  t.equal(await readMessage(), 'pending: The controller knows better.');
 });
 
 t.test('the gate shows as applying until the route is protected, and as lifting until it is open', async (t) => {
