@@ -1,6 +1,6 @@
 import { deploymentLogs, deploymentView } from '../../runtime/contracts/api/apps.ts';
 import { page } from '../../runtime/contracts/api/common.ts';
-import { deploymentStates, deploymentTriggers } from '../../runtime/domain/deployment.ts';
+import { deploymentStates, deploymentTriggers, hasEnded } from '../../runtime/domain/deployment.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
@@ -118,6 +118,13 @@ const logs = command({
   },
 });
 
+/** Asks only about a deployment that exists and is in progress; the API refuses the others with the reason. @throws Failure */
+async function confirmCancel(context: Context, scope: Scope, id: string): Promise<void> {
+  const { app, revision, status } = await scope.api.call('GET', scope.path('deployments', id), deploymentView);
+  if (hasEnded(status)) return;
+  await confirm(context, { yes: false }, `Cancel revision ${revision} of ${app} in ${scope.project}?`);
+}
+
 const cancel = command({
   name: 'cancel',
   args: ['deployment'],
@@ -127,7 +134,7 @@ const cancel = command({
   examples: ['svc deployment cancel 019a0000-0000-7000-8000-000000000001 --yes'],
   async run({ context, args, flags }) {
     const scope = await deploymentScope(context, flags, args.deployment);
-    await confirm(context, flags, `Cancel deployment ${args.deployment} in ${scope.project}?`);
+    if (!flags.yes) await confirmCancel(context, scope, args.deployment);
     const path = scope.path('deployments', args.deployment, 'cancel');
     const cancelled = await scope.api.call('POST', path, deploymentView);
     context.print(deploymentOutput(cancelled), flags.output);

@@ -62,6 +62,24 @@ t.test('deployment show, logs and cancel', async (t) => {
   }
 });
 
+t.test('deployment cancel asks about a deployment that exists and is in progress', async (t) => {
+  const conflict = { code: 'conflict', message: 'Revision 2 has already ended (succeeded).' };
+  const { run, seen } = await world(t, {
+    [`GET ${one}`]: sequence({ body: rolling }, { body: rolling }, { body: deployment }),
+    [`POST ${one}/cancel`]: sequence({ body: { ...deployment, status: 'cancelled' } }, { status: 409, body: conflict }),
+  });
+  t.match(await run(['deployment', 'cancel', 'nope']), { code: 1, stderr: /\(not_found\)/ }, 'no question');
+  const typed = await run(['deployment', 'cancel', id], { typed: ['n\n'] });
+  t.match(typed, { code: 1, stderr: /Cancel revision 2 of api in shop\? \[y\/N\].*\n.*\(not_confirmed\)/s });
+  t.same(
+    seen.map(({ method }) => method),
+    ['GET', 'GET'],
+  );
+  t.equal((await run(['deployment', 'cancel', id], { typed: ['y\n'] })).code, 0);
+  const ended = await run(['deployment', 'cancel', id]);
+  t.match(ended, { code: 1, stderr: /^error: Revision 2 has already ended/ }, 'no question about one that has ended');
+});
+
 t.test('deployment show keeps the lines of a stack trace', async (t) => {
   const trace = 'The pods did not get ready.\nError: no database\n    at start (/app/server.js:3:9)\n\nNode.js v24';
   const failed = { ...deployment, status: 'failed', reason: trace, current: false };
