@@ -5,6 +5,7 @@ import type { App, AppSpec } from '../../runtime/contracts/resources/app.ts';
 import { boundServices } from '../../runtime/contracts/resources/binding.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { promotionAnnotations, type FirstPromotion } from '../../runtime/contracts/resources/promotion.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { createdByAnnotation } from '../../runtime/domain/labels.ts';
@@ -69,7 +70,7 @@ export async function createPromoted(
   const secretNames = (await readSecrets(kube, source)).secrets.map((secret) => secret.name);
   const missingSecrets = secretNames.filter((secret) => !Object.hasOwn(secrets, secret));
   checkReferences(name, env, missingSecrets);
-  await checkServices(kube, source.spec, target);
+  await checkServices(kube, source, target);
   const mounted = await existingVolumes(kube, volumes, target);
   await checkSettings(kube, target, { ...settings, volumes: mounted });
   const config = await readPlatformConfig(kube);
@@ -117,13 +118,24 @@ function checkReferences(app: string, env: NonNullable<AppSpec['env']>, missing:
 }
 
 /** @throws Problem `not_found` with the command that creates the missing service */
-async function checkServices(kube: KubeClient, spec: AppSpec, target: Environment): Promise<void> {
-  const { project, environment, namespace } = target;
+async function checkServices(
+  kube: KubeClient,
+  { spec, metadata: { namespace: sourceNamespace = '' } }: Stored<App>,
+  { project, environment, namespace }: Environment,
+): Promise<void> {
   for (const { service } of boundServices(spec)) {
     if (await kube.get(kinds.ServiceResource, service, namespace)) continue;
+    const own = await kube.get<ServiceResource>(kinds.ServiceResource, service, sourceNamespace);
+    const flags = [
+      // The app may be bound to a service that was deleted.
+      `--type ${own?.spec.type ?? '<type>'}`,
+      // Each environment has an address of its own.
+      ...(own?.spec.external ? ['--external <host[:port]>'] : []),
+      `--project ${project} --environment ${environment}`,
+    ];
     throw new Problem(
       'not_found',
-      `The app is bound to the service "${service}", which "${environment}" does not have. Create it first: svc service create ${service} --type <type> --project ${project} --environment ${environment}`,
+      `The app is bound to the service "${service}", which "${environment}" does not have. Create it first: svc service create ${service} ${flags.join(' ')}`,
       { details: { service } },
     );
   }

@@ -63,13 +63,8 @@ async function rig(t: Test) {
   const [source] = kube.all<App>(kinds.App);
   if (!source) throw new Error('no app');
   for (const name of ['API_KEY', 'OTHER']) await store.set(source, name, 'of-dev');
-  const add = (kind: string, name: string, spec: object) =>
-    kube.seed({
-      apiVersion,
-      kind,
-      metadata: { name, namespace: 'shop-prod', labels: { 'platform.svc/id': newId() } },
-      spec,
-    });
+  const add = (kind: string, name: string, spec: object, namespace = 'shop-prod') =>
+    kube.seed({ apiVersion, kind, metadata: { name, namespace, labels: { 'platform.svc/id': newId() } }, spec });
   const succeed = async () => {
     const commit = { commit: 'abc', commitMessage: 'Fix', branch: 'main' };
     const request = { workloadId: id, trigger: 'webhook', image: 'r.test/api:7', digest, ...commit } as const;
@@ -147,7 +142,7 @@ t.test('201: the app is created with its settings, and what is not copied is sai
 });
 
 t.test('it is not created without what it needs, and nothing is left behind', async (t) => {
-  const { add, succeed, call, created } = await rig(t);
+  const { kube, add, succeed, call, created } = await rig(t);
   const full = { ...ask, secrets: { API_KEY: 'x' } };
   t.match(await call(full), { status: 409, body: { code: 'not_ready', message: /succeeded in "dev"/ } });
   await succeed();
@@ -155,10 +150,18 @@ t.test('it is not created without what it needs, and nothing is left behind', as
     status: 422,
     body: { message: /not copied: API_KEY\. .*--secret API_KEY\./, details: { secrets: ['API_KEY'] } },
   });
-  t.match(await call(full), {
-    status: 404,
-    body: { message: /service "orders", which "prod" does not have.*svc service create orders .*--environment prod/ },
-  });
+  const isMissing = async (flags: string) => {
+    const message = `The app is bound to the service "orders", which "prod" does not have. Create it first: svc service create orders ${flags} --project shop --environment prod`;
+    t.match(await call(full), { status: 404, body: { message } });
+  };
+  await isMissing('--type <type>');
+  add('Service', 'orders', { type: 'postgres' }, 'shop-dev');
+  await isMissing('--type postgres');
+  await kube.mergePatch(
+    { apiVersion, kind: 'Service', namespace: 'shop-dev', name: 'orders' },
+    { spec: { external: { host: 'db.test', port: 5432, tls: true } } },
+  );
+  await isMissing('--type postgres --external <host[:port]>');
   const noCreate = { from: 'dev', to: 'prod' };
   t.match(await call({ ...noCreate, secrets: { API_KEY: 'x' } }), { status: 400, body: { message: /--create/ } });
   t.match(await call(noCreate), {
