@@ -103,5 +103,6 @@ const server = createServer((request, response) => {
 
 process.once('SIGTERM', () => server.close());
 server.listen(Number(process.env.PORT ?? 8080), () => {
-  process.stdout.write(`serving ${new Set([...files.values()].map(({ file }) => file)).size} files\n`);
+  const count = new Set([...files.values()].map(({ file }) => file)).size;
+  process.stdout.write(`serving ${count} ${count === 1 ? 'file' : 'files'}\n`);
 });

@@ -34,7 +34,7 @@ t.test('a static site serves its files, and nothing else', async (t) => {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => server.kill('SIGKILL'));
-  await once(server.stdout, 'data');
+  t.match(await once(server.stdout, 'data'), [/^serving 6 files\n$/]);
   const get = async (path: string, options: { method?: string; headers?: Record<string, string> } = {}) => {
     const sent = request({ port, host: '127.0.0.1', path, ...options }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
