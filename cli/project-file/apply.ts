@@ -40,7 +40,9 @@ export async function applyPlan(context: Context, flags: ApplyFlags, plan: Plan,
   const secrets = await missingSecrets(context, plan, values);
   await createEnvironments(context, flags, plan);
   for (const environment of plan.environments) {
-    await applyEnvironment(context, flags, { name: plan.file.name, environment, secrets });
+    // A new environment of an existing project was created with its limits.
+    const changesLimits = environment.limits.changes.length > 0 && (plan.isNewProject || !environment.isNew);
+    await applyEnvironment(context, flags, { name: plan.file.name, environment, changesLimits, secrets });
   }
 }
 
@@ -55,24 +57,23 @@ async function missingSecrets(context: Context, { environments }: Plan, values: 
   return secrets;
 }
 
+function environmentsPath(project: string): string {
+  return `/projects/${segment(project)}/environments`;
+}
+
 /** Creates what has no environment yet; objects need its namespace. */
 async function createEnvironments(context: Context, flags: ApplyFlags, { file, isNewProject, environments }: Plan) {
   const api = context.api(flags);
   const added = environments.filter(({ isNew }) => isNew);
-  const limitsOf = ({ limits }: EnvironmentPlan) => (limits.changes.length > 0 ? { limits: limits.body } : {});
   if (isNewProject) {
     const names = added.map(({ environment }) => environment);
     await api.send('POST', '/projects', { body: { name: file.project, environments: names } });
     context.say(`project ${file.project} is created`);
   }
-  const path = `/projects/${segment(file.project)}/environments`;
-  for (const plan of environments) {
-    if (plan.isNew && !isNewProject) {
-      await api.send('POST', path, { body: { name: plan.environment, ...limitsOf(plan) } });
-      context.say(`environment ${plan.environment} is created`);
-    } else if (plan.limits.changes.length > 0) {
-      await api.send('PATCH', `${path}/${segment(plan.environment)}`, { body: limitsOf(plan) });
-    }
+  for (const { environment, limits } of isNewProject ? [] : added) {
+    const body = { name: environment, ...(limits.changes.length > 0 && { limits: limits.body }) };
+    await api.send('POST', environmentsPath(file.project), { body });
+    context.say(`environment ${environment} is created`);
   }
   if (added.length > 0) await waitUntilReady(context, flags, file.project);
 }
@@ -80,9 +81,14 @@ async function createEnvironments(context: Context, flags: ApplyFlags, { file, i
 async function applyEnvironment(
   context: Context,
   flags: ApplyFlags,
-  { name, environment, secrets }: { name: string; environment: EnvironmentPlan; secrets: SecretValues },
+  {
+    name,
+    environment,
+    changesLimits,
+    secrets,
+  }: { name: string; environment: EnvironmentPlan; changesLimits: boolean; secrets: SecretValues },
 ): Promise<void> {
-  const { scope, objects, desired, applied } = environment;
+  const { scope, limits, objects, desired, applied } = environment;
   const store = async (version: number, next: AppliedObjects): Promise<number> => {
     if (applied?.version === version && isDeepStrictEqual(applied.objects, next)) return version;
     const path = scope.path('applied-configurations', name);
@@ -93,9 +99,13 @@ async function applyEnvironment(
   const before = withObjects(desired, applied, kept);
   const changes = objects.filter(({ action, missingSecrets: missing }) => action ?? missing.length > 0);
   // Names what is about to change before it changes, so that an apply that was cut off leaves nothing unrecorded.
-  const started = changes.every(({ action }) => action === 'forget')
-    ? (applied?.version ?? 0)
-    : await store(applied?.version ?? 0, union(before, applied));
+  const changesNothing = !changesLimits && changes.every(({ action }) => action === 'forget');
+  const started = changesNothing ? (applied?.version ?? 0) : await store(applied?.version ?? 0, union(before, applied));
+  if (changesLimits) {
+    const path = `${environmentsPath(scope.project)}/${segment(environment.environment)}`;
+    await scope.api.send('PATCH', path, { body: { limits: limits.body } });
+    context.say(`the limits of ${environment.environment} are changed`);
+  }
   for (const kind of projectFileKinds) {
     const group = changes.filter((object) => object.kind === kind && isSent(object));
     const sent = await sendAll(context, environment, group, secrets);

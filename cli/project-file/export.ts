@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { page } from '../../runtime/contracts/api/common.ts';
 import { gitSourceView } from '../../runtime/contracts/api/git.ts';
 import { bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
-import { projectView } from '../../runtime/contracts/api/projects.ts';
+import { projectView, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
 import { secretView } from '../../runtime/contracts/api/variables.ts';
 import { defaultPrefixes } from '../../runtime/contracts/resources/binding.ts';
 import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
@@ -31,22 +31,32 @@ export async function exportProjectFile(
   { api, project, environment }: { api: string | undefined; project: string; environment: string | undefined },
 ): Promise<{ text: string; functions: readonly string[] }> {
   const { environments } = await context.api({ api }).call('GET', `/projects/${segment(project)}`, projectView);
-  const names = environment === undefined ? environments.map(({ name }) => name) : [environment];
+  // The API says which environments there are when it does not have this one.
+  const named = environments.find(({ name }) => name === environment) ?? { name: environment ?? '' };
+  const chosen: readonly Pick<EnvironmentView, 'name' | 'ownLimits'>[] =
+    environment === undefined ? environments : [named];
   const sections = await Promise.all(
-    names.map(async (name) => {
-      const scope = resolveScope(context, { api, project, environment: name });
-      return [name, await exportObjects(scope, name)] as const;
-    }),
+    chosen.map(async (view) => ({
+      name: view.name,
+      limits: limitsOf(view),
+      objects: await exportObjects(resolveScope(context, { api, project, environment: view.name }), view.name),
+    })),
   );
   const [only, ...others] = sections;
+  const all = sections.map(({ name, limits, objects }) => [name, { ...limits, ...objects }]);
   const file =
     only && others.length === 0
-      ? { project, environments: { [only[0]]: {} }, ...only[1] }
-      : { project, environments: Object.fromEntries(sections) };
-  const functions = sections.flatMap(([, { functions: all = {} }]) =>
-    Object.entries(all).flatMap(([name, { codeFile }]) => (codeFile === undefined ? [] : [name])),
+      ? { project, environments: { [only.name]: only.limits }, ...only.objects }
+      : { project, environments: Object.fromEntries(all) };
+  const functions = sections.flatMap(({ objects: { functions: code = {} } }) =>
+    Object.entries(code).flatMap(([name, { codeFile }]) => (codeFile === undefined ? [] : [name])),
   );
   return { text: stringify(file), functions: [...new Set(functions)] };
+}
+
+/** The limits that were set for the environment. The others are the installation's, which may change. */
+function limitsOf({ ownLimits = {} }: Pick<EnvironmentView, 'ownLimits'>): { limits?: Settings } {
+  return Object.keys(ownLimits).length > 0 ? { limits: ownLimits } : {};
 }
 
 async function exportObjects(scope: Scope, environment: string): Promise<Sections> {
@@ -67,10 +77,16 @@ async function exportObjects(scope: Scope, environment: string): Promise<Section
 }
 
 /** The settings that differ from their defaults, in the form of the file. */
-function exportSettings({ kind, name, settings }: LiveObject, project: string, environment: string): Settings {
+function exportSettings(
+  { kind, name, settings, chosenByCluster }: LiveObject,
+  project: string,
+  environment: string,
+): Settings {
   const { code, hostname, bindings: _, volumes, env, ...rest } = settings;
   const rules = rulesByKind[kind];
-  const own = Object.entries(rest).filter(([setting, value]) => !isDeepStrictEqual(value, rules[setting]?.default));
+  const own = Object.entries(rest).filter(
+    ([setting, value]) => !chosenByCluster.includes(setting) && !isDeepStrictEqual(value, rules[setting]?.default),
+  );
   const mounts = volumes as { name: string; path: string }[] | undefined;
   const isDefaultHost =
     typeof hostname !== 'string' ||

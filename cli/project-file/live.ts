@@ -22,6 +22,8 @@ export interface LiveObject {
   /** For plans, which the API addresses by id. */
   id: string;
   settings: Settings;
+  /** Settings whose value the cluster chose. An export leaves them out. */
+  chosenByCluster: readonly string[];
   /** The names of its secrets; read only when a file names some. */
   secrets: readonly string[];
   /** Whether it is being deleted. */
@@ -154,9 +156,17 @@ export async function readLiveObjects(scope: Scope, file: readonly FileObject[])
   return live;
 }
 
+/** What the views of all kinds may have. */
+interface ListedView {
+  id: string;
+  name: string;
+  status?: string;
+  isDefaultStorageClass?: boolean;
+}
+
 async function readKind(scope: Scope, kind: ProjectFileKind): Promise<LiveObject[]> {
   // The schema and the function belong to the same kind, which the compiler cannot see.
-  const schema = views[kind] as z.ZodType<{ id: string; name: string; status?: string }>;
+  const schema = views[kind] as z.ZodType<ListedView>;
   const toSettings = settingsOf[kind] as (view: unknown) => Settings;
   const items = await scope.api.list(scope.path(kind), schema, { ...scope.query, limit: 500 });
   return items.map((view) => ({
@@ -164,6 +174,7 @@ async function readKind(scope: Scope, kind: ProjectFileKind): Promise<LiveObject
     name: view.name,
     id: view.id,
     settings: toSettings(view),
+    chosenByCluster: view.isDefaultStorageClass === true ? ['storageClass'] : [],
     secrets: [],
     deleting: view.status === 'deleting',
   }));

@@ -117,7 +117,8 @@ async function planEnvironment(
   const limits = compareSettings(limitRules, {
     desired: own.limits ?? {},
     applied: appliedSettings(applied, 'environments', name)?.['limits'] as Settings | undefined,
-    live: view?.limits ?? {},
+    // Without the defaults: a limit that equals today's default stays when the default changes.
+    live: view?.ownLimits ?? {},
   });
   return {
     environment: name,

@@ -30,7 +30,8 @@ export function planText({ file, isNewProject, environments }: Plan): string {
 }
 
 function environmentLines({ limits, objects }: EnvironmentPlan): string[] {
-  return [...limits.changes.map((change) => `  ~ limits.${changeText(change)}`), ...objects.flatMap(objectLines)];
+  const limitLines = limits.changes.map((change) => `  ~ limits.${changeText(change, '(default)')}`);
+  return [...limitLines, ...objects.flatMap(objectLines)];
 }
 
 function objectLines({ kind, name, action, changes, missingSecrets, note }: ObjectPlan): string[] {
@@ -45,8 +46,8 @@ function objectLines({ kind, name, action, changes, missingSecrets, note }: Obje
   return [`  ${signs[action]} ${subject}${suffix}`, ...details];
 }
 
-function changeText({ setting, before, after }: SettingChange): string {
-  const from = before === undefined ? '(none)' : valueText(before);
+function changeText({ setting, before, after }: SettingChange, absent = '(none)'): string {
+  const from = before === undefined ? absent : valueText(before);
   return `${setting}: ${from} -> ${after === undefined ? '(default)' : valueText(after)}`;
 }
 

@@ -34,7 +34,11 @@ export const rulesByKind: Readonly<Record<ProjectFileKind, SettingRules>> = {
     storageClass: { fixed: true },
     external: { fixed: true, form: 'fields' },
   },
-  volumes: { size: { kept: true, ...memory }, storageClass: { fixed: true }, accessMode: { fixed: true } },
+  volumes: {
+    size: { kept: true, ...memory },
+    storageClass: { fixed: true },
+    accessMode: { fixed: true, default: 'ReadWriteOnce' },
+  },
   plans: { requestsPerSecond: { kept: true }, burst: { kept: true }, quota: {} },
   apps: {
     image: { kept: true },

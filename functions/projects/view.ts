@@ -21,6 +21,7 @@ export function environmentViews(
       ...(deleting && { deleting }),
       ...(observed?.message !== undefined && { message: observed.message }),
       limits: effectiveLimits(limits, defaults),
+      ownLimits: limits ?? {},
     };
   });
 }

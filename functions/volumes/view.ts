@@ -21,6 +21,7 @@ export function volumeToView(
     size: spec.size,
     ...(status?.capacity !== undefined && { capacity: status.capacity }),
     ...(storageClass !== undefined && { storageClass }),
+    isDefaultStorageClass: spec.storageClass === undefined,
     accessMode: spec.accessMode,
     status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'pending') : 'deleting',
     ...(status?.message !== undefined && { message: status.message }),

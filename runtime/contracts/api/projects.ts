@@ -43,6 +43,8 @@ export const environmentView = z.object({
   limits: z
     .object({ cpu: z.string(), memory: z.string(), storage: z.string(), pods: z.int(), containerMemory: z.string() })
     .optional(),
+  /** The limits that were set for this environment; the others are the installation's defaults. */
+  ownLimits: environmentLimits.optional(),
 });
 
 export const projectView = z.object({

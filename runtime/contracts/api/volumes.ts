@@ -28,6 +28,8 @@ export const volumeView = z.object({
   /** The actual size. */
   capacity: z.string().optional(),
   storageClass: z.string().optional(),
+  /** Whether the cluster chose the storage class, because the volume was created without one. */
+  isDefaultStorageClass: z.boolean().optional(),
   accessMode: z.enum(volumeAccessModes),
   status: z.enum(['pending', 'waiting', 'ready', 'resizing', 'failed', 'deleting']),
   message: z.string().optional(),

@@ -216,6 +216,13 @@ t.test('unset limits of an environment are the installation’s, or the platform
   const resetLimit = await api.call('PATCH', `${path}/blog/environments/test`, { body: { limits: { memory: null } } });
   t.match(resetLimit.body, { limits: { memory: '8Gi' } });
   t.match((await api.call('GET', path)).body, { items: [{ environments: [{}, { limits: { memory: '8Gi' } }] }] });
+  const own = async () => {
+    const { body } = await api.call('GET', `${path}/blog`);
+    return (body as { environments: { ownLimits: object }[] }).environments.map(({ ownLimits }) => ownLimits);
+  };
+  t.same(await own(), [{}, {}], 'defaults are no limits of the environment');
+  await api.call('PATCH', `${path}/blog/environments/test`, { body: { limits: { pods: 30 } } });
+  t.same(await own(), [{}, { pods: 30 }], 'also one that equals the default');
 });
 
 t.test('401: nothing without a session', async (t) => {

@@ -50,6 +50,7 @@ t.test('201: the object with its defaults and identity', async (t) => {
     environment: 'prod',
     size: '1Gi',
     accessMode: 'ReadWriteOnce',
+    isDefaultStorageClass: true,
     status: 'pending',
     mountedBy: [],
   });
@@ -86,7 +87,8 @@ t.test('a volume can only grow', async (t) => {
   t.match(await resize('2Gi'), { status: 409, body: { code: 'not_ready', message: /no storage yet/ } });
   await bind('fast');
   t.match(await resize('512Mi'), { status: 422, body: { message: /has 1Gi and cannot shrink/ } });
-  t.match(await resize('2Gi'), { status: 200, body: { size: '2Gi', capacity: '1Gi' } });
+  const chosen = { storageClass: 'fast', isDefaultStorageClass: false };
+  t.match(await resize('2Gi'), { status: 200, body: { size: '2Gi', capacity: '1Gi', ...chosen } });
   t.match(kube.all(kinds.Volume), [{ spec: { size: '2Gi', storageClass: 'fast' } }]);
   const before = kube.calls.filter(({ verb }) => verb === 'replace').length;
   t.match(await resize('2048Mi'), { status: 200, body: { size: '2Gi' } });
