@@ -11,11 +11,13 @@ import { sessionCodes } from '../../runtime/contracts/session-codes.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { problemOf } from '../../runtime/http/errors.ts';
 import type { Route } from '../../runtime/http/route.ts';
+import { sessionAnnotation } from '../../runtime/workloads/run-sessions.ts';
 import { openCommand, programOf } from './command.ts';
 import { holdMessages } from './early-messages.ts';
 import type { ExecDependencies } from './dependencies.ts';
 import { loggedEnd, relayExec, type RelayEnd } from './relay.ts';
 import { isStopped, runContainer, stoppedText, waitForRunPod } from './run-pod.ts';
+import { renewSession, type SessionRenewal } from './session-renewal.ts';
 
 const action = 'app.run';
 /** Pauses between attempts to stop a run while the API server does not answer, in ms. The run has a time limit as well. */
@@ -43,6 +45,7 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
       const run = `${name}-${id}`;
       const program = programOf(command);
       let isRefused = false;
+      let renewal: SessionRenewal | undefined;
 
       /** Runs the command in a pod of its own. @throws whatever prevents it */
       const serve = async (client: WebSocket): Promise<RelayEnd> => {
@@ -55,10 +58,12 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
           id,
           // Arguments may be secrets, and viewers read the runs.
           complete: (request) => ({ ...request, command: [program], session: true }),
+          annotations: { [sessionAnnotation(id)]: clock.now().toISOString() },
         }).catch((error: unknown) => {
           isRefused = error instanceof Problem;
           throw error;
         });
+        renewal = renewSession({ kube, clock, log }, app, id);
         const pod = await waitForRunPod(dependencies, app, run, signal);
         if (isClosed()) return { by: 'client' };
         const { namespace = '' } = app.metadata;
@@ -116,6 +121,7 @@ export function runSessionRoute(apps: ObjectRoutes<App>, dependencies: ExecDepen
             const end = await serve(client).catch((error: unknown) => fail(client, error));
             const seconds = Math.round((clock.monotonic() - started) / 1000);
             log.info({ action, actor, run, program, seconds, ...loggedEnd(end) }, 'session ended');
+            await renewal?.stop();
             if (!isRefused) await stop();
           };
           openRuns.add(session());

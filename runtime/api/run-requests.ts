@@ -4,6 +4,7 @@ import type { App } from '../contracts/resources/app.ts';
 import { runRequestsMax, type RunRequest } from '../contracts/resources/run.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
+import { withoutSessions } from '../workloads/run-sessions.ts';
 import { retryOnConflict } from './retry-on-conflict.ts';
 
 interface Runnable extends KubeObject {
@@ -20,6 +21,7 @@ export function newRunId(): string {
  * @param find reads the workload again for each attempt
  * @param options.id the request's id; default: a new one
  * @param options.complete adds what the user asked for besides a run, such as its command; default: nothing
+ * @param options.annotations are written on the workload with the request; default: none
  * @returns the request's id
  * @throws Problem `too_many_requests` while too many runs wait, `conflict` while other writers keep changing the workload
  */
@@ -31,7 +33,14 @@ export async function requestRun<T extends Runnable>(
     by,
     id = newRunId(),
     complete = (request) => request,
-  }: { at: Date; by: string; id?: string; complete?: (request: RunRequest) => RunRequest },
+    annotations,
+  }: {
+    at: Date;
+    by: string;
+    id?: string;
+    complete?: (request: RunRequest) => RunRequest;
+    annotations?: Readonly<Record<string, string>>;
+  },
 ): Promise<string> {
   await retryOnConflict(find, (workload) => {
     const { runRequests = [], runStops = [] } = workload.spec;
@@ -43,7 +52,13 @@ export async function requestRun<T extends Runnable>(
       );
     }
     const request = complete({ id, at: at.toISOString(), by });
-    return kube.replace({ ...workload, spec: { ...workload.spec, runRequests: [...runRequests, request] } });
+    return kube.replace({
+      ...workload,
+      ...(annotations && {
+        metadata: { ...workload.metadata, annotations: { ...workload.metadata.annotations, ...annotations } },
+      }),
+      spec: { ...workload.spec, runRequests: [...runRequests, request] },
+    });
   });
   return id;
 }
@@ -64,6 +79,7 @@ export async function stopRun(
     const waiting = runRequests?.filter((request) => request.id !== id) ?? [];
     await kube.replace({
       ...app,
+      metadata: { ...app.metadata, annotations: withoutSessions(app, [id]) },
       spec: { ...spec, ...(waiting.length > 0 && { runRequests: waiting }), runStops: [...runStops, id] },
     });
   });

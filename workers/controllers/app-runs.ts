@@ -8,6 +8,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { idLabel, isOfRelease, releaseAnnotation, roleLabel } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { sessionMs, sessionsOf } from '../../runtime/workloads/run-sessions.ts';
 import { createOnly, endOf, reportRuns, runProgress } from './batch-run.ts';
 import { patienceMs } from './release-fault.ts';
 import { pastRuns, type RunLimits } from './run-history.ts';
@@ -91,12 +92,15 @@ export interface ObservedRuns {
   againInMs?: number | undefined;
   /** The requests that still wait. */
   waiting?: AppRunRequest[];
+  /** The ids of runs that are gone, whose sessions the App still names. */
+  endedSessions?: string[];
 }
 
 /**
- * Starts each requested run exactly once, deletes those to stop and ended ones beyond the limits, and reports all, as the
- * Job controller does (decision 0007). Requests wait until the app has a release. The caller writes the report into the
- * status and then removes the requests, so that a run is always in one of them, and the ids of those to stop.
+ * Starts each requested run exactly once, deletes those to stop, those whose session no process holds any more, and ended
+ * ones beyond the limits, and reports all, as the Job controller does (decision 0007). Requests wait until the app has a
+ * release. The caller writes the report into the status and then removes the requests, so that a run is always in one of
+ * them, and the ids of those to stop.
  */
 export async function ensureRuns(
   kube: KubeClient,
@@ -104,10 +108,17 @@ export async function ensureRuns(
   identity: WorkloadIdentity,
   { release, command, now }: { release: Release | undefined; command: CommandState['phase']; now: Date },
 ): Promise<ObservedRuns> {
-  const { runStops = [] } = app.spec;
+  const sessions = sessionsOf(app).map(({ id, renewedAt }) => ({
+    id,
+    leftMs: renewedAt + sessionMs.expire - now.getTime(),
+  }));
+  const open = sessions.filter(({ leftMs }) => leftMs > 0);
+  const expired = sessions.filter((session) => !open.includes(session)).map(({ id }) => id);
+  const runStops = [...(app.spec.runStops ?? []), ...expired];
   const runRequests = (app.spec.runRequests ?? []).filter(({ id }) => !runStops.includes(id));
   // Most apps have none of these, so most reconciles list no runs.
-  const mayHaveRuns = app.status?.runs !== undefined || command === 'running' || command === 'failed';
+  const mayHaveRuns =
+    app.status?.runs !== undefined || sessions.length > 0 || command === 'running' || command === 'failed';
   if (runRequests.length === 0 && runStops.length === 0 && !mayHaveRuns) return {};
   for (const id of runStops) await deleteChild(kube, app, runRef(identity, id));
   const due = release ? runRequests.slice(0, await freePlaces(kube, identity, runRequests)) : [];
@@ -132,7 +143,17 @@ export async function ensureRuns(
   });
   const commands = new Map(runs.map((run) => [run.metadata.name, shownCommand(run)]));
   const views = report.slice(0, shownMax.runs).map((run) => ({ ...run, command: commands.get(run.name) ?? [] }));
-  return { ...(views.length > 0 && { runs: views }), againInMs: nextInMs, waiting: runRequests.slice(due.length) };
+  const waiting = runRequests.slice(due.length);
+  const known = new Set([
+    ...waiting.map(({ id }) => runRef(identity, id).name),
+    ...runs.map((run) => run.metadata.name),
+  ]);
+  return {
+    ...(views.length > 0 && { runs: views }),
+    againInMs: Math.min(nextInMs ?? Infinity, ...open.map(({ leftMs }) => leftMs)),
+    waiting,
+    endedSessions: sessions.map(({ id }) => id).filter((id) => !known.has(runRef(identity, id).name)),
+  };
 }
 
 /** The batch Job of a requested run, which {@link appRunJob} describes. */

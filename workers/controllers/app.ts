@@ -30,6 +30,7 @@ import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { admitHosts, type ResolveTxt } from '../../runtime/workloads/host-admission.ts';
+import { withoutSessions } from '../../runtime/workloads/run-sessions.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { imageEdit, recordedRelease, type ImageEdit } from './app-edits.ts';
 import { collectEnvironments } from './app-environments.ts';
@@ -144,6 +145,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const {
       againInMs: runsAgainMs,
       waiting = [],
+      endedSessions = [],
       ...runs
     } = await ensureRuns(kube, app, identity, { release, command: command.phase, now });
     const after = await writeStatus<App>(
@@ -164,8 +166,12 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     if (gate.event) await events.record(after, gate.event);
     const { runRequests = [], runStops = [], ...settings } = after.spec;
     // The change causes the next reconcile.
-    if (runStops.length > 0 || waiting.length < runRequests.length) {
-      await kube.replace({ ...after, spec: { ...settings, ...(waiting.length > 0 && { runRequests: waiting }) } });
+    if (runStops.length > 0 || waiting.length < runRequests.length || endedSessions.length > 0) {
+      await kube.replace({
+        ...after,
+        metadata: { ...after.metadata, annotations: withoutSessions(after, endedSessions) },
+        spec: { ...settings, ...(waiting.length > 0 && { runRequests: waiting }) },
+      });
     }
     if (after.status?.release?.phase === 'available')
       await collectEnvironments(kube, after, (id) => records.neededEnvironments(id));
@@ -174,7 +180,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const patienceMs = patienceLeftMs(after.status?.release, now) ?? 0;
     const commandMs = command.phase === 'running' ? commandCheckMs : 0;
     const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0, patienceMs, runsAgainMs ?? 0, commandMs].filter(
-      (ms) => ms > 0,
+      (ms) => ms > 0 && ms < Infinity,
     );
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   };

@@ -11,6 +11,7 @@ import { execute } from '../../../infra/local/node/process-group.ts';
 import { execProtocol } from '../../../runtime/contracts/exec-channels.ts';
 import type { App, AppRun } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { sessionsOf } from '../../../runtime/workloads/run-sessions.ts';
 import { podSessions } from '../../support/pod-sessions.ts';
 import { startRunPods } from '../../support/run-pods.ts';
 
@@ -32,6 +33,7 @@ async function withApp(t: Test, { report, ...options }: Parameters<typeof podSes
     );
     const app = await world.kube.get<App>(kinds.App, 'api', 'shop-prod');
     t.notOk(app?.spec.runRequests ?? app?.spec.runStops);
+    t.same(app && sessionsOf(app), [], 'no session is open');
   };
   return { ...world, ...runs, whenGone };
 }
@@ -86,7 +88,7 @@ t.test('a terminal gets keys and its size, also those of the time before the pod
 t.test('the pod is deleted when its client leaves, before or after its start', async (t) => {
   const folder = t.testdir();
   let isSlow = true;
-  const { api, requests, whenGone, pods, entries } = await withApp(t, {
+  const { kube, api, requests, whenGone, pods, entries } = await withApp(t, {
     report: (run) => (isSlow ? pending(run) : undefined),
   });
   const query = new URLSearchParams([
@@ -106,6 +108,8 @@ t.test('the pod is deleted when its client leaves, before or after its start', a
   const early = open();
   await until(() => requests.length === 1);
   t.same(await pods(), []);
+  const app = await kube.get<App>(kinds.App, 'api', 'shop-prod');
+  t.match(app && sessionsOf(app), [{ id: requests[0]?.id, renewedAt: Number }], 'the app names the open session');
   early.terminate();
   await until(() => ends().length === 1);
   t.match(ends(), [{ by: 'client' }]);

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import type { AppRunRequest } from '../../../runtime/contracts/resources/run.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
+import { sessionAnnotation, sessionsOf } from '../../../runtime/workloads/run-sessions.ts';
 import { setUp } from './app-world.ts';
 
 const request = (end: number): AppRunRequest => ({
@@ -106,6 +107,44 @@ t.test('the pod of a session waits, shows the program of the session, and is del
   t.notOk((await app()).spec.runStops);
   await pass();
   t.match((await app()).status?.runs, [{ name: 'api-0000000002' }]);
+});
+
+t.test('the run of a session is deleted when no process renews it, whether it has started or not', async (t) => {
+  const { create, pass, release, change, kube, clock, app, runs } = await world(t);
+  const minute = 60_000;
+  const renew = async (end: number) => {
+    const annotations = { [sessionAnnotation(request(end).id)]: clock.now().toISOString() };
+    const api = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' };
+    await kube.mergePatch(api, { metadata: { annotations: { other: 'x', ...annotations } } });
+  };
+  const names = () => runs().map(({ metadata }) => metadata.name);
+  const session = (end: number) => ({ ...request(end), session: true });
+  await create();
+  await pass();
+  await renew(9);
+  await change({ runRequests: [session(9)] });
+  await pass();
+  t.match((await app()).spec.runRequests, [{ id: '0000000009' }], 'it waits for a release');
+  await clock.advance(5 * minute);
+  await release(1);
+  await change({ runRequests: [session(9), session(1), session(2), request(3)] });
+  await renew(1);
+  const { outcome } = await pass();
+  t.same(names(), ['api-0000000001', 'api-0000000002', 'api-0000000003'], 'the first request has no session any more');
+  t.match(outcome, { requeueAfterMs: Number });
+  t.ok(Number(outcome?.requeueAfterMs) <= 5 * minute);
+  await clock.advance(4 * minute);
+  await renew(1);
+  await clock.advance(4 * minute);
+  await pass();
+  t.equal(names().length, 3);
+  await clock.advance(minute);
+  await pass();
+  await pass();
+  t.same(names(), ['api-0000000002', 'api-0000000003'], 'others have no session, or one of an older version');
+  t.same((await app()).metadata.annotations?.['other'], 'x');
+  t.same(sessionsOf(await app()), [], 'the session is forgotten');
+  t.same((await app()).status?.runs?.map(({ name }) => name).toSorted(), names());
 });
 
 t.test('a run that is stopped before it starts is not created', async (t) => {
