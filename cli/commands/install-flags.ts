@@ -1,4 +1,5 @@
 import { buildTimeoutRange, defaultProfile, platformProfiles } from '../../runtime/domain/platform-profile.ts';
+import { imageMakers } from '../../runtime/contracts/resources/platform-config.ts';
 import { componentNames } from '../../runtime/domain/monitoring.ts';
 import { amount, choice, choices, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { outputFlag } from '../common-flags.ts';
@@ -38,6 +39,7 @@ export const installFlags = {
   npmRegistry: text('<url>', 'npm registry for builds and functions (default: public)'),
   pypiIndex: text('<url>', 'Python index for builds and functions (default: public)'),
   caFile: text('<file>', 'CA certificates to trust besides the public ones'),
+  buildMaker: choice(imageMakers, 'how images are made', { hidden: true }),
   buildRegistry: text('<registry>', 'registry and path of built images (default <registry>/builds)'),
   gitNetwork: texts('<network>', 'private network of git servers'),
   buildsAtOnce: amount('<n>', 'concurrent builds (default 2)', { min: 1, max: 100 }),

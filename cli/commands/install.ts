@@ -281,11 +281,12 @@ function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['
       'use --image-builder and --build-registry, or --registry; to change existing settings, use svc platform config set',
     );
   }
-  const { buildPush, buildsAtOnce, buildTimeout, gitNetwork } = flags;
+  const { buildMaker, buildPush, buildsAtOnce, buildTimeout, gitNetwork } = flags;
   return {
     builds: {
       image: checkImage(image, 'image-builder'),
       registry,
+      ...(buildMaker !== undefined && { maker: buildMaker }),
       ...(buildPush !== undefined && { pushAddress: buildPush }),
       ...(buildsAtOnce !== undefined && { atOnce: buildsAtOnce }),
       ...(buildTimeout !== undefined && { timeoutSeconds: buildTimeout }),

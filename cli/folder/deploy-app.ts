@@ -12,6 +12,7 @@ import type { Scope } from '../scope.ts';
 import { waitFor, type WaitFlags } from '../wait.ts';
 import { sizeText } from '../units.ts';
 import { checkoutOf } from './checkout.ts';
+import { checkDockerfile } from './dockerfile.ts';
 import { filesIn } from './files.ts';
 import { followBuild } from './follow-build.ts';
 import type { FolderApp, FolderProject } from './project-file.ts';
@@ -36,6 +37,7 @@ export async function deployApp(
   // All that can be refused comes before the upload, which may take minutes.
   const app = await findApp(scope, name);
   if (app) checkExisting(app, flags);
+  await checkDockerfile(context, scope, folder, settings.dockerfile);
   const environment = app ? {} : await newEnvironmentBody(context, flags);
   const [read, checkout] = await Promise.all([readFolder(filesIn(folder)), checkoutOf(folder)]);
   await upload(context, scope, read);

@@ -6,8 +6,11 @@ import {
   chunksStored,
   chunksWanted,
   sourceBuildCreate,
+  sourceBuilds,
 } from '../../runtime/contracts/api/sources.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
+import { mayHavePlan, onlyDockerfile } from '../../runtime/domain/folder-plan.ts';
 import { checkBuildPath, gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkSourceFiles, chunkBytes } from '../../runtime/domain/source-files.ts';
@@ -40,6 +43,19 @@ const filesBodyLimit = 4 * 1024 * 1024;
 export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies): Route[] {
   const apps = objectRoutes<App>(kube, 'App');
   return [
+    route({
+      method: 'GET',
+      path: '/projects/:project/sources',
+      access: projectChunks,
+      tag,
+      summary:
+        'Shows what the platform builds uploaded folders from, so that a folder that it refuses is not uploaded.',
+      replies: { 200: sourceBuilds },
+      async handle() {
+        const { maker } = await requireBuilder(kube);
+        return { status: 200, body: { dockerfiles: maker !== 'folder' } };
+      },
+    }),
     route({
       method: 'POST',
       path: '/projects/:project/sources/missing',
@@ -93,7 +109,7 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
         const projectId = projectIdOf(request);
         const app = await findLiving();
         if (app.spec.git) throw gitSourceConfigured(name);
-        await requireBuilder(kube);
+        checkMaker(await requireBuilder(kube), new Set(files.map(({ path }) => path)), dockerfile);
         return accept({
           pool,
           baseUrl,
@@ -114,10 +130,21 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
   ];
 }
 
+/** @throws Problem `invalid_value` for a folder of which the embedded cluster can build nothing, because it has a Dockerfile only */
+function checkMaker({ maker }: BuildSettings, paths: ReadonlySet<string>, dockerfile = 'Dockerfile'): void {
+  if (maker !== 'folder' || !paths.has(dockerfile) || mayHavePlan((name) => paths.has(name))) return;
+  const { reason, remedy } = onlyDockerfile(dockerfile);
+  throw new Problem('invalid_value', `${upperFirst(reason)}. ${upperFirst(remedy)}.`, { details: { field: 'files' } });
+}
+
+function upperFirst(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 /** @throws Problem `unavailable`, because the build would never start */
-async function requireBuilder(kube: KubeClient): Promise<void> {
+async function requireBuilder(kube: KubeClient): Promise<BuildSettings> {
   const { builds } = await readPlatformConfig(kube);
-  if (builds) return;
+  if (builds) return builds;
   throw new Problem(
     'unavailable',
     'Builds are not enabled. An administrator enables them with `svc install --image-builder` and `--build-registry`.',

@@ -79,7 +79,7 @@ export async function upLocal({
     kubeconfig,
     pushAddress: `http://127.0.0.1:${ports.images}`,
     flags: [
-      ...['--profile', 'nano', '--one-checker', '--monitoring', 'embedded'],
+      ...['--profile', 'nano', '--one-checker', '--monitoring', 'embedded', '--build-maker', 'folder'],
       ...['--ingress-address', `http://127.0.0.1:${ports.ingress}`],
       ...['--metrics-store-url', `ring+http://127.0.0.1:${ports.metrics}`],
       ...['--log-store-url', `http://127.0.0.1:${ports.logs}`],

@@ -240,6 +240,7 @@ export const notTools: Readonly<Record<string, string>> = {
   '/projects/:project/notifications/:notification': 'contains an address that can hold a token',
   '/projects/:project/notifications/:notification/deliveries': 'contains answers of other servers',
   '/projects/:project/notifications/:notification/deliveries/:delivery': 'contains whole messages',
+  '/projects/:project/sources': 'for uploads, which are no tool',
   '/projects/:project/watch': 'a stream',
   '/projects/:project/applied-configurations/:name': 'contains the values of variables',
   '/projects/:project/apps/:app/revisions/:revision': 'contains the values of variables',

@@ -14,6 +14,32 @@ export interface FolderFiles {
   read(name: string): string;
 }
 
+/** The files of which one is needed to build a folder without a Dockerfile. */
+const planFiles = [
+  'package.json',
+  'requirements.txt',
+  'pyproject.toml',
+  'main.py',
+  'app.py',
+  'go.mod',
+  'Procfile',
+  'index.html',
+];
+
+/** Whether a folder may be built without a Dockerfile, by the names of its files alone. Pure. */
+export function mayHavePlan(has: (name: string) => boolean): boolean {
+  return planFiles.some(has);
+}
+
+/** Why the embedded cluster does not build a folder that has only a Dockerfile, and what to do. */
+export function onlyDockerfile(dockerfile: string): { reason: string; remedy: string } {
+  return {
+    reason: `the embedded cluster runs programs of this machine and no containers, so it cannot build ${dockerfile}`,
+    remedy:
+      'add a Procfile with the line "web: <command>", or deploy to a cluster (on this machine: npm start -- --cluster)',
+  };
+}
+
 /** The folder for what the platform adds: the server of a static site, or the program of a Go module. */
 export const ownFolder = '.svc';
 export const staticServer = `${ownFolder}/static-server.mjs`;

@@ -143,6 +143,50 @@ t.test('what is not deployed says why, before anything is sent', async (t) => {
   t.same(seen, []);
 });
 
+t.test('a Dockerfile that the platform does not build is refused before the upload, with what to do', async (t) => {
+  const { run, routes, seen } = await platform(t);
+  routes[`GET ${base}/sources`] = () => ({ body: { dockerfiles: false } });
+  const deploy = (files: Record<string, string>, ...more: string[]) => run(['deploy', folderWith(t, files), ...more]);
+  for (const [content, command] of [
+    ['FROM node\nCMD ["node", "a.js"]\ncmd ["node", "server.js", "--port=8080"]\n', 'node server.js --port=8080'],
+    ['FROM node\nCMD python3 -m http.server $PORT', 'python3 -m http.server $PORT'],
+    ['FROM node\nENTRYPOINT ["sh"]\nCMD ["x"]', '<command>'],
+    ['FROM node\nCMD ["sh", "-c", "a b"]', '<command>'],
+    ['FROM node\nCMD [broken', '<command>'],
+    ['FROM node\nCMD a \\\n  b', '<command>'],
+    ['FROM node', '<command>'],
+  ] as const) {
+    const { code, stderr } = await deploy({ Dockerfile: content });
+    t.equal(code, 2);
+    t.match(
+      stderr,
+      /Cannot deploy .*: the embedded cluster runs programs of this machine and no containers, so it cannot/,
+    );
+    t.ok(stderr.includes(`hint: add a Procfile with the line "web: ${command}", or deploy to a cluster`), stderr);
+  }
+  t.match(await deploy({ 'docker/prod': 'FROM node' }, '--dockerfile', 'docker/prod'), {
+    code: 2,
+    stderr: /cannot build docker\/prod/,
+  });
+  t.notOk(seen.some(({ method }) => method === 'POST'));
+
+  const both = await deploy({ ...node, Dockerfile: 'FROM node' });
+  t.equal(both.code, 0, both.stderr);
+  t.match(both.stderr, /Dockerfile is ignored: the embedded cluster has no containers and builds the folder instead/);
+  routes[`GET ${base}/sources`] = () => ({ body: { dockerfiles: true } });
+  const built = await deploy({ Dockerfile: 'FROM node' }, '--name', 'web-app');
+  t.equal(built.code, 0, built.stderr);
+  t.notMatch(built.stderr, /ignored/);
+});
+
+t.test('a platform that builds nothing says so before the upload', async (t) => {
+  const { run, routes, seen } = await platform(t);
+  const body = { code: 'unavailable', message: 'Builds are not enabled.' };
+  routes[`GET ${base}/sources`] = () => ({ status: 503, body });
+  t.match(await run(['deploy', folderWith(t, node)]), { code: 1, stderr: /Builds are not enabled/ });
+  t.notOk(seen.some(({ method }) => method === 'POST'));
+});
+
 t.test('an app that exists keeps its variables and bindings', async (t) => {
   const { run, sent } = await platform(t, { exists: true });
   const folder = folderWith(t, node);

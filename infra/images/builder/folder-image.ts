@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { BuildFailure } from './failure.ts';
-import { goProgram, ownFolder, type Plan } from '../../../runtime/domain/folder-plan.ts';
+import { goProgram, onlyDockerfile, ownFolder, type Plan } from '../../../runtime/domain/folder-plan.ts';
 import { basicCredentials } from '../../../runtime/domain/registry-credentials.ts';
 import { entrypointOf, planOf } from './plan.ts';
 import { credentialsFile } from './registry-credentials.ts';
@@ -37,9 +37,8 @@ function planOrExplain(context: string, dockerfile: string | undefined): Plan {
     return planOf(context);
   } catch (error) {
     if (dockerfile === undefined || !(error instanceof BuildFailure)) throw error;
-    throw new BuildFailure(
-      `the embedded cluster runs programs of this machine and no containers, so it cannot build ${dockerfile}: add a Procfile with the line "web: <command>", or deploy to a cluster (on this machine: npm start -- --cluster)`,
-    );
+    const { reason, remedy } = onlyDockerfile(dockerfile);
+    throw new BuildFailure(`${reason}: ${remedy}`);
   }
 }
 

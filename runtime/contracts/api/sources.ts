@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { digestsMax, sourceLimits, storedChunksMax } from '../../domain/source-files.ts';
 
+/** `GET /api/v1/projects/{p}/sources`: what the platform can build. */
+export const sourceBuilds = z.object({
+  /** Whether it builds Dockerfiles. The embedded cluster builds what a folder contains instead, if it knows how. */
+  dockerfiles: z.boolean(),
+});
+
 /** The SHA-256 of a chunk. */
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 

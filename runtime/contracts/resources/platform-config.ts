@@ -33,6 +33,8 @@ export const defaultBuildTimeoutSeconds = 25 * 60;
 /** Default number of images of an app that the clean-up keeps: rollbacks restore the environments of as many revisions. */
 export const defaultKeptImages = 10;
 
+export const imageMakers = ['buildah', 'folder'] as const;
+
 /** How images of git sources are built. */
 const buildSettings = z.object({
   /** The builder image. */
@@ -44,6 +46,8 @@ const buildSettings = z.object({
     .regex(/^[a-z0-9]+(?:[.-][a-z0-9]+)*(?::[0-9]{1,5})?(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)+$/),
   /** The address of that registry for build pods; default `https://` and its host. */
   pushAddress: z.string().max(300).regex(ingressAddressPattern).exactOptional(),
+  /** How images are made: with buildah, the default, or as the folders that the embedded cluster runs. */
+  maker: z.enum(imageMakers).exactOptional(),
   /** Base images for repositories without a Dockerfile. */
   baseImages: z.object({ node: imageReference, python: imageReference }).partial(),
   /** Private networks, including loopback, that may contain git servers; default none. */

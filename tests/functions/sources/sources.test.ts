@@ -180,3 +180,33 @@ t.test('a build whose files are gone says so', async (t) => {
   );
   await t.rejects(fetchUpload({ workspace, sourceUrl: sourceUrl(id) }, '/nowhere'), { message: /was stopped/ });
 });
+
+t.test(
+  'the embedded cluster says that it builds no Dockerfile, and refuses a folder that has nothing else',
+  async (t) => {
+    const { kube, api, createApp, send, build, pool } = await sourceWorld(t);
+    await createApp('web');
+    await send([page]);
+    const shown = async () => api.call('GET', '/api/v1/projects/shop/sources');
+    t.match(await shown(), { status: 200, body: { dockerfiles: true } });
+    const config = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
+    await kube.mergePatch(config, { spec: { builds: { maker: 'folder' } } });
+    t.match(await shown(), { status: 200, body: { dockerfiles: false } });
+    const only = { files: [fileOf('docker/prod', page), fileOf('src/package.json', page)], dockerfile: 'docker/prod' };
+    t.match(await build('web', only), {
+      status: 422,
+      body: {
+        code: 'invalid_value',
+        message: /^The embedded cluster .* cannot build docker\/prod\. Add a Procfile .*\.$/,
+      },
+    });
+    t.match(await build('web', { files: [fileOf('Dockerfile', page)] }), { status: 422 });
+    t.equal((await pool.query('SELECT 1 FROM deployments')).rowCount, 0, 'nothing was accepted');
+    for (const other of ['Procfile', 'package.json', 'index.html']) {
+      const files = [fileOf('Dockerfile', page), fileOf(other, page)];
+      t.equal((await build('web', { files })).status, 202, other);
+    }
+    await kube.mergePatch(config, { spec: { builds: null } });
+    t.match(await shown(), { status: 503, body: { code: 'unavailable' } });
+  },
+);
