@@ -1,6 +1,7 @@
 import type { LookupFunction } from 'node:net';
 import type { Pool } from 'pg';
-import { chat, type Provider } from '../../runtime/assistant/provider.ts';
+import { chat } from '../../runtime/assistant/provider.ts';
+import type { Provider } from '../../runtime/assistant/provider-connection.ts';
 import { ProviderError } from '../../runtime/assistant/provider-error.ts';
 import { openProvider } from '../../runtime/assistant/stored-provider.ts';
 import { checkNetworks } from '../../runtime/api/receiver-address.ts';

@@ -5,9 +5,9 @@ import { createAnswerCleaner } from './clean-answer.ts';
 import type { Attachment } from './attachments.ts';
 import { createModelTools, type ModelTools, type RecordCall } from './model-tools.ts';
 import type { ToolCaller } from './call-route.ts';
-import type { ChatCall, ChatEnd } from './chat-reader.ts';
 import { historyMessages, questionMessage, systemPrompt, type Exchange } from './prompt.ts';
-import { chat, type ChatMessage, type Provider } from './provider.ts';
+import { chat, type ChatCall, type ChatEnd, type ChatMessage } from './provider.ts';
+import type { Provider } from './provider-connection.ts';
 import { ProviderError } from './provider-error.ts';
 import type { Redact } from './redaction.ts';
 import type { Tools } from './tools.ts';
@@ -87,7 +87,7 @@ async function* steps(
       const { content, events } = await tools.call(call);
       caller.signal.throwIfAborted();
       yield* events;
-      messages.push({ role: 'tool', callId: call.id, content });
+      messages.push({ role: 'tool', call, content });
     }
   }
   yield { type: 'done', usage: written.usage, cut: written.isCut };

@@ -3,7 +3,7 @@ import type { AnswerEvent } from '../contracts/api/assistant.ts';
 import type { AssistantLevel } from '../domain/assistant.ts';
 import type { AuditFields } from '../http/route.ts';
 import type { ToolCaller } from './call-route.ts';
-import type { ChatCall } from './chat-reader.ts';
+import type { ChatCall } from './provider.ts';
 import { fieldsAtLevel, toolsAtLevel } from './data-levels.ts';
 import { sourceOf } from './sources.ts';
 import type { Tools, ToolView } from './tools.ts';

@@ -1,33 +1,32 @@
-import type { IncomingMessage } from 'node:http';
-import type { LookupFunction } from 'node:net';
-import { createAddressMatcher } from '../domain/address.ts';
-import { isTimeout, post } from '../process/outgoing-request.ts';
-import { createChatReader, type ChatCall, type ChatEnd } from './chat-reader.ts';
+import type { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible';
+import { invalid } from './event-lines.ts';
+import { connectProvider, cutOff, type Provider, type ProviderConnection } from './provider-connection.ts';
 import { ProviderError } from './provider-error.ts';
-import { createRedact } from './redaction.ts';
 import type { ToolView } from './tools.ts';
-import { withoutUnseen } from './unseen.ts';
 
-/** Where and how a provider is called. */
-export interface Provider {
-  /** Without a slash at its end. */
-  url: string;
-  model: string;
-  key: string | undefined;
-  networks: readonly string[];
-  /** The installation's CA certificates, which are trusted besides the public ones. */
-  caCertificates?: string | undefined;
-  /** Default: the system's resolver. */
-  lookup?: LookupFunction | undefined;
-  /** How long the provider may send nothing, in ms; default a minute, in which a model on a processor reads a prompt. */
-  silenceMs?: number | undefined;
+/** A call of a tool that a model asks for. */
+export interface ChatCall {
+  id: string;
+  name: string;
+  /** JSON, as the model wrote it. */
+  arguments: string;
+}
+
+/** The end of a model's answer. */
+export interface ChatEnd {
+  calls: ChatCall[];
+  /** What the provider counted; undefined when it did not say so. */
+  usage: { inputTokens: number; outputTokens: number } | undefined;
+  /** Whether the model stopped because its answer was too long. */
+  isCut: boolean;
 }
 
 /** A message of a chat completion. */
 export type ChatMessage =
-  | { role: 'system' | 'user'; content: string }
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: string }
   | { role: 'assistant'; content: string; calls?: readonly ChatCall[] }
-  | { role: 'tool'; content: string; callId: string };
+  | { role: 'tool'; content: string; call: ChatCall };
 
 export interface ChatRequest {
   messages: readonly ChatMessage[];
@@ -38,130 +37,131 @@ export interface ChatRequest {
   timeoutMs: number;
 }
 
-const blocked = 'is in a private network. Name the network to allow it: svc platform assistant set --network <network>';
-/** Bytes of an error response that are read, for platform admins. */
-const errorMaxBytes = 16 * 1024;
-const errorTextMax = 300;
+type StreamOptions = Parameters<OpenAICompatibleChatLanguageModel['doStream']>[0];
+type Stream = Awaited<ReturnType<OpenAICompatibleChatLanguageModel['doStream']>>['stream'];
+type StreamPart = Stream extends ReadableStream<infer Part> ? Part : never;
+type PromptMessage = StreamOptions['prompt'][number];
+
+/** Limits of the calls of tools in one answer. */
+const limits = { calls: 8, nameLength: 200, argumentsLength: 16 * 1024, tokens: 10_000_000 } as const;
 
 /**
  * Asks a model, and streams the text of its answer.
  * @returns the end of the answer @throws ProviderError; the reason of the signal when it aborts
  */
 export async function* chat(provider: Provider, request: ChatRequest): AsyncGenerator<string, ChatEnd> {
-  const { url, key, networks, caCertificates, lookup, silenceMs = 60_000 } = provider;
-  const { signal, timeoutMs } = request;
-  const silent = new AbortController();
-  const timer = setTimeout(() => silent.abort(new DOMException('silent', 'TimeoutError')), silenceMs);
-  let response: IncomingMessage | undefined;
+  const { messages, tools, mayCall, signal } = request;
+  // Loaded by the first question: most installations have no provider, and it takes some memory.
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const connection = connectProvider(provider, request);
+  const { url, model: name } = provider;
+  const { fetch } = connection;
+  const model = createOpenAICompatible({ name: 'provider', baseURL: url, includeUsage: true, fetch }).chatModel(name);
   try {
-    const posted = await post({
-      url: `${url}/chat/completions`,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream',
-        'user-agent': 'svc-assistant/1',
-        ...(key !== undefined && { authorization: `Bearer ${key}` }),
-      },
-      body: JSON.stringify(bodyOf(provider, request)),
-      allowed: createAddressMatcher(networks),
-      blocked,
-      timeoutMs,
-      signal: AbortSignal.any([signal, silent.signal]),
-      ...(lookup && { lookup }),
-      caCertificates,
-    });
     signal.throwIfAborted();
-    if ('fault' in posted) throw posted.isTimeout ? silence() : new ProviderError('provider_unreachable', posted.fault);
-    ({ response } = posted);
-    await checkResponse(provider, response);
-    const reader = createChatReader();
-    for await (const bytes of response as AsyncIterable<Buffer>) {
-      timer.refresh();
-      const text = reader.push(bytes);
+    const { stream } = await model.doStream({
+      prompt: messages.map(promptOf),
+      ...(tools.length > 0 && {
+        tools: tools.map(({ name: tool, description, inputSchema }) => ({
+          type: 'function' as const,
+          name: tool,
+          description,
+          inputSchema,
+        })),
+        toolChoice: { type: mayCall ? ('auto' as const) : ('none' as const) },
+      }),
+    });
+    const reader = createPartReader(connection);
+    for await (const part of stream) {
+      const text = reader.push(part);
       if (text !== '') yield text;
-      if (reader.isDone()) break;
     }
     return reader.end();
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ProviderError) throw error;
-    if (isTimeout(error)) throw silence();
-    throw new ProviderError('provider_cut_off', 'the connection ended before the answer did');
+    // The library's errors contain the request, so they go no further.
+    throw connection.fault() ?? invalid('something that is no answer');
   } finally {
-    clearTimeout(timer);
-    response?.destroy();
+    connection.close();
   }
 }
 
-function silence(): ProviderError {
-  return new ProviderError('provider_timeout', 'the provider sent nothing for too long');
-}
+/** Reads the parts of an answer, and bounds its calls. */
+function createPartReader(connection: ProviderConnection) {
+  const sizes = new Map<string, number>();
+  const end: ChatEnd = { calls: [], usage: undefined, isCut: false };
+  let hasEnded = false;
 
-/** @throws ProviderError for a response that is no stream of events */
-async function checkResponse(provider: Provider, response: IncomingMessage): Promise<void> {
-  const { statusCode: status = 0, headers } = response;
-  if (status === 200) {
-    const type = headers['content-type'] ?? '';
-    if (/^text\/event-stream\b/i.test(type)) return;
-    throw new ProviderError('provider_invalid', 'the provider did not respond with a stream of events');
-  }
-  if (status === 429) throw new ProviderError('provider_busy', 'the provider refuses further requests for now (429)');
-  const reason = await errorOf(provider, response);
-  const text = `the provider responded with ${status}${reason === '' ? '' : `: ${reason}`}`;
-  if (status === 401 || status === 403) throw new ProviderError('provider_refused', text);
-  const redirect = status >= 300 && status < 400 ? '; redirects are not followed' : '';
-  throw new ProviderError('provider_failed', text + redirect);
-}
-
-/** What a provider says about an error, without the key, which some repeat. */
-async function errorOf({ key }: Provider, response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const bytesOfChunk of response as AsyncIterable<Buffer>) {
-    chunks.push(bytesOfChunk);
-    bytes += bytesOfChunk.length;
-    if (bytes >= errorMaxBytes) break;
-  }
-  const text = Buffer.concat(chunks).subarray(0, errorMaxBytes).toString('utf8');
-  const redact = createRedact(key === undefined ? [] : [key]);
-  return withoutUnseen(redact(messageIn(text)).replaceAll(/\s+/g, ' ')).slice(0, errorTextMax);
-}
-
-function messageIn(text: string): string {
-  try {
-    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string | null };
-    const message = typeof error === 'string' ? error : error?.message;
-    return typeof message === 'string' ? message : '';
-  } catch {
-    return '';
-  }
-}
-
-/** https://platform.openai.com/docs/api-reference/chat/create */
-function bodyOf({ model }: Provider, { messages, tools, mayCall }: ChatRequest): object {
   return {
-    model,
-    messages: messages.map(messageOf),
-    stream: true,
-    stream_options: { include_usage: true },
-    ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, inputSchema }) => ({
-        type: 'function',
-        function: { name, description, parameters: inputSchema },
-      })),
-      tool_choice: mayCall ? 'auto' : 'none',
-    }),
+    /** @returns the text that the part adds @throws ProviderError */
+    push(part: StreamPart): string {
+      if (part.type === 'text-delta') return part.delta;
+      if (part.type === 'tool-input-start') {
+        sizes.set(part.id, 0);
+        if (sizes.size > limits.calls) throw invalid(`more than ${limits.calls} calls of tools at once`);
+      } else if (part.type === 'tool-input-delta') {
+        const size = (sizes.get(part.id) ?? 0) + part.delta.length;
+        sizes.set(part.id, size);
+        if (size > limits.argumentsLength) throw invalid('a call of a tool that is too long');
+      } else if (part.type === 'tool-call') {
+        const { toolCallId: id, toolName: name, input } = part;
+        if (Math.max(id.length, name.length) > limits.nameLength || input.length > limits.argumentsLength) {
+          throw invalid('a call of a tool that is too long');
+        }
+        end.calls.push({ id, name, arguments: input });
+      } else if (part.type === 'error') {
+        // Some servers give no reason for the end.
+        if (!isWithoutReason(part.error) || !connection.isDone()) throw connection.fault() ?? faultOf(part.error);
+      } else if (part.type === 'finish') {
+        const { total: inputTokens } = part.usage.inputTokens;
+        const { total: outputTokens } = part.usage.outputTokens;
+        if (inputTokens !== undefined || outputTokens !== undefined) {
+          end.usage = { inputTokens: tokens(inputTokens), outputTokens: tokens(outputTokens) };
+        }
+        end.isCut = part.finishReason.unified === 'length';
+        hasEnded = true;
+      }
+      return '';
+    },
+    end(): ChatEnd {
+      if (!hasEnded) throw connection.fault() ?? cutOff();
+      return end;
+    },
   };
 }
 
-function messageOf(message: ChatMessage): object {
-  const { role, content } = message;
-  if (role === 'tool') return { role, content, tool_call_id: message.callId };
-  if (role !== 'assistant' || message.calls === undefined) return { role, content };
-  const calls = message.calls.map((call) => ({
-    id: call.id,
-    type: 'function',
-    function: { name: call.name, arguments: call.arguments },
+function isWithoutReason(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AI_InvalidResponseDataError';
+}
+
+/** The fault of an error in the stream: of the library if it is one, or else of the provider. */
+function faultOf(error: unknown): ProviderError {
+  if (isWithoutReason(error)) return cutOff();
+  if (error instanceof Error) return invalid('an event that is no chunk of a chat completion');
+  return new ProviderError('provider_failed', 'the provider reported an error while it answered');
+}
+
+function tokens(count = 0): number {
+  if (Number.isSafeInteger(count) && count >= 0 && count <= limits.tokens) return count;
+  throw invalid('a number of tokens that cannot be');
+}
+
+function promptOf(message: ChatMessage): PromptMessage {
+  const { content } = message;
+  const text = { type: 'text' as const, text: content };
+  if (message.role === 'system') return { role: message.role, content };
+  if (message.role === 'user') return { role: message.role, content: [text] };
+  if (message.role === 'tool') {
+    const { id, name } = message.call;
+    const output = { type: 'text' as const, value: content };
+    return { role: message.role, content: [{ type: 'tool-result', toolCallId: id, toolName: name, output }] };
+  }
+  const calls = (message.calls ?? []).map(({ id, name, arguments: input }) => ({
+    type: 'tool-call' as const,
+    toolCallId: id,
+    toolName: name,
+    input: input.trim() === '' ? '{}' : input,
   }));
-  return { role, content, tool_calls: calls };
+  return { role: message.role, content: [text, ...calls] };
 }

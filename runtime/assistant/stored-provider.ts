@@ -5,7 +5,7 @@ import { unseal, type KeyRing } from '../domain/sealed.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import type { AssistantProvider } from '../records/assistant.ts';
 import { readSettingsIfAny } from '../workloads/platform-config.ts';
-import type { Provider } from './provider.ts';
+import type { Provider } from './provider-connection.ts';
 
 /** What opens the stored settings of the provider. */
 export interface ProviderAccess {

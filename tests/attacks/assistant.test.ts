@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createChatReader } from '../../runtime/assistant/chat-reader.ts';
+import { createEventLines } from '../../runtime/assistant/event-lines.ts';
 import { isSuperLinear } from '../support/growth.ts';
 import type { ScriptStep } from '../support/scripted-provider.ts';
 import { beginStream, calls, says, textEvent, writeEvent } from '../support/scripted-provider.ts';
@@ -241,7 +241,7 @@ t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
 t.test('a long line that arrives byte by byte is read in linear time', (t) => {
   const byte = Buffer.from('x');
   const read = (line: string) => {
-    const reader = createChatReader();
+    const reader = createEventLines();
     for (let at = 0; at < line.length; at++) reader.push(byte);
   };
   t.notOk(isSuperLinear((size) => 'x'.repeat(size), read, { size: 16_384 }));
