@@ -92,7 +92,10 @@ export function createAsk(dependencies: AssistantDependencies, texts: Texts) {
     const [id, content] = [newId(), newContent(question, files)];
     let prepared: Pick<AnswerDependencies, 'provider' | 'redact'>;
     try {
-      prepared = { provider: await openProvider(stored, dependencies), redact: await projectRedact(params.project) };
+      prepared = {
+        provider: await openProvider(stored, dependencies),
+        redact: await projectRedact(params.project, userId),
+      };
       const message = {
         id,
         content: texts.sealContent(id, content),

@@ -5,6 +5,7 @@ import type { Project } from '../contracts/resources/project.ts';
 import type { ServiceResource } from '../contracts/resources/service.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
+import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import { findGitSecret } from '../git/credentials.ts';
 import { environmentsOf, type Environment } from '../kube/environments.ts';
@@ -13,6 +14,7 @@ import { readCredentials } from '../services/credentials.ts';
 import { readBinding } from '../workloads/bindings.ts';
 import type { Configurable } from '../workloads/objects.ts';
 import { readSecrets } from '../workloads/secrets.ts';
+import { createReadRate } from './read-rate.ts';
 import { createRedact, type Redact } from './redaction.ts';
 
 /**
@@ -27,20 +29,27 @@ const readsMax = 4;
 /** What is masked in one namespace; a workload has at most 200 secrets. */
 const valuesMax = 5_000;
 const charactersMax = 512 * 1024;
+/** Namespaces whose Secrets are read for one user: an agent of ten environments makes a call every five seconds. */
+const readRate = { burst: 120, perSecond: 2 } as const;
 
 type Kube = Pick<KubeClient, 'get' | 'list'>;
 
 /**
  * Masks the secret values that workloads of a project can print: their secrets, current and previous, the passwords of
- * their bindings and services, and their git credentials; of one environment, or of all if none is named.
+ * their bindings and services, and their git credentials; of one environment, or of all if none is named. `userId` is the
+ * user in whose name they are read.
  * @throws Problem `conflict` for an environment with more than can be masked, `too_many_requests`; and when a Secret
  * cannot be read, because a result without masks would show it
  */
-export type ProjectRedact = (project: string, environment?: string) => Promise<Redact>;
+export type ProjectRedact = (project: string, userId: Id, environment?: string) => Promise<Redact>;
 
-/** Reads the Secrets of few namespaces at once, those of different projects in turn, so that no tenant takes much memory. */
+/**
+ * Reads the Secrets of few namespaces at once, those of different projects in turn, and not often for one user, so that no
+ * tenant takes much memory, and no user the turns of all.
+ */
 export function createProjectRedact({ kube, clock }: { kube: Kube; clock: Pick<Clock, 'monotonic'> }): ProjectRedact {
   const places = createFairPlaces({ total: 3, perKey: 1, waitingPerKey: 20, waitingTotal: 200 });
+  const rate = createReadRate(readRate, clock);
   const kept = new Map<string, { at: number; redact: Promise<Redact> }>();
 
   const load = async ({ project, environment, namespace }: Environment): Promise<Redact> => {
@@ -59,12 +68,13 @@ export function createProjectRedact({ kube, clock }: { kube: Kube; clock: Pick<C
     const message = `The environment "${environment}" has more secrets than can be masked, so tools show nothing of it.`;
     throw new Problem('conflict', message);
   };
-  const redactOf = (environment: Environment): Promise<Redact> => {
+  const redactOf = (environment: Environment, userId: Id): Promise<Redact> => {
     const { namespace } = environment;
     const now = clock.monotonic();
     for (const [key, { at }] of kept) if (now - at >= keptMs) kept.delete(key);
     const current = kept.get(namespace);
     if (current) return current.redact;
+    rate.take(userId);
     const [oldest] = kept.keys();
     if (oldest !== undefined && kept.size >= namespacesMax) kept.delete(oldest);
     const redact = load(environment);
@@ -73,13 +83,13 @@ export function createProjectRedact({ kube, clock }: { kube: Kube; clock: Pick<C
     return redact;
   };
 
-  return async (projectName, environmentName) => {
+  return async (projectName, userId, environmentName) => {
     const project = await kube.get<Project>(kinds.Project, projectName);
     const environments = project ? environmentsOf(project) : [];
     const masks: Redact[] = [createRedact()];
     for (const environment of environments) {
       if (environmentName === undefined || environment.environment === environmentName) {
-        masks.push(await redactOf(environment));
+        masks.push(await redactOf(environment, userId));
       }
     }
     return (text) => masks.reduce((masked, redact) => redact(masked), text);

@@ -81,9 +81,12 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
   const tools = new Map(all.map((tool) => [tool.name, tool]));
 
   /** Masks the secrets of a request's project, of which the caller is known to be a member. */
-  const redactFor = async ({ params: { project }, query }: ToolRequest, { token }: Session): Promise<Redact> => {
+  const redactFor = async (
+    { params: { project }, query }: ToolRequest,
+    { userId, token }: Session,
+  ): Promise<Redact> => {
     const environment = query['environment'] ?? token?.environment ?? undefined;
-    return project === undefined ? createRedact() : projectRedact(project, environment);
+    return project === undefined ? createRedact() : projectRedact(project, userId, environment);
   };
 
   /** Checks what a write would do, and sends it if the caller has confirmed it. */

@@ -12,6 +12,8 @@ import { readyProject } from '../../support/objects.ts';
 const encode = (values: Record<string, string>) =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, Buffer.from(value).toString('base64')]));
 
+const [dana, vera] = [newId(), newId()];
+
 /** Stores a workload with Secrets of its own. */
 function addWorkload(
   kube: FakeKube,
@@ -71,14 +73,14 @@ t.test('it masks secrets with their previous values, and credentials of bindings
   );
   const text =
     'current-value previous-value binding-password git-token-value service-password function-value db.internal appuser';
-  const production = await redactOf('shop', 'prod');
+  const production = await redactOf('shop', dana, 'prod');
   t.equal(
     production(text),
     '[redacted] [redacted] [redacted] [redacted] [redacted] function-value db.internal appuser',
   );
-  const all = await redactOf('shop');
+  const all = await redactOf('shop', dana);
   t.equal(all(text), '[redacted] [redacted] [redacted] [redacted] [redacted] [redacted] db.internal appuser');
-  const other = await redactOf('blog');
+  const other = await redactOf('blog', dana);
   t.equal(other('current-value'), 'current-value');
 });
 
@@ -87,13 +89,13 @@ t.test(
   async (t) => {
     const { kube, redactOf, reads, pass } = world();
     addWorkload(kube, 'Function', 'shop-prod', {}, { 'function-api-secrets': { KEY: 'function-value' } });
-    await Promise.all([redactOf('shop', 'prod'), redactOf('shop', 'prod')]);
-    await redactOf('shop', 'prod');
+    await Promise.all([redactOf('shop', dana, 'prod'), redactOf('shop', dana, 'prod')]);
+    await redactOf('shop', dana, 'prod');
     t.equal(reads(), 1);
     addWorkload(kube, 'App', 'shop-prod', {}, { 'app-web-secrets': { KEY: 'newer-value' } }, 'web');
     // A pod takes longer than this to start with the new secret and print it.
     pass(1_000);
-    const redact = await redactOf('shop', 'prod');
+    const redact = await redactOf('shop', dana, 'prod');
     t.equal(redact('function-value newer-value'), '[redacted] [redacted]');
     t.equal(reads(), 4, 'one of the function again, and two of the app');
   },
@@ -105,9 +107,9 @@ t.test('it rejects when a Secret cannot be read, and reads again with the next c
   kube.intercept = ({ kind }) => {
     if (kind === 'Secret') throw new Error('away');
   };
-  await t.rejects(redactOf('shop', 'prod'), { message: 'away' });
+  await t.rejects(redactOf('shop', dana, 'prod'), { message: 'away' });
   kube.intercept = undefined;
-  t.equal((await redactOf('shop', 'prod'))('function-value'), '[redacted]');
+  t.equal((await redactOf('shop', dana, 'prod'))('function-value'), '[redacted]');
 });
 
 t.test(
@@ -125,9 +127,9 @@ t.test(
       );
     }
     addWorkload(kube, 'Function', 'shop-dev', {}, { 'function-api-secrets': { KEY: 'function-value' } });
-    await t.rejects(redactOf('shop', 'prod'), { code: 'conflict', message: /more secrets than can be masked/ });
+    await t.rejects(redactOf('shop', dana, 'prod'), { code: 'conflict', message: /more secrets than can be masked/ });
     t.ok(reads() <= 8, 'it stops reading');
-    t.equal((await redactOf('shop', 'dev'))('function-value'), '[redacted]');
+    t.equal((await redactOf('shop', dana, 'dev'))('function-value'), '[redacted]');
   },
 );
 
@@ -141,11 +143,33 @@ t.test('too many calls that wait are refused', async (t) => {
   );
   const { promise, resolve } = Promise.withResolvers<void>();
   kube.intercept = ({ verb }) => (verb === 'list' ? promise : undefined);
-  const calls = Promise.allSettled(Array.from({ length: 40 }, (_, index) => redactOf('big', `e${index}`)));
-  const own = redactOf('shop', 'prod');
+  const calls = Promise.allSettled(Array.from({ length: 40 }, (_, index) => redactOf('big', dana, `e${index}`)));
+  const own = redactOf('shop', dana, 'prod');
   resolve();
   const refused = (await calls).filter(({ status }) => status === 'rejected');
   t.equal(refused.length, 19, 'one reads, 20 wait');
   t.match(refused[0], { reason: { code: 'too_many_requests' } });
   t.equal((await own)('x'), 'x', 'another project waits only for its turn');
+});
+
+t.test('the Secrets are read only so often for one user', async (t) => {
+  const { redactOf, reads, pass, kube } = world();
+  addWorkload(kube, 'Function', 'shop-prod', {}, { 'function-api-secrets': { KEY: 'function-value' } });
+  const readAgain = async (user: string) => {
+    pass(10_000);
+    await redactOf('shop', user, 'prod');
+  };
+  // The environments of `big` take the place of those that are kept, so that each call reads.
+  const environments = Array.from({ length: 5 }, (_, index) => `e${index}`);
+  kube.seed(...readyProject('big', environments));
+  for (let call = 0; call < 120; call++) await redactOf('big', dana, environments[call % 5]);
+  const refused = redactOf('big', dana, environments[0]);
+  await t.rejects(refused, { code: 'too_many_requests', details: { retryAfterSeconds: 1 } });
+  const before = reads();
+  await redactOf('big', vera, environments[4]);
+  t.equal((await redactOf('shop', vera, 'prod'))('function-value'), '[redacted]', 'another user is not limited');
+  t.equal(reads(), before + 1);
+  t.equal((await redactOf('shop', dana, 'prod'))('function-value'), '[redacted]', 'what is kept costs nothing');
+  await readAgain(dana);
+  t.equal(reads(), before + 2, 'after a while, it is read again');
 });

@@ -209,14 +209,14 @@ t.test('the secrets of the project are masked; without them, there is no result'
   const args = { kind: 'app', project: 'shop', name: 'api' };
   const knowing = await testTools({
     handlers,
-    projectRedact: async (...names) => {
-      calls.push(names);
+    projectRedact: async (project, userId, environment) => {
+      calls.push({ project, userId, environment });
       return createRedact(['hunter2-hunter2']);
     },
   });
   const masked = await knowing.call(toolCaller(), 'show_logs', { ...args, environment: 'prod' });
   t.match(dataOf(masked.text), { items: [{ line: 'password is [redacted]' }] });
-  t.same(calls, [['shop', 'prod']]);
+  t.same(calls, [{ project: 'shop', userId: testSession.userId, environment: 'prod' }]);
   const failing = await testTools({
     handlers,
     projectRedact: async () => {
