@@ -1,5 +1,5 @@
 import { scopeFlags } from './common-flags.ts';
-import { text, texts } from './flags.ts';
+import { text, texts, toggle } from './flags.ts';
 
 /** For `svc ask`. Without any import of the API's contract, since every command loads these options. */
 export const askFlags = {
@@ -10,5 +10,6 @@ export const askFlags = {
   deployment: text('<id>', 'deployment that the question is about'),
   file: texts('<file>', 'text file to attach, up to 256 KB'),
   conversation: text('<id>', 'conversation to continue (default: a new one)'),
+  continue: toggle('continue your newest conversation', { short: 'c' }),
   ...scopeFlags,
 };

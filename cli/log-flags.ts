@@ -1,13 +1,26 @@
 import { scopeFlags } from './common-flags.ts';
 import { logLevels } from '../runtime/domain/log-level.ts';
-import { amount, choice, duration, text, texts, toggle } from './flags.ts';
+import { usageFailure } from './failure.ts';
+import { amount, choice, duration, text, texts, toggle, type Flag } from './flags.ts';
 
 /** As the API: its contract is not loaded here, since every command loads these options. */
 const yearSeconds = 31_536_000;
 
+const atFlag: Flag<string | undefined> = {
+  ...text('<time>', 'lines printed within 5s of this time, such as 2026-11-30T10:15:04Z'),
+  read(raw, name) {
+    const typed = text('', '').read(raw, name);
+    if (typed === undefined) return undefined;
+    const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/.test(typed);
+    if (isTime && !Number.isNaN(Date.parse(typed))) return typed;
+    throw usageFailure(`${name} must be a time in UTC, such as 2026-11-30T10:15:04Z, not "${typed}".`);
+  },
+};
+
 /** For commands that print the logs of one workload. */
 export const selectionFlags = {
   until: duration('<duration>', 'minimum age of lines, such as 5m', { max: yearSeconds }),
+  at: atFlag,
   search: text('<text>', 'only lines that contain this text'),
   level: choice(logLevels, 'only JSON lines with at least this level'),
   pod: text('<pod>', 'only lines of this pod'),

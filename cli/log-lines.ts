@@ -23,14 +23,16 @@ import { isTemporary } from './wait.ts';
 const pauseMs = 500;
 const pauseMaxMs = 10_000;
 const overlapMs = 5_000;
+/** What `--at` shows before and after the time. */
+const nearMs = 5_000;
 
 type LineFlagValues = FlagValues<typeof lineFlags> &
   Partial<FlagValues<typeof selectionFlags>> & { output: OutputFormat | undefined };
 
 /** Whether a flag selects lines of all runs, not of the newest. */
 export function selectsLines(flags: Partial<FlagValues<typeof selectionFlags>>): boolean {
-  const { until, search, level, pod, download = false } = flags;
-  return download || [until, search, level, pod].some((value) => value !== undefined);
+  const { until, at, search, level, pod, download = false } = flags;
+  return download || [until, at, search, level, pod].some((value) => value !== undefined);
 }
 
 /** Prints the logs of a workload, with `follow` until Ctrl-C. @throws Failure */
@@ -40,14 +42,17 @@ export async function printLines(
   scope: Scope,
   { path, workload }: { path: string; workload: string },
 ): Promise<void> {
-  const { follow, previous, since: sinceSeconds, until, search, level, pod, download = false, output } = flags;
+  const { follow, previous, since, until, at, search, level, pod, download = false, output } = flags;
   if (follow && previous) throw usageFailure('Use either -f or --previous; terminated containers write no new lines.');
   if (follow && (download || until !== undefined))
     throw usageFailure('-f has no end: use it without --download and --until.');
-  if (!previous && until !== undefined && until >= (sinceSeconds ?? sinceDefaultSeconds))
+  if (at !== undefined && (follow || previous || since !== undefined || until !== undefined))
+    throw usageFailure('--at selects the range itself: use it without -f, --previous, --since and --until.');
+  if (!previous && until !== undefined && until >= (since ?? sinceDefaultSeconds))
     throw usageFailure('--until must be less than --since (default 1h), or no line is in the range.');
   checkFollowOutput({ follow: follow || download, output });
-  const selection = { ...scope.query, sinceSeconds, search, level, pod };
+  const near = at === undefined ? { sinceSeconds: since } : rangeAround(at);
+  const selection = { ...scope.query, ...near, search, level, pod };
   if (follow) {
     const query = { ...selection, follow: 'true', tail: flags.tail ?? 100 };
     await followLogs(context, scope, { path, query }, { output, format: prefixed });
@@ -70,6 +75,11 @@ export async function printLines(
   sayWhatIsMissing(context, store);
   const table = items.map((item) => (pods.length > 1 ? prefixed(item) : item.line)).join('\n');
   context.print({ data: items, table, names: pods }, output);
+}
+
+function rangeAround(time: string): { sinceTime: string; until: string } {
+  const at = Date.parse(time);
+  return { sinceTime: new Date(at - nearMs).toISOString(), until: new Date(at + nearMs).toISOString() };
 }
 
 /** Prints every line of a range. @throws Failure `log_cut` when the stream ends before its end */
@@ -110,11 +120,11 @@ export function sayWhatIsMissing({ say }: Context, { store, keptSince }: StoredR
 
 function emptyLogMessage(
   workload: string,
-  { previous, since, search, level, pod }: LineFlagValues,
+  { previous, since, at, search, level, pod }: LineFlagValues,
   store: LogStoreState | undefined,
 ): string {
   if (previous) return `no logs of terminated containers of ${workload} are available`;
-  const range = since === undefined ? 'the last hour; see --since' : 'that time';
+  const range = since === undefined && at === undefined ? 'the last hour; see --since' : 'that time';
   if ([search, level, pod].some((value) => value !== undefined)) {
     return `no lines of ${workload} match --search, --level and --pod in ${range}`;
   }

@@ -4,12 +4,14 @@ import {
   assistantView,
   conversationView,
   type AnswerEvent,
-  type AnswerSource,
+  type AssistantMessage,
 } from '../../runtime/contracts/api/assistant.ts';
+import { page } from '../../runtime/contracts/api/common.ts';
+import { answerFooter } from '../answer-text.ts';
 import type { askFlags } from '../ask-flags.ts';
 import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
-import { Failure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import type { FlagValues } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
 import { checkFollowOutput } from '../log-lines.ts';
@@ -30,7 +32,7 @@ export async function ask(
     page: pageOf(scope, flags),
   };
   const conversations = scope.path('assistant/conversations');
-  const { conversation } = flags;
+  const conversation = await conversationOf(scope, flags);
   if (conversation === undefined) await sayWhatIsSent(context, scope);
   const id = conversation ?? (await scope.api.call('POST', conversations, conversationView)).id;
   const print = output === 'json' ? printLines(context) : createView(context);
@@ -46,6 +48,20 @@ export async function ask(
   }
   if (!isComplete) throw new Failure('The answer broke off.', { code: 'unreachable', hint: 'ask again' });
   context.say(`ask further: svc ask --conversation ${id} ${scope.flags} "…"`);
+}
+
+/** The conversation to continue, if the user names one. @throws Failure */
+async function conversationOf(scope: Scope, flags: FlagValues<typeof askFlags>): Promise<string | undefined> {
+  if (!flags.continue) return flags.conversation;
+  if (flags.conversation !== undefined) throw usageFailure('Use only one of --conversation and --continue.');
+  const path = scope.path('assistant/conversations');
+  const { items } = await scope.api.call('GET', path, page(conversationView), { query: { limit: 1 } });
+  const [newest] = items;
+  if (newest) return newest.id;
+  throw new Failure(`You have no conversation in ${scope.project}.`, {
+    code: 'not_found',
+    hint: 'ask without --continue to begin one',
+  });
 }
 
 function pageOf({ query }: Scope, flags: FlagValues<typeof askFlags>): Record<string, string> {
@@ -68,8 +84,7 @@ function printLines({ stdout, formatter }: Context): (event: AnswerEvent) => voi
 
 /** The text as it arrives; then what it rests on, and the commands. */
 function createView({ stdout, say }: Context): (event: AnswerEvent) => void {
-  const sources = new Set<string>();
-  const commands: string[] = [];
+  const rest: Pick<AssistantMessage, 'sources' | 'prepared'> = { sources: [], prepared: [] };
   let last = '\n';
   const write = (text: string) => {
     stdout.write(text);
@@ -78,12 +93,12 @@ function createView({ stdout, say }: Context): (event: AnswerEvent) => void {
   return (event) => {
     if (event.type === 'text') write(event.text);
     else if (event.type === 'tool') say(`${event.refused ? 'refused' : 'called'}: ${toolText(event)}`);
-    else if (event.type === 'source') sources.add(sourceText(event));
-    else if (event.type === 'prepared') commands.push(event.command);
+    else if (event.type === 'source') rest.sources.push(event);
+    else if (event.type === 'prepared') rest.prepared.push(event);
     else {
       if (last !== '\n') write('\n');
-      if (sources.size > 0) write(`\nBased on: ${[...sources].join(', ')}\n`);
-      if (commands.length > 0) write(`\nPrepared, not run:\n${commands.map((line) => `  ${line}\n`).join('')}`);
+      const footer = answerFooter(rest);
+      if (footer !== '') write(footer);
       if (event.type === 'done' && event.cut) say('the answer was too long, and was cut');
     }
   };
@@ -91,9 +106,4 @@ function createView({ stdout, say }: Context): (event: AnswerEvent) => void {
 
 function toolText({ tool, names }: { tool: string; names: Readonly<Record<string, string>> }): string {
   return [tool, ...Object.entries(names).map(([name, value]) => `${name}=${value}`)].join(' ');
-}
-
-function sourceText({ kind, name, environment, of }: AnswerSource): string {
-  const object = of === undefined ? `${kind} ${name}` : `${kind} of the ${of} ${name}`;
-  return environment === undefined ? object : `${object} in ${environment}`;
 }

@@ -125,6 +125,7 @@ export const askCommand = command({
   examples: [
     'svc ask "why did the deployment of api fail?"',
     'svc ask "which key used up its quota?" --project shop',
+    'svc ask --continue "and since when?"',
     'svc ask "what does this config get wrong?" --app api --file config.yaml',
   ],
   run: async ({ context, args, flags }) => (await import('./ask.ts')).ask(context, args, flags),

@@ -64,7 +64,7 @@ export const logsCommand = command({
       return;
     }
     // docs/reference/logs.md: without a range the last hour is shown.
-    const range = { ...flags, since: since ?? (follow || previous ? undefined : 3_600) };
+    const range = { ...flags, since: since ?? (follow || previous || flags.at ? undefined : 3_600) };
     await printLines(context, range, scope, {
       path: scope.path('functions', args.function, 'logs'),
       workload: args.function,

@@ -70,6 +70,11 @@ export const rootGroup: LazyGroup = {
       load: async () => (await import('./notification.ts')).notificationCommands,
     },
     {
+      name: 'conversation',
+      description: 'List, show and delete your conversations with the assistant.',
+      load: async () => (await import('./conversation.ts')).conversationCommands,
+    },
+    {
       name: 'user',
       description: 'Manage users and change your password.',
       load: async () => (await import('./user.ts')).userCommands,

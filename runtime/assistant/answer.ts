@@ -76,7 +76,7 @@ async function* steps(
     ...historyMessages(history, redact),
     questionMessage(request, redact),
   ];
-  const written: Written = { length: 0, isCut: false, usage: { inputTokens: 0, outputTokens: 0 } };
+  const written: Written = { text: '', isCut: false, usage: { inputTokens: 0, outputTokens: 0 } };
   for (let step = 1; step <= assistantLimits.steps && !written.isCut; step++) {
     if (!(await hasTokens())) throw new ProviderError('assistant_budget_used', 'the tokens of the day are used up');
     const isLast = step === assistantLimits.steps;
@@ -90,12 +90,13 @@ async function* steps(
       messages.push({ role: 'tool', call, content });
     }
   }
+  yield* tools.linesIn(written.text);
   yield { type: 'done', usage: written.usage, cut: written.isCut };
 }
 
 /** What the answer has so far. */
 interface Written {
-  length: number;
+  text: string;
   isCut: boolean;
   usage: { inputTokens: number; outputTokens: number };
 }
@@ -121,11 +122,12 @@ async function* ask(
   /** The text of an event; empty for one that adds nothing. */
   const cut = (cleaned: string): string => {
     // The text of each step begins as a paragraph.
-    const separated = text === '' && written.length > 0 && cleaned !== '' ? `\n\n${cleaned}` : cleaned;
-    const fitting = separated.slice(0, Math.max(0, assistantLimits.answerLength - written.length));
+    const separated = text === '' && written.text !== '' && cleaned !== '' ? `\n\n${cleaned}` : cleaned;
+    const fitting = separated.slice(0, Math.max(0, assistantLimits.answerLength - written.text.length));
     if (fitting.length < separated.length) written.isCut = true;
-    written.length += fitting.length;
-    return fitting.toWellFormed();
+    const part = fitting.toWellFormed();
+    written.text += part;
+    return part;
   };
   try {
     while (!written.isCut) {

@@ -5,7 +5,7 @@ import type { AuditFields } from '../http/route.ts';
 import type { ToolCaller } from './call-route.ts';
 import type { ChatCall } from './provider.ts';
 import { fieldsAtLevel, toolsAtLevel } from './data-levels.ts';
-import { sourceOf } from './sources.ts';
+import { createLineSources, sourceOf } from './sources.ts';
 import type { Tools, ToolView } from './tools.ts';
 import { hasUnseen, withoutUnseen } from './unseen.ts';
 
@@ -23,6 +23,8 @@ export interface ModelTools {
   views: readonly ToolView[];
   /** @returns the result for the model, and what the user sees of the call; rejects when it cannot be recorded */
   call(call: ChatCall): Promise<{ content: string; events: AnswerEvent[] }>;
+  /** The single lines of logs that an answer names. */
+  linesIn(answer: string): AnswerEvent[];
 }
 
 interface ModelToolsOptions {
@@ -38,6 +40,7 @@ export function createModelTools({ tools, level, project, caller, recordCall }: 
   const available = toolsAtLevel(tools.list(caller.session), level);
   const byName = new Map(available.map((tool) => [tool.name, tool]));
   let [room, calls] = [resultsMax, 0];
+  const lines = createLineSources();
   const refusal = (tool: string, reason: string) => ({
     content: reason,
     events: [{ type: 'tool' as const, tool, names: {}, refused: true }],
@@ -71,6 +74,7 @@ export function createModelTools({ tools, level, project, caller, recordCall }: 
       room -= text.length;
       const source = isError || prepared ? undefined : sourceOf(tool.name, names);
       const { request, command } = prepared ?? {};
+      if (source?.kind === 'logs' && room >= 0) lines.add(source, text);
       return {
         content: room < 0 ? 'The result is left out, because the results are too large together.' : text,
         events: [
@@ -80,6 +84,7 @@ export function createModelTools({ tools, level, project, caller, recordCall }: 
         ],
       };
     },
+    linesIn: (answer) => lines.namedIn(answer).map((source) => ({ type: 'source', ...source })),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Route } from '../http/route.ts';
 import type { TokenScope } from '../domain/token-scopes.ts';
 import { wrong } from './arguments.ts';
 import type { ToolRequest } from './call-route.ts';
+import { commandText } from './command-text.ts';
 import type { ToolKind } from './read-tools.ts';
 
 type Args = Readonly<Record<string, unknown>>;
@@ -179,22 +180,11 @@ export function prepare(
   const { words, options = [] } = commandOf(args, params);
   const dashed = words.find((word) => word.startsWith('-'));
   if (dashed !== undefined) throw wrong(`${JSON.stringify(dashed.slice(0, 100))} is not a name`);
-  const { project } = params;
-  const { environment } = query;
-  const scope = [
-    ...(project === undefined ? [] : ['--project', project]),
-    ...(environment === undefined ? [] : ['--environment', environment]),
-  ];
   const url = path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
   const search = new URLSearchParams(query).toString();
   return {
     sent: false,
     request: { method, path: `/api/v1${url}${search === '' ? '' : `?${search}`}`, ...(body && { body }) },
-    command: ['svc', ...words, ...options, ...scope].map(shellWord).join(' '),
+    command: commandText([...words, ...options], { project: params['project'], environment: query['environment'] }),
   };
-}
-
-/** A word as a POSIX shell reads it. */
-function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -104,3 +104,16 @@ t.test('-f says when the log store is away and when its lines are there, and pri
     ],
   );
 });
+
+t.test('--at shows the lines around a time, such as that of a line', async (t) => {
+  const { run, seen } = await world(t, { [`GET ${path}`]: { body: { items: [line('api-1', 4, 'one')] } } });
+  t.match(await run(['app', 'logs', 'api', '--at', '2026-11-21T11:00:04.123456789Z']), { code: 0, stdout: 'one\n' });
+  t.same(seen[0]?.query, { sinceTime: '2026-11-21T10:59:59.123Z', until: '2026-11-21T11:00:09.123Z' });
+  for (const other of [['-f'], ['--previous'], ['--since', '1h'], ['--until', '5m']]) {
+    t.match(await run(['app', 'logs', 'api', '--at', '2026-11-21T11:00:04Z', ...other]), { code: 2 });
+  }
+  for (const typed of ['11:00', '2026-11-21', '2026-13-21T11:00:04Z', '5m']) {
+    t.match(await run(['app', 'logs', 'api', '--at', typed]), { code: 2, stderr: /--at must be a time in UTC/ });
+  }
+  t.equal(seen.length, 1);
+});

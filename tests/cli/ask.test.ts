@@ -18,6 +18,16 @@ function answers(...events: AnswerEvent[]): Routes {
   };
 }
 
+const source: AnswerEvent = {
+  type: 'source',
+  kind: 'logs',
+  name: 'api',
+  of: 'app',
+  project: 'shop',
+  environment: 'prod',
+  command: 'svc app logs api',
+};
+
 const prepared: AnswerEvent = {
   type: 'prepared',
   method: 'POST',
@@ -30,7 +40,10 @@ t.test('the answer is printed with its sources and the prepared commands, which 
     t,
     answers(
       { type: 'tool', tool: 'show_logs', names: { app: 'api' }, refused: false },
-      { type: 'source', kind: 'logs', name: 'api', of: 'app', project: 'shop', environment: 'prod' },
+      source,
+      source,
+      { ...source, time: '2026-01-01T00:00:05.123Z', pod: 'api-1', command: 'svc app logs api --at 2026' },
+      { type: 'source', kind: 'project', name: 'shop', project: 'shop' },
       { type: 'tool', tool: 'show_gate_status', names: {}, refused: true },
       { type: 'text', text: 'It **failed**: ' },
       { type: 'text', text: 'PORT is not set.' },
@@ -43,7 +56,10 @@ t.test('the answer is printed with its sources and the prepared commands, which 
   t.equal(code, 0, stderr);
   t.equal(
     stdout,
-    'It **failed**: PORT is not set. Restart it.\n\nBased on: logs of the app api in prod\n\n' +
+    'It **failed**: PORT is not set. Restart it.\n\nBased on:\n' +
+      '  logs of the app api in prod: svc app logs api\n' +
+      '  logs of the app api in prod at 2026-01-01T00:00:05.123Z: svc app logs api --at 2026\n' +
+      '  project shop\n\n' +
       'Prepared, not run:\n  svc app restart api --project shop\n',
   );
   t.match(stderr, /m at ai\.test gets names; logs\n/);
@@ -92,4 +108,22 @@ t.test('refusals and faults have their codes', async (t) => {
     body: { code: 'assistant_not_configured', message: 'No provider. Set one: svc platform assistant set' },
   };
   t.match(await run(['ask', '?']), { code: 1, stderr: /svc platform assistant set \(assistant_not_configured\)/ });
+});
+
+t.test('the newest conversation is continued', async (t) => {
+  const { run, seen, routes } = await world(t, {
+    ...answers({ type: 'text', text: 'ok' }, done),
+    [`GET ${root}`]: { body: { items: [view], nextCursor: id } },
+  });
+  t.match(await run(['ask', '--continue', 'and since when?']), { code: 0, stdout: 'ok\n' });
+  t.same(
+    seen.map(({ method, path, query }) => [method, path, query]),
+    [
+      ['GET', root, { limit: '1' }],
+      ['POST', `${root}/${id}/messages`, {}],
+    ],
+  );
+  routes[`GET ${root}`] = { body: { items: [] } };
+  t.match(await run(['ask', '-c', '?']), { code: 1, stderr: /no conversation in shop\..*ask without --continue/s });
+  t.match(await run(['ask', '-c', '?', '--conversation', id]), { code: 2, stderr: /only one of/ });
 });

@@ -141,6 +141,11 @@ const source = z.object({
   environment: z.string().optional(),
   /** Of logs: the kind of what printed them. */
   of: z.string().optional(),
+  /** Of logs: when the line was printed that the answer names, and by which pod. Absent: all lines that a call showed. */
+  time: z.string().optional(),
+  pod: z.string().optional(),
+  /** The command of `svc` that shows it. */
+  command: z.string().optional(),
 });
 
 export type AnswerSource = z.infer<typeof source>;

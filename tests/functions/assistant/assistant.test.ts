@@ -25,7 +25,7 @@ t.test('a question is answered with tools, sources and a prepared command, and i
     script: [
       calls(['show_deployment', { id: deployment }], ['show_logs', { kind: 'app', name: 'api', environment: 'prod' }]),
       calls(['set_variables', { kind: 'app', name: 'api', environment: 'prod', variables: { PORT: '8080' } }]),
-      says('It failed:\n`PORT` is', ' not set.'),
+      says('It failed at 2026-01-01T00:00:00Z:\n`PORT` is', ' not set.'),
     ],
   });
   const { events, text, conversation } = await ask({
@@ -33,7 +33,7 @@ t.test('a question is answered with tools, sources and a prepared command, and i
     page: { app: 'api', environment: 'prod', deployment },
     files: [{ name: 'a.yaml', content: Buffer.from('port: 1\n').toString('base64') }],
   });
-  t.equal(text, 'It failed:\n`PORT` is not set.');
+  t.equal(text, 'It failed at 2026-01-01T00:00:00Z:\n`PORT` is not set.');
   t.match(
     events.filter(({ type }) => type !== 'text'),
     [
@@ -48,6 +48,14 @@ t.test('a question is answered with tools, sources and a prepared command, and i
         path: '/api/v1/projects/shop/apps/api/env?environment=prod',
         body: { PORT: '8080' },
         command: 'svc app env set api PORT=8080 --project shop --environment prod',
+      },
+      {
+        type: 'source',
+        kind: 'logs',
+        name: 'api',
+        time: '2026-01-01T00:00:00Z',
+        pod: 'api-1',
+        command: 'svc app logs api --at 2026-01-01T00:00:00Z --project shop --environment prod',
       },
       { type: 'done', usage: { inputTokens: 300, outputTokens: 60 }, cut: false },
     ],
@@ -85,7 +93,7 @@ t.test('a question is answered with tools, sources and a prepared command, and i
         answer: text,
         tools: [{ tool: 'show_deployment' }, { tool: 'show_logs' }, { tool: 'set_variables' }],
         prepared: [{ method: 'PATCH' }],
-        sources: [{ kind: 'deployment' }, { kind: 'logs' }],
+        sources: [{ kind: 'deployment' }, { kind: 'logs' }, { kind: 'logs', time: '2026-01-01T00:00:00Z' }],
       },
     ],
   });
