@@ -93,7 +93,7 @@ const obeys: Readonly<Record<string, ScriptStep[]>> = {
   ],
 };
 
-let cases = 0;
+let [cases, passed] = [0, 0];
 for (const [place, { call, handlers = {}, body }] of Object.entries(places)) {
   for (const [what, steps] of Object.entries(obeys)) {
     cases++;
@@ -133,12 +133,14 @@ for (const [place, { call, handlers = {}, body }] of Object.entries(places)) {
       for (const { content } of results) t.doesNotThrow(() => dataOf(content));
       t.equal(call === undefined || results.length > 0, true);
       t.notMatch(messages[0]?.content, /SYSTEM|evil/, 'the instructions contain no data');
+      if (t.passing()) passed += 1;
     });
   }
 }
 
 t.test('thirty cases were run', (t) => {
-  t.equal(cases, 30);
+  t.comment(`injection cases: ${passed} passed, ${cases} run`);
+  t.same([passed, cases], [30, 30]);
   t.end();
 });
 

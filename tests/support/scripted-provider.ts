@@ -112,3 +112,15 @@ export function calls(...list: [name: string, args: object | string][]): ScriptS
     endStream(response, 'tool_calls');
   };
 }
+
+/** A model that calls tools once, and then says an answer. */
+export function scriptOf({ reads, prepares, answer }: ScriptedAnswer): ScriptStep[] {
+  const list = [...reads, ...(prepares ? [prepares.call] : [])].map(([tool, args]): [string, object] => [tool, args]);
+  return [calls(...list), says(answer)];
+}
+
+interface ScriptedAnswer {
+  reads: readonly (readonly [tool: string, args: object])[];
+  prepares?: { call: readonly [tool: string, args: object] };
+  answer: string;
+}
