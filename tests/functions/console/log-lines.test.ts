@@ -2,6 +2,7 @@ import t from 'tap';
 import {
   contains,
   highlighted,
+  plainLines,
   plainText,
   shows,
   spansOf,
@@ -39,6 +40,7 @@ t.test('colours of a line are classes, and other escape sequences are left out',
   t.equal(plainText('10 %\r50 %\r'), '50 %', 'nothing was written after the return');
   t.equal(plainText('\r'), '');
   t.same(spansOf(''), []);
+  t.equal(plainLines('a\r\nb\u001B[31mc\n 10 %\r100 %\n'), 'a\nbc\n100 %\n');
 });
 
 t.test('a text that is searched is marked across colours, whatever its case', async (t) => {

@@ -3,6 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import type { BuildView } from '../../../../runtime/contracts/api/git.ts';
 import { commandOf } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
+import { LogText } from '../logs/log-text.tsx';
 import { State } from '../parts/badge.tsx';
 import { Command } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
@@ -89,13 +90,7 @@ function BuildLog({ place, deployment }: { place: Place; deployment: string }) {
         <div className="flex flex-col gap-2">
           <h3 className="text-sm font-semibold">{words.logTitle}</h3>
           {truncated && <p className="text-sm">{words.truncated}</p>}
-          <pre
-            tabIndex={0}
-            aria-label={words.logTitle}
-            className="max-h-96 overflow-auto rounded-md bg-zinc-100 p-3 text-xs whitespace-pre-wrap dark:bg-zinc-900"
-          >
-            {log === '' && ended ? words.noOutput : log}
-          </pre>
+          <LogText label={words.logTitle} text={log} empty={ended ? words.noOutput : ''} />
           <p role="status" className="text-sm">
             {!ended && words.building}
           </p>

@@ -17,7 +17,9 @@ import { appText } from '../text/apps.ts';
 import { appRoute } from './app.tsx';
 import { CancelDialog, RollbackDialog } from './deployment-dialogs.tsx';
 import { DeploymentDifference } from './deployment-difference.tsx';
+import { DeploymentLog } from './deployment-log.tsx';
 import { previousOf } from './difference.ts';
+import { stepsOf } from './steps.ts';
 
 const words = appText.deployments;
 
@@ -52,9 +54,7 @@ export function Deployments() {
                   <Entry
                     key={deployment.id}
                     deployment={deployment}
-                    difference={
-                      <Changes place={place} app={app} deployment={deployment} before={previousOf(deployment, items)} />
-                    }
+                    more={<More place={place} app={app} deployment={deployment} before={previousOf(deployment, items)} />}
                   >
                     {mayDeploy && actionOf(deployment) && (
                       <Button
@@ -103,51 +103,70 @@ function ChoiceDialog({
   return <RollbackDialog {...rest} target={deployment} />;
 }
 
-interface ChangesProps {
+interface MoreProps {
   place: Place;
   app: string;
   deployment: DeploymentView;
   before: (DeploymentView & { revision: number }) | undefined;
 }
 
-/** A link that shows and hides the differences to the deployment before. Nothing for a first deployment. */
-function Changes({ place, app, deployment, before }: ChangesProps) {
-  const { changes } = useSearch({ from: `${appRoute}/deployments` });
-  const { revision } = deployment;
-  if (!before || revision === undefined) return null;
-  const isOpen = changes === revision;
+/** Links that show and hide the log, and the differences to the deployment before, which a first one does not have. */
+function More({ place, app, deployment, before }: MoreProps) {
+  const shown = useSearch({ from: `${appRoute}/deployments` });
+  const { id, revision } = deployment;
+  const title = titleOf(deployment);
+  const hasLog = shown.log === id;
+  const hasChanges = before !== undefined && shown.changes === revision;
   const { show, showName, hide, hideName } = appText.differences;
+  const link = (isOpen: boolean, [text, name]: readonly [string, string], search: typeof shown) => (
+    <Link
+      to="/projects/$project/environments/$environment/apps/$app/deployments"
+      params={{ ...place, app }}
+      search={search}
+      replace
+      resetScroll={false}
+      // It is no link to this page, which only shows more or less.
+      activeOptions={{ exact: true, includeSearch: true }}
+      aria-label={name}
+      aria-expanded={isOpen}
+      className={linkLook}
+    >
+      {text}
+    </Link>
+  );
   return (
     <>
-      <p className="mt-2 text-sm">
-        <Link
-          to="/projects/$project/environments/$environment/apps/$app/deployments"
-          params={{ ...place, app }}
-          search={isOpen ? {} : { changes: revision }}
-          replace
-          resetScroll={false}
-          // It is no link to this page, which only shows more or less.
-          activeOptions={{ exact: true, includeSearch: true }}
-          aria-label={isOpen ? hideName(revision) : showName(revision)}
-          className={linkLook}
-        >
-          {isOpen ? hide : show}
-        </Link>
+      <p className="mt-2 flex flex-wrap gap-x-4 text-sm">
+        {before &&
+          revision !== undefined &&
+          (hasChanges
+            ? link(true, [hide, hideName(revision)], {})
+            : link(false, [show, showName(revision)], { changes: revision }))}
+        {revision !== undefined &&
+          (hasLog
+            ? link(true, [words.hideLog, words.hideLogName(title)], {})
+            : link(false, [words.log, words.logName(title)], { log: id }))}
       </p>
-      {isOpen && <DeploymentDifference place={place} app={app} before={before.revision} revision={revision} />}
+      {hasChanges && revision !== undefined && (
+        <DeploymentDifference place={place} app={app} before={before.revision} revision={revision} />
+      )}
+      {hasLog && <DeploymentLog place={place} deployment={deployment} title={words.logName(title)} />}
     </>
   );
 }
 
+const titleOf = ({ revision }: DeploymentView) => (revision === undefined ? words.skipped : words.revision(revision));
+
 interface EntryProps {
   deployment: DeploymentView;
-  difference: React.ReactNode;
+  /** Links to more about it, and what they show. */
+  more: React.ReactNode;
   children: React.ReactNode;
 }
 
-function Entry({ deployment, difference, children }: EntryProps) {
-  const { revision, status, current, automatic, trigger, actor, acceptedAt, startedAt, endedAt } = deployment;
-  const title = revision === undefined ? words.skipped : words.revision(revision);
+function Entry({ deployment, more, children }: EntryProps) {
+  const { status, current, automatic, trigger, actor } = deployment;
+  const title = titleOf(deployment);
   return (
     <li>
       <article aria-label={title} className="rounded-lg border border-zinc-200 p-4 dark:border-zinc-800">
@@ -160,14 +179,32 @@ function Entry({ deployment, difference, children }: EntryProps) {
           {children}
         </div>
         <p className="mt-1 text-sm text-zinc-600 dark:text-zinc-400">
-          <Time at={acceptedAt} /> · {words.triggers[trigger]}
+          {words.triggers[trigger]}
           {actor !== undefined && ` · ${actor}`}
-          {endedAt !== undefined && ` · ${words.took(duration(startedAt ?? acceptedAt, endedAt))}`}
         </p>
+        <Steps {...deployment} />
         <Details {...deployment} />
-        {difference}
+        {more}
       </article>
     </li>
+  );
+}
+
+/** The steps, each with its time; the last one says how long the deployment took once it had started. */
+function Steps(deployment: DeploymentView) {
+  const { acceptedAt, startedAt, endedAt } = deployment;
+  return (
+    <ol
+      aria-label={words.steps}
+      className="mt-1 flex flex-wrap gap-x-2 text-sm text-zinc-600 dark:text-zinc-400 [&>li+li]:before:mr-2 [&>li+li]:before:content-['→']"
+    >
+      {stepsOf(deployment).map(({ state, at }) => (
+        <li key={state}>
+          {state === 'started' ? words.started : words.states[state]} {at !== undefined && <Time at={at} />}
+          {at !== undefined && at === endedAt && `, ${words.took(duration(startedAt ?? acceptedAt, endedAt))}`}
+        </li>
+      ))}
+    </ol>
   );
 }
 

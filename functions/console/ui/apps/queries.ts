@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
-import type { DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
+import type { deploymentLogs, DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
 import type { buildLogView, BuildView, GitSourceView } from '../../../../runtime/contracts/api/git.ts';
 import type { RevisionView } from '../../../../runtime/contracts/api/revisions.ts';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
@@ -121,6 +121,9 @@ export const rollbackQuery = (place: Place, app: string, revision: number) =>
     gcTime: 0,
   });
 
+/** How often the log of a deployment in progress is read. */
+const deploymentLogIntervalMs = 2_000;
+
 /** The newest builds of all apps of an environment. */
 export const buildsQuery = ({ project, environment }: Place) =>
   queryOptions({
@@ -128,6 +131,18 @@ export const buildsQuery = ({ project, environment }: Place) =>
     queryFn: ({ signal }) =>
       request<List<BuildView>>(pathOf('projects', project, 'builds'), { query: { environment, limit: 100 }, signal }),
     ...live,
+  });
+
+/** The log of a deployment. The event stream reports its state, and not its lines. @param deployment an id */
+export const deploymentLogQuery = ({ project, environment }: Place, deployment: string, isActive: boolean) =>
+  queryOptions({
+    queryKey: ['project', project, environment, 'deployment log', deployment],
+    queryFn: ({ signal }) =>
+      request<z.infer<typeof deploymentLogs>>(pathOf('projects', project, 'deployments', deployment, 'logs'), {
+        signal,
+      }),
+    ...liveFor('Deployment'),
+    refetchInterval: isActive ? deploymentLogIntervalMs : false,
   });
 
 type BuildLog = z.infer<typeof buildLogView>;

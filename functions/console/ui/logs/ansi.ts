@@ -79,6 +79,11 @@ export function plainText(line: string): string {
   return hasControls(line) ? afterReturn(line).replace(escapes, '') : line;
 }
 
+/** All lines of a text as they are shown. */
+export function plainLines(text: string): string {
+  return hasControls(text) ? text.split('\n').map(plainText).join('\n') : text;
+}
+
 /** Whether a line may be shown in another way than it was written. */
 const hasControls = (line: string) => line.includes('\u001B') || line.includes('\r');
 

@@ -18,9 +18,11 @@ const overview = createRoute({
 const deployments = createRoute({
   getParentRoute: () => app,
   path: 'deployments',
-  // The revision whose differences to the one before are shown.
-  validateSearch: ({ changes }: Record<string, unknown>): { changes?: number } =>
-    typeof changes === 'number' ? { changes } : {},
+  // The revision whose differences to the one before are shown, and the deployment whose log is shown.
+  validateSearch: ({ changes, log }: Record<string, unknown>): { changes?: number; log?: string } => ({
+    ...(typeof changes === 'number' && { changes }),
+    ...(typeof log === 'string' && { log }),
+  }),
   component: lazyRouteComponent(() => import('../apps/deployments.tsx'), 'Deployments'),
 });
 

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { AnyRunView } from '../../../../runtime/contracts/api/runs.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
+import { LogText } from '../logs/log-text.tsx';
 import { State } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
@@ -105,14 +106,7 @@ function RunLog({ workload, run, hide }: { workload: Workload; run: string; hide
               <div key={pod} className="text-sm">
                 {pods.length > 1 && <h3 className="mb-1 font-medium">{words.attempt(pod)}</h3>}
                 {truncated && <p className="mb-1">{words.truncated}</p>}
-                <pre
-                  tabIndex={0}
-                  role="region"
-                  aria-label={words.attempt(pod)}
-                  className="max-h-96 overflow-auto rounded-md bg-zinc-100 p-3 text-xs whitespace-pre-wrap dark:bg-zinc-900"
-                >
-                  {log === '' ? words.noLog : log}
-                </pre>
+                <LogText label={words.attempt(pod)} text={log} empty={words.noLog} />
               </div>
             ))}
           </>
