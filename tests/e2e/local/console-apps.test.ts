@@ -126,7 +126,7 @@ t.test('a key is shown once, changed, disabled, rotated and revoked', async (t) 
   await pages.button('Rotate').click();
   await page.getByLabel('How long the old key stays valid').selectOption('It ends at once');
   await pages.dialog().getByRole('button', { name: 'Rotate' }).click();
-  await page.getByText(`The old key ${handle} expires at`).waitFor();
+  await page.getByText(`The old key ${handle} expires on`).waitFor();
   await pages.button('I have stored the key').click();
   await page.getByText('expired', { exact: true }).waitFor();
   const successor = (await keys()).find(({ replacedBy }) => replacedBy !== undefined)?.replacedBy ?? '';
@@ -252,7 +252,7 @@ t.test('a webhook is enabled, called, redelivered, tested and disabled', async (
   t.not(second, token);
   t.equal((await status()).token, second);
   await pages.button('Close').click();
-  await page.getByText('The old token works until').waitFor();
+  await page.getByText('The old token ends').waitFor();
   await pages.button('Disable').click();
   await pages.dialog().getByRole('button', { name: 'Disable' }).click();
   await pages.button('Enable the webhook').waitFor();

@@ -163,7 +163,7 @@ function factsOf(delivery: DeliveryView) {
   const { id, receivedAt, verdict, status, reason, code, deliveryId, redeliveryOf, actor } = delivery;
   return [
     [words.delivery, id],
-    [words.received, receivedAt],
+    [words.received, <Time key="received" at={receivedAt} />],
     [words.sender, actor === undefined ? delivery.sender : `${delivery.sender}, ${words.by(actor)}`],
     [words.event, delivery.event],
     [

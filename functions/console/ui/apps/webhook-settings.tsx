@@ -12,6 +12,7 @@ import { Dialog } from '../parts/dialog.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote } from '../parts/note.tsx';
+import { Time } from '../parts/time.tsx';
 import { appSettingsText } from '../text/app-settings.ts';
 import { text } from '../text/common.ts';
 import { webhookQuery } from './queries.ts';
@@ -54,7 +55,7 @@ export function WebhookSettings({ place, app }: WebhookProps) {
                     {enabled ? words.on : words.off}
                   </Badge>,
                 ],
-                [words.oldToken, enabled && graceUntil],
+                [words.oldToken, enabled && graceUntil !== undefined && <Time key="grace" at={graceUntil} />],
                 [words.branch, enabled && (branch ?? words.anyBranch)],
                 [words.tags, enabled && (tags ?? words.anyTags)],
                 [words.secretUrl, enabled && words.secretUrls[hasSecretUrl ? 'on' : 'off']],

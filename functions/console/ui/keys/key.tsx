@@ -102,7 +102,7 @@ function factsOf(place: Place, key: KeyView): readonly Fact[] {
     [keyText.keys.plan, key.plan],
     [words.apps, apps === undefined ? words.allApps : apps.length === 0 ? words.noApps : apps.join(', ')],
     [words.networks, allowedCidrs === undefined ? words.allNetworks : allowedCidrs.join(', ')],
-    [words.expires, expiresAt ?? words.never],
+    [words.expires, expiresAt === undefined ? words.never : <Time key="expires" at={expiresAt} />],
     [
       words.replacedBy,
       replacedBy !== undefined && (

@@ -1,5 +1,6 @@
 import type { Change } from '../../../../runtime/contracts/api/gate.ts';
 import { OnceDialog } from '../parts/once-dialog.tsx';
+import { exactTime } from '../parts/time.tsx';
 import { keyText } from '../text/keys.ts';
 import { GateProgress } from './gate-progress.tsx';
 
@@ -23,7 +24,7 @@ export function NewKeyDialog({ created: { key, change, replaces }, close }: { cr
       done={words.done}
       close={close}
     >
-      {replaces && <p>{words.oldEnds(replaces.handle, replaces.expiresAt)}</p>}
+      {replaces && <p>{words.oldEnds(replaces.handle, exactTime(replaces.expiresAt))}</p>}
       <GateProgress change={change} verb="applied" />
     </OnceDialog>
   );

@@ -7,7 +7,7 @@ import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
-import { exactTime, Time } from '../parts/time.tsx';
+import { Time } from '../parts/time.tsx';
 import { platformText } from '../text/platform.ts';
 import { EndSilenceDialog, SilenceDialog, type Silenced } from './alert-dialogs.tsx';
 import { labelLines } from './labels.ts';
@@ -145,7 +145,9 @@ function SilenceTable({ silences, end }: { silences: readonly SilenceView[]; end
             <td className={wideCellLook}>{labelLines(silence.labels).join(' ') || words.allLabels}</td>
             <td className={cellLook}>{silence.comment}</td>
             <td className={wideCellLook}>{silence.createdBy}</td>
-            <td className={wideCellLook}>{exactTime(silence.endsAt)}</td>
+            <td className={wideCellLook}>
+              <Time at={silence.endsAt} />
+            </td>
             <td className={cellLook}>
               <Button aria-label={words.endName(silence.alert)} onClick={() => end(silence)}>
                 {words.end}

@@ -34,7 +34,7 @@ export const keyText = {
     },
     createdTitle: 'Copy the key now',
     once: 'The key is shown only once. Clients send it in the header X-API-Key.',
-    oldEnds: (handle: string, time: string) => `The old key ${handle} expires at ${time}.`,
+    oldEnds: (handle: string, time: string) => `The old key ${handle} expires on ${time}.`,
     copyKey: 'Copy key',
     done: 'I have stored the key',
   },
