@@ -142,9 +142,10 @@ export function readLog({ path, environment, range, follows }: ReadOptions): Log
     }
   };
 
-  /** The first page, also when the API does not answer at first. */
+  /** The first page, also when the API does not answer at first. A hidden page does not ask for it again. */
   const readFirst = async () => {
     while (!signal.aborted) {
+      await shown.promise;
       try {
         return await readPage(at);
       } catch (error) {
