@@ -4,7 +4,7 @@ import { Overview } from './environment/overview.tsx';
 import { Projects } from './projects/projects.tsx';
 import { accountRoute } from './routes/account.ts';
 import { appRoutes } from './routes/apps.ts';
-import { Crashed, environmentRoute, frameRoute, NotFound, rootRoute } from './routes/frame.tsx';
+import { Crashed, environmentRoute, frameRoute, NotFound, Pending, rootRoute } from './routes/frame.tsx';
 import { functionRoutes } from './routes/functions.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -47,6 +47,9 @@ export function createConsoleRouter(client: QueryClient) {
     routeTree,
     context: { client },
     defaultErrorComponent: Crashed,
+    // The code of a page can take seconds on a slow network.
+    defaultPendingComponent: Pending,
+    defaultPendingMs: 300,
     defaultNotFoundComponent: NotFound,
     notFoundMode: 'root',
     // A page about another object begins anew: an open dialog of the one before would act on this one.

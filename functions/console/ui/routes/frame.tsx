@@ -24,6 +24,15 @@ export function NotFound() {
   );
 }
 
+/** While the code of a page is loaded. */
+export function Pending() {
+  return (
+    <p role="status" className="py-6 text-sm text-zinc-600 dark:text-zinc-400">
+      {text.loading}
+    </p>
+  );
+}
+
 /** A defect in a page: the rest of the console stays usable. */
 export function Crashed({ error }: { error: unknown }) {
   return (
