@@ -2,7 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { AppView } from '../../../../runtime/contracts/api/apps.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
-import { appQuery } from '../api/queries.ts';
+import { appQuery, type Place } from '../api/queries.ts';
+import { boundServices, mountedVolumes } from '../environment/object-links.tsx';
 import { Command } from '../parts/command.tsx';
 import { Facts, type Fact } from '../parts/facts.tsx';
 import { Note } from '../parts/note.tsx';
@@ -29,13 +30,13 @@ export function AppOverview() {
           {words.outOfMemory} <Time at={app.outOfMemory.at} />: {app.outOfMemory.message}
         </Note>
       )}
-      <Facts facts={factsOf(app)} />
+      <Facts facts={factsOf(place, app)} />
       <Command command={commandOf('app', 'show', name, ...placeFlags(place))} />
     </div>
   );
 }
 
-function factsOf(app: AppView): readonly Fact[] {
+function factsOf(place: Place, app: AppView): readonly Fact[] {
   const { url, image, rollout, healthPath, memory, cpu, extraHosts, volumes, bindings } = app;
   const replicas = `${app.readyReplicas}/${app.replicas}`;
   const limits = [memory, cpu && `${cpu} CPU`].filter((limit) => limit !== undefined).join(', ');
@@ -48,8 +49,8 @@ function factsOf(app: AppView): readonly Fact[] {
     [words.health, healthPath],
     [words.limits, limits],
     [words.hosts, extraHosts.join(', ')],
-    [words.volumes, volumes.map((volume) => `${volume.name} at ${volume.path}`).join(', ')],
-    [words.bindings, bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
+    [words.volumes, mountedVolumes(place, volumes)],
+    [words.bindings, boundServices(place, bindings)],
     [words.rollback, app.autoRollback ? words.on : words.off],
     [words.created, <Time key="created" at={app.createdAt} />],
   ];

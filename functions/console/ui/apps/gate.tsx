@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import { useChange } from '../api/change.ts';
@@ -15,6 +15,7 @@ import { Facts } from '../parts/facts.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
+import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { appSettingsText } from '../text/app-settings.ts';
 import { appRoute } from './app.tsx';
@@ -50,7 +51,14 @@ function View({ place, app, view }: ViewProps) {
         </Note>
       )}
       {gate === 'gated' && message !== undefined && <Note look="good">{message}</Note>}
-      {(gate === 'applying' || gate === 'gated') && keys === 0 && <Note look="warn">{words.noKeys}</Note>}
+      {(gate === 'applying' || gate === 'gated') && keys === 0 && (
+        <Note look="warn">
+          {words.noKeys}{' '}
+          <Link to="/projects/$project/environments/$environment/keys" params={place} className={linkLook}>
+            {words.createKey}
+          </Link>
+        </Note>
+      )}
       <Facts
         facts={[
           [

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
+import type { Place } from '../api/queries.ts';
+import { boundServices, mountedVolumes } from '../environment/object-links.tsx';
 import { State } from '../parts/badge.tsx';
 import { Command } from '../parts/command.tsx';
 import { Facts, type Fact } from '../parts/facts.tsx';
@@ -32,7 +34,7 @@ export function FunctionOverview() {
         </Note>
       )}
       {view.updating && status !== 'failed' && <Note look="warn">{words.updating}</Note>}
-      <Facts facts={factsOf(view)} />
+      <Facts facts={factsOf(place, view)} />
       {schedule !== undefined && (
         <Schedule
           {...{ schedule, overlap, timeZone }}
@@ -45,7 +47,7 @@ export function FunctionOverview() {
   );
 }
 
-function factsOf(view: FunctionView): readonly Fact[] {
+function factsOf(place: Place, view: FunctionView): readonly Fact[] {
   const { url, trigger, events, runtime, image, dependencies, memory, cpu, volumes, bindings, lastRun, gate } = view;
   const limits = [memory, cpu && `${cpu} CPU`].filter((limit) => limit !== undefined).join(', ');
   const calledBy = [
@@ -74,8 +76,8 @@ function factsOf(view: FunctionView): readonly Fact[] {
     [words.gate, gate && words.gates[gate]],
     ...served,
     [words.limits, limits],
-    [words.bindings, bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
-    [words.volumes, volumes.map((volume) => `${volume.name} at ${volume.path}`).join(', ')],
+    [words.bindings, boundServices(place, bindings)],
+    [words.volumes, mountedVolumes(place, volumes)],
     [
       words.lastRun,
       lastRun && (

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
+import type { Place } from '../api/queries.ts';
+import { boundServices, mountedVolumes } from '../environment/object-links.tsx';
 import { State } from '../parts/badge.tsx';
 import { Command } from '../parts/command.tsx';
 import { Facts, type Fact } from '../parts/facts.tsx';
@@ -26,7 +28,7 @@ export function JobOverview() {
           {jobText.outOfMemory} <Time at={outOfMemory.at} />: {outOfMemory.message}
         </Note>
       )}
-      <Facts facts={factsOf(view)} />
+      <Facts facts={factsOf(place, view)} />
       {schedule === undefined && <p className="text-sm">{jobText.manual}</p>}
       {schedule !== undefined && view.suspended && <Note look="warn">{jobText.suspended}</Note>}
       {schedule !== undefined && (
@@ -41,7 +43,7 @@ export function JobOverview() {
   );
 }
 
-function factsOf(view: JobView): readonly Fact[] {
+function factsOf(place: Place, view: JobView): readonly Fact[] {
   const { image, command, retries, timeoutSeconds, historyLimit, memory, cpu, bindings, volumes, lastRun } = view;
   return [
     [jobText.image, image],
@@ -50,8 +52,8 @@ function factsOf(view: JobView): readonly Fact[] {
     [jobText.timeout, timeoutSeconds !== undefined && jobText.seconds(timeoutSeconds)],
     [jobText.history, historyLimit],
     [jobText.limits, [memory, cpu && `${cpu} CPU`].filter((limit) => limit !== undefined).join(', ')],
-    [jobText.bindings, bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
-    [jobText.volumes, volumes.map((volume) => `${volume.name} at ${volume.path}`).join(', ')],
+    [jobText.bindings, boundServices(place, bindings)],
+    [jobText.volumes, mountedVolumes(place, volumes)],
     [
       jobText.lastRun,
       lastRun && (

@@ -6,6 +6,7 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import { listQuery, type Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { Crumbs } from '../environment/crumbs.tsx';
+import { ObjectLinks } from '../environment/object-links.tsx';
 import { State } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
@@ -108,7 +109,9 @@ function Bound({ place, name }: { place: Place; name: string }) {
                       <ul className="flex flex-col gap-1 text-sm">
                         {bound.map(({ kind, workload, status }) => (
                           <li key={`${kind} ${workload}`}>
-                            {text.kinds[kind]} {workload} <State state={status} />
+                            {text.kinds[kind]}{' '}
+                            <ObjectLinks place={place} items={[{ kind, name: workload, remark: '' }]} />
+                            <State state={status} />
                           </li>
                         ))}
                       </ul>

@@ -7,6 +7,7 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { Crumbs } from '../environment/crumbs.tsx';
+import { ObjectLinks } from '../environment/object-links.tsx';
 import { State } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command } from '../parts/command.tsx';
@@ -20,6 +21,8 @@ import { Time } from '../parts/time.tsx';
 import { volumeText as words } from '../text/services.ts';
 import { DangerZone } from '../workloads/danger.tsx';
 import { volumeQuery } from './queries.ts';
+
+const workloadKinds = ['app', 'function', 'job', 'service'] as const;
 
 /** A volume: its size, who mounts it, growth and deletion. */
 export function VolumePage() {
@@ -42,7 +45,7 @@ export function VolumePage() {
       <Loaded query={query}>
         {(view) => (
           <div className="flex flex-col gap-6">
-            <VolumeFacts view={view} />
+            <VolumeFacts place={place} view={view} />
             <Command command={commandOf('volume', 'show', name, ...placeFlags(place))} />
             {mayDelete && (
               <DangerZone
@@ -59,9 +62,12 @@ export function VolumePage() {
   );
 }
 
-function VolumeFacts({ view }: { view: VolumeView }) {
+function VolumeFacts({ place, view }: { place: Place; view: VolumeView }) {
   const { status, message, size, capacity, storageClass, accessMode, mountedBy, createdAt } = view;
-  const users = mountedBy.map((user) => `${user.name} (${user.kind})`).join(', ');
+  const users = mountedBy.flatMap(({ kind, name }) => {
+    const known = workloadKinds.find((candidate) => candidate === kind);
+    return known ? [{ kind: known, name, remark: `(${kind})` }] : [];
+  });
   return (
     <>
       {message !== undefined && <Note look={status === 'failed' ? 'bad' : 'warn'}>{message}</Note>}
@@ -71,7 +77,7 @@ function VolumeFacts({ view }: { view: VolumeView }) {
           [words.capacity, capacity],
           [words.storageClass, storageClass],
           [words.accessMode, accessMode],
-          [words.mounted, users === '' ? words.unmounted : users],
+          [words.mounted, users.length === 0 ? words.unmounted : <ObjectLinks key="users" place={place} items={users} />],
           [words.created, <Time key="created" at={createdAt} />],
         ]}
       />

@@ -25,6 +25,8 @@ export function SignIn({ done }: { done: () => void }) {
         }}
       />
       <Command command={commandOf('login', '--api', location.origin)} />
+      <p className="text-sm">{text.signIn.forgotten}</p>
+      <Command command={commandOf('user', 'reset-password', 'dana@example.com')} />
     </Narrow>
   );
 }

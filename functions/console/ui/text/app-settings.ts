@@ -9,7 +9,8 @@ export const appSettingsText = {
     what: 'With the gate, only requests with a valid API key reach the app. Calls inside the cluster pass without a key.',
     notProtected: 'Not yet protected: requests without a key still reach the app.',
     notOpen: 'Not yet open: requests without a key are still denied.',
-    noKeys: 'No key is valid for this app, so the gate denies every request. Create a key.',
+    noKeys: 'No key is valid for this app, so the gate denies every request.',
+    createKey: 'Create a key',
     keys: 'Valid keys',
     header: 'How clients send the key',
     receives:
@@ -33,7 +34,7 @@ export const appSettingsText = {
     anyTags: 'all',
     secretUrl: 'Secret URL',
     secretUrls: { on: 'on', off: 'off' },
-    oldToken: 'The old token works until',
+    oldToken: 'The old token ends',
     enable: 'Enable the webhook',
     rotate: 'Replace the token',
     rotateTitle: 'Replace the token?',
