@@ -206,17 +206,27 @@ function TestDialog({
     close();
     done(delivery);
   });
-  const submit = (form: HTMLFormElement) => {
-    const values = (['image', 'commit', 'branch'] as const).map((name) => [name, valueOf(form, name)] as const);
-    const body = Object.fromEntries(values.filter(([, value]) => value !== ''));
-    test.mutate({ path: ['apps', app, 'webhook', 'test'], method: 'POST', body });
+  const filled = (form: HTMLFormElement) =>
+    (['image', 'commit', 'branch'] as const)
+      .map((name) => [name, valueOf(form, name)] as const)
+      .filter(([, value]) => value !== '');
+  const submit = (form: HTMLFormElement) =>
+    test.mutate({
+      path: ['apps', app, 'webhook', 'test'],
+      method: 'POST',
+      body: Object.fromEntries(filled(form)),
+    });
+  const commandFor = (values: readonly (readonly [string, string])[]) => {
+    const flags = values.flatMap(([name, value]) => [`--${name}`, value]);
+    return commandOf('app', 'webhook', 'test', app, ...flags, ...placeFlags(place));
   };
   return (
     <FormDialog
       title={words.testTitle}
       close={close}
       action={words.test}
-      command={commandOf('app', 'webhook', 'test', app, ...placeFlags(place))}
+      command={commandFor([])}
+      commandFor={(form) => commandFor(filled(form))}
       request={test}
       submit={submit}
     >

@@ -1,4 +1,5 @@
 import { readLines } from '../workloads/env-text.ts';
+import { linesOf, mountsOf } from '../workloads/mounts.ts';
 
 const textFields = [
   'name',
@@ -56,21 +57,6 @@ const podTexts = ['healthPath', 'memory', 'cpu'] as const;
 const filled = (draft: AppDraft, fields: readonly AppField[]) =>
   Object.fromEntries(fields.filter((field) => draft[field] !== '').map((field) => [field, draft[field].trim()]));
 
-/** Mounts by lines `NAME:/path`, as `--volume` takes them. */
-function mountsOf(text: string): { name: string; path: string }[] {
-  return linesOf(text).map((line) => {
-    const split = line.indexOf(':');
-    return split < 0 ? { name: line, path: '' } : { name: line.slice(0, split), path: line.slice(split + 1) };
-  });
-}
-
-function linesOf(text: string): string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
-}
-
 /** The secrets that have a name. */
 const namedSecrets = ({ secrets }: AppDraft) => secrets.filter(({ name }) => name.trim() !== '');
 
@@ -102,7 +88,7 @@ export function createBody(draft: AppDraft, { credential, values }: AppSecrets):
 }
 
 /** Without what stands before the host of a URL, because that can be a password. */
-function withoutPassword(url: string): string {
+export function withoutPassword(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed || (parsed.username === '' && parsed.password === '')) return url;
   parsed.password = '';

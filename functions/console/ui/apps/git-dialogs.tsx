@@ -7,6 +7,7 @@ import { Select } from '../parts/choice.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { appSettingsText } from '../text/app-settings.ts';
+import { withoutPassword } from './draft.ts';
 
 const words = appSettingsText.git;
 
@@ -18,6 +19,18 @@ interface DialogProps {
 
 /** What to do with the credentials of a git source. */
 type Credentials = 'keep' | 'none' | 'token' | 'deployKey';
+
+/** A secret is never in a command: `svc` asks for it, or reads it from a file. */
+const credentialFlags: Readonly<Record<string, readonly string[]>> = {
+  none: ['--no-credentials'],
+  token: ['--ask-token'],
+  deployKey: ['--deploy-key-file', 'key'],
+};
+
+const textFields = ['branch', 'path', 'dockerfile'] as const;
+
+/** What the form shows first. */
+const textsOf = ({ url, branch, path, dockerfile }: GitSourceView) => ({ url, branch, path, dockerfile });
 
 function credentialsOf(choice: Credentials, secret: string) {
   if (choice === 'keep') return {};
@@ -45,13 +58,21 @@ export function SourceDialog({ place, app, source, close }: DialogProps & { sour
   const choices = (['keep', 'none', 'token', 'deployKey'] as const)
     .filter((value) => before.configured || value !== 'keep')
     .map((value) => ({ value, label: words.choices[value] }));
-  const url = before.url ?? 'https://git.example.com/shop/api.git';
+  const commandFor = (valueIn: (field: string) => string) =>
+    commandOf(
+      ...['app', 'git', 'set', app, '--url', withoutPassword(valueIn('url') || 'https://git.example.com/shop/api.git')],
+      ...textFields.flatMap((field) => (valueIn(field) === '' ? [] : [`--${field}`, valueIn(field)])),
+      ...(credentialFlags[valueIn('credentials')] ?? []),
+      ...placeFlags(place),
+    );
+  const first: Readonly<Record<string, string | undefined>> = { ...textsOf(before), credentials: choice };
   return (
     <FormDialog
       title={before.configured ? words.edit : words.connect}
       close={close}
       action={before.configured ? words.save : words.connect}
-      command={commandOf('app', 'git', 'set', app, '--url', url, ...placeFlags(place))}
+      command={commandFor((field) => first[field] ?? '')}
+      commandFor={(form) => commandFor((field) => valueOf(form, field))}
       request={save}
       submit={submit}
     >
@@ -81,6 +102,7 @@ export function SourceDialog({ place, app, source, close }: DialogProps & { sour
       />
       <Select
         label={words.fields.credentials}
+        name="credentials"
         options={choices}
         value={choice}
         onChange={(event) => setChoice(choices.find(({ value }) => value === event.target.value)?.value ?? 'none')}

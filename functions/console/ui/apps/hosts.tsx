@@ -71,15 +71,19 @@ interface DialogProps {
 
 function AddDialog({ place, app: { name }, close }: DialogProps) {
   const add = useChange<AppView>(place, close);
+  const hostIn = (form: HTMLFormElement) => valueOf(form, 'host').trim();
+  const commandFor = (host: string) =>
+    commandOf('app', 'host', 'add', name, host || 'www.example.com', ...placeFlags(place));
   return (
     <FormDialog
       title={words.add}
       close={close}
       action={words.add}
-      command={commandOf('app', 'host', 'add', name, 'www.example.com', ...placeFlags(place))}
+      command={commandFor('')}
+      commandFor={(form) => commandFor(hostIn(form))}
       request={add}
       submit={(form) => {
-        const body = { add: [valueOf(form, 'host').trim()] };
+        const body = { add: [hostIn(form)] };
         add.mutate({ path: ['apps', name, 'hosts'], method: 'PATCH', body });
       }}
     >

@@ -70,18 +70,27 @@ export function SettingsDialog({
 }: DialogProps & { branch: string | undefined; tags: string | undefined }) {
   const [before] = useState({ branch, tags });
   const save = useChange<WebhookView>(place, close);
+  /** What differs from what the form showed first. */
+  const changes = (form: HTMLFormElement) =>
+    (['branch', 'tags'] as const)
+      .map((field) => [field, valueOf(form, field)] as const)
+      .filter(([field, value]) => value !== before[field]);
   const submit = (form: HTMLFormElement) => {
-    const next = { branch: valueOf(form, 'branch'), tags: valueOf(form, 'tags') };
-    const changed = (['branch', 'tags'] as const).filter((field) => next[field] !== before[field]);
-    const body = Object.fromEntries(changed.map((field) => [field, next[field] === '' ? null : next[field]]));
+    const body = Object.fromEntries(changes(form).map(([field, value]) => [field, value === '' ? null : value]));
     save.mutate({ path: ['apps', app, 'webhook'], method: 'PATCH', body });
+  };
+  const status = commandOf('app', 'webhook', 'status', app, ...placeFlags(place));
+  const commandFor = (form: HTMLFormElement) => {
+    const flags = changes(form).flatMap(([field, value]) => [`--${field}`, value]);
+    return flags.length === 0 ? status : commandOf('app', 'webhook', 'set', app, ...flags, ...placeFlags(place));
   };
   return (
     <FormDialog
       title={words.settingsTitle}
       close={close}
       action={words.save}
-      command={commandOf('app', 'webhook', 'set', app, '--branch', 'main', '--tags', 'v*', ...placeFlags(place))}
+      command={status}
+      commandFor={commandFor}
       request={save}
       submit={submit}
     >

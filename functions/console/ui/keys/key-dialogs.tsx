@@ -7,7 +7,8 @@ import type { Place } from '../api/queries.ts';
 import { Select } from '../parts/choice.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { keyText } from '../text/keys.ts';
-import { keyChangeOf, KeyFields } from './key-fields.tsx';
+import { changeBody, changeWords, keyDraftOf } from './key-draft.ts';
+import { keyDraftIn, KeyFields } from './key-fields.tsx';
 import type { NewKey } from './new-key.tsx';
 
 const words = keyText.key;
@@ -32,11 +33,15 @@ export function ChangeDialog({ place, current, close, done }: DialogProps<{ chan
       title={words.changeTitle}
       close={close}
       action={words.save}
-      command={commandOf('key', 'update', before.handle, '--plan', before.plan, ...placeFlags(place))}
-      request={update}
-      submit={(form) =>
-        update.mutate({ path: ['api-keys', before.handle], method: 'PATCH', body: keyChangeOf(form, before) })
+      command={commandOf('key', 'show', before.handle, ...placeFlags(place))}
+      commandFor={(form) =>
+        commandOf(...changeWords(before.handle, keyDraftOf(before), keyDraftIn(form)), ...placeFlags(place))
       }
+      request={update}
+      submit={(form) => {
+        const body = changeBody(keyDraftOf(before), keyDraftIn(form));
+        update.mutate({ path: ['api-keys', before.handle], method: 'PATCH', body });
+      }}
     >
       <KeyFields place={place} current={before} />
     </FormDialog>

@@ -14,7 +14,8 @@ import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { keyText } from '../text/keys.ts';
-import { KeyFields, newKeyOf } from './key-fields.tsx';
+import { createBody, createWords } from './key-draft.ts';
+import { keyDraftIn, KeyFields } from './key-fields.tsx';
 import { KeyState } from './key-state.tsx';
 import { NewKeyDialog, type NewKey } from './new-key.tsx';
 import { keysQuery, plansQuery } from './queries.ts';
@@ -119,8 +120,9 @@ function CreateDialog({ place, close, done }: { place: Place; close: () => void;
       close={close}
       action={words.create}
       command={commandOf('key', 'create', '--plan', plan, ...placeFlags(place))}
+      commandFor={(form) => commandOf(...createWords(keyDraftIn(form)), ...placeFlags(place))}
       request={create}
-      submit={(form) => create.mutate({ path: ['api-keys'], method: 'POST', body: newKeyOf(form) })}
+      submit={(form) => create.mutate({ path: ['api-keys'], method: 'POST', body: createBody(keyDraftIn(form)) })}
     >
       <KeyFields place={place} />
     </FormDialog>

@@ -10,6 +10,15 @@ import { Field, valueOf } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { keyText } from '../text/keys.ts';
 import type { GateOutcome } from './gate-progress.tsx';
+import {
+  changeBody,
+  changeWords,
+  createBody,
+  createWords,
+  planDraftOf,
+  planFields,
+  type PlanDraft,
+} from './plan-draft.ts';
 
 const words = keyText.plans;
 
@@ -19,52 +28,37 @@ interface DialogProps {
   done: (outcome: GateOutcome) => void;
 }
 
-/** The limits in the form. */
-function limitsOf(form: HTMLFormElement) {
-  const quota = valueOf(form, 'quota');
-  return {
-    name: valueOf(form, 'name'),
-    requestsPerSecond: Number(valueOf(form, 'rate')),
-    burst: Number(valueOf(form, 'burst')),
-    quota: quota === '' ? null : { limit: Number(quota), period: valueOf(form, 'period') },
-  };
+/** What is written in the form. */
+function draftIn(form: HTMLFormElement): PlanDraft {
+  return Object.fromEntries(planFields.map((field) => [field, valueOf(form, field)])) as PlanDraft;
 }
+
+const newPlan: PlanDraft = { name: '', rate: '5', burst: '10', quota: '', period: 'day' };
 
 /** Creates or changes a plan. @param current absent for a new plan */
 export function PlanDialog({ place, current, close, done }: DialogProps & { current?: PlanView }) {
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
-  const [before] = useState(current);
+  const [before] = useState(current && { id: current.id, draft: planDraftOf(current) });
   const save = useChange<{ change?: Change }>(place, ({ change }) => {
     close();
     done({ change, verb: 'applied' });
   });
-  const submit = (form: HTMLFormElement) => {
-    const { quota, ...limits } = limitsOf(form);
-    if (!before) {
-      save.mutate({ path: ['plans'], method: 'POST', body: { ...limits, ...(quota && { quota }) } });
-      return;
-    }
-    const { id, name, requestsPerSecond, burst } = before;
-    const sameQuota = quota?.limit === before.quota?.limit && quota?.period === before.quota?.period;
-    const body = {
-      ...(limits.name !== name && { name: limits.name }),
-      ...(limits.requestsPerSecond !== requestsPerSecond && { requestsPerSecond: limits.requestsPerSecond }),
-      ...(limits.burst !== burst && { burst: limits.burst }),
-      ...(!sameQuota && { quota }),
-    };
-    save.mutate({ path: ['plans', id], method: 'PATCH', body });
+  const submit = (draft: PlanDraft) => {
+    if (before) save.mutate({ path: ['plans', before.id], method: 'PATCH', body: changeBody(before.draft, draft) });
+    else save.mutate({ path: ['plans'], method: 'POST', body: createBody(draft) });
   };
-  const command = before ? ['update', before.name] : ['create', 'small'];
-  const { requestsPerSecond = 5, burst = 10, quota } = before ?? {};
-  const limits = ['--rate', String(requestsPerSecond), '--burst', String(burst)];
+  const first = before?.draft ?? newPlan;
+  const commandFor = (draft: PlanDraft) =>
+    commandOf(...(before ? changeWords(first, draft) : createWords(draft)), ...placeFlags(place));
   return (
     <FormDialog
-      title={before ? words.editTitle(before.name) : words.create}
+      title={before ? words.editTitle(first.name) : words.create}
       close={close}
       action={before ? words.save : words.create}
-      command={commandOf('plan', ...command, ...limits, ...placeFlags(place))}
+      command={commandFor(first)}
+      commandFor={(form) => commandFor(draftIn(form))}
       request={save}
-      submit={submit}
+      submit={(form) => submit(draftIn(form))}
     >
       <Field
         label={words.fields.name}
@@ -72,7 +66,7 @@ export function PlanDialog({ place, current, close, done }: DialogProps & { curr
         required
         maxLength={100}
         autoComplete="off"
-        defaultValue={before?.name}
+        defaultValue={first.name}
       />
       <Field
         label={words.fields.rate}
@@ -82,7 +76,7 @@ export function PlanDialog({ place, current, close, done }: DialogProps & { curr
         max="1000000"
         step="any"
         required
-        defaultValue={requestsPerSecond}
+        defaultValue={first.rate}
       />
       <Field
         label={words.fields.burst}
@@ -91,14 +85,14 @@ export function PlanDialog({ place, current, close, done }: DialogProps & { curr
         min="1"
         max="1000000"
         required
-        defaultValue={burst}
+        defaultValue={first.burst}
       />
-      <Field label={words.fields.quota} name="quota" type="number" min="1" defaultValue={quota?.limit} />
+      <Field label={words.fields.quota} name="quota" type="number" min="1" defaultValue={first.quota} />
       <Select
         label={words.fields.period}
         name="period"
         options={periods.map((period) => ({ value: period, label: words.periods[period] }))}
-        defaultValue={quota?.period ?? 'day'}
+        defaultValue={first.period}
       />
       <p>{words.hint}</p>
     </FormDialog>

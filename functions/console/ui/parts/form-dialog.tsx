@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { text } from '../text/common.ts';
 import { Button, type ButtonProps } from './button.tsx';
 import { Command } from './command.tsx';
@@ -13,6 +14,8 @@ export interface FormDialogProps {
   disabled?: boolean;
   /** The command of `svc` that does the same. */
   command: string;
+  /** The same command for what is written in fields whose values the dialog does not know. */
+  commandFor?: (form: HTMLFormElement) => string;
   /** The request that the dialog makes. */
   request: { error: unknown; isPending: boolean };
   submit: (form: HTMLFormElement) => void;
@@ -24,7 +27,8 @@ const keepOpen = () => undefined;
 
 /** A dialog that asks for the values of a request, or whether to make it. */
 export function FormDialog({ title, close, action, look = 'primary', command, request, ...rest }: FormDialogProps) {
-  const { submit, children, disabled = false } = rest;
+  const { submit, children, commandFor, disabled = false } = rest;
+  const [written, setWritten] = useState<string>();
   return (
     <Dialog title={title} close={request.isPending ? keepOpen : close}>
       <form
@@ -33,9 +37,10 @@ export function FormDialog({ title, close, action, look = 'primary', command, re
           event.preventDefault();
           submit(event.currentTarget);
         }}
+        onInput={({ currentTarget }) => setWritten(commandFor?.(currentTarget))}
       >
         {children}
-        <Command command={command} />
+        <Command command={written ?? command} />
         {request.error !== null && <ErrorNote error={request.error} />}
         <div className="flex flex-wrap justify-end gap-2">
           <Button onClick={close} disabled={request.isPending}>

@@ -104,6 +104,7 @@ export function Secrets(workload: Workload) {
 }
 
 function SetDialog({ workload, close }: { workload: Workload; close: () => void }) {
+  const [name, setName] = useState('');
   const put = useSecretRequest<SecretView>(workload, close);
   return (
     <Dialog title={words.set} close={close}>
@@ -112,13 +113,20 @@ function SetDialog({ workload, close }: { workload: Workload; close: () => void 
         onSubmit={(event) => {
           event.preventDefault();
           const form = event.currentTarget;
-          put.mutate({ name: valueOf(form, 'name'), method: 'PUT', body: { value: valueOf(form, 'value') } });
+          put.mutate({ name, method: 'PUT', body: { value: valueOf(form, 'value') } });
         }}
       >
-        <Field label={words.name} name="name" required autoComplete="off" spellCheck={false} />
+        <Field
+          label={words.name}
+          value={name}
+          onChange={(event) => setName(event.target.value)}
+          required
+          autoComplete="off"
+          spellCheck={false}
+        />
         <Field label={words.value} name="value" type="password" required autoComplete="off" />
         <p className="text-sm">{words.applies[workload.kind]}</p>
-        <Command command={secretCommand(workload, 'set', 'DB_PASSWORD')} />
+        <Command command={secretCommand(workload, 'set', name.trim() || 'DB_PASSWORD')} />
         {put.error && <ErrorNote error={put.error} />}
         <div className="flex justify-end gap-2">
           <Button onClick={close}>{text.cancel}</Button>

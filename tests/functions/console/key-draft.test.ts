@@ -1,0 +1,71 @@
+import t from 'tap';
+import { keyCreate, keyUpdate } from '../../../runtime/contracts/api/keys.ts';
+import { planCreate, planUpdate } from '../../../runtime/contracts/api/plans.ts';
+import * as keys from '../../../functions/console/ui/keys/key-draft.ts';
+import * as plans from '../../../functions/console/ui/keys/plan-draft.ts';
+
+const empty: keys.KeyDraft = { name: '', plan: 'small', apps: '', networks: '', expires: '' };
+const full: keys.KeyDraft = {
+  ...{ name: 'first customer', plan: 'large', apps: 'api, web,', networks: '192.0.2.0/24' },
+  expires: '2027-01-31',
+};
+
+t.test('a new key has what the form has, and so does its command', (t) => {
+  t.same(keys.createBody(empty), { plan: 'small' });
+  t.same(keys.createWords(empty), ['key', 'create', '--plan', 'small']);
+  const body = keys.createBody(full);
+  t.same(body, {
+    ...{ name: 'first customer', plan: 'large', apps: ['api', 'web'], allowedCidrs: ['192.0.2.0/24'] },
+    expiresAt: '2027-01-31T23:59:59.999Z',
+  });
+  t.ok(keyCreate.safeParse(body).success, 'the API accepts its form');
+  t.same(keys.createWords(full), [
+    ...['key', 'create', '--plan', 'large', '--name', 'first customer', '--app', 'api', '--app', 'web'],
+    ...['--allow', '192.0.2.0/24', '--expires', '2027-01-31'],
+  ]);
+  t.end();
+});
+
+t.test('a change of a key has what differs and nothing else', (t) => {
+  const change = (before: keys.KeyDraft, after: keys.KeyDraft) => {
+    const body = keys.changeBody(before, after);
+    t.ok(keyUpdate.safeParse(body).success, 'the API accepts its form');
+    return [body, keys.changeWords('k3x9q2ab', before, after)];
+  };
+  t.same(change(full, { ...full, apps: 'api,web' }), [{}, ['key', 'show', 'k3x9q2ab']]);
+  t.same(change(full, { ...empty, plan: 'large' }), [
+    { name: null, apps: null, allowedCidrs: null, expiresAt: null },
+    ['key', 'update', 'k3x9q2ab', '--name', '', '--all-apps', '--allow-all', '--expires', 'never'],
+  ]);
+  t.same(change(empty, { ...empty, plan: 'large', apps: 'api' }), [
+    { plan: 'large', apps: ['api'] },
+    ['key', 'update', 'k3x9q2ab', '--plan', 'large', '--app', 'api'],
+  ]);
+  t.end();
+});
+
+const plan: plans.PlanDraft = { name: 'small', rate: '5', burst: '10', quota: '', period: 'day' };
+
+t.test('a plan has a quota where the form has one', (t) => {
+  t.same(plans.createBody(plan), { name: 'small', requestsPerSecond: 5, burst: 10 });
+  t.same(plans.createWords({ ...plan, name: '' }), ['plan', 'create', 'small', '--rate', '5', '--burst', '10']);
+  const limited = { ...plan, quota: '1000', period: 'month' };
+  t.ok(planCreate.safeParse(plans.createBody(limited)).success, 'the API accepts its form');
+  t.same(plans.createWords(limited).slice(-2), ['--quota', '1000/month']);
+  const change = (before: plans.PlanDraft, after: plans.PlanDraft) => {
+    const body = plans.changeBody(before, after);
+    t.ok(planUpdate.safeParse(body).success, 'the API accepts its form');
+    return [body, plans.changeWords(before, after)];
+  };
+  t.same(change(plan, { ...plan, period: 'week' }), [{}, ['plan', 'show', 'small']], 'a period of no quota');
+  t.same(change(plan, { ...limited, rate: '2.5' }), [
+    { requestsPerSecond: 2.5, quota: { limit: 1000, period: 'month' } },
+    ['plan', 'update', 'small', '--rate', '2.5', '--quota', '1000/month'],
+  ]);
+  t.same(change(limited, { ...limited, period: 'week' }), [
+    { quota: { limit: 1000, period: 'week' } },
+    ['plan', 'update', 'small', '--quota', '1000/week'],
+  ]);
+  t.same(change(limited, plan), [{ quota: null }, ['plan', 'update', 'small', '--quota', 'none']]);
+  t.end();
+});
