@@ -4,7 +4,9 @@ import { functionCreate, functionUpdate } from '../../../runtime/contracts/api/f
 import {
   changeBody,
   changedFields,
+  changeWords,
   createBody,
+  createWords,
   draftOf,
   newDraft,
 } from '../../../functions/console/ui/functions/draft.ts';
@@ -45,5 +47,47 @@ t.test('only what differs is sent', (t) => {
   t.same(body, { dependencies: [], maxReplicas: 3, memory: null, events: { query: 'SELECT 2', markDone: null } });
   t.ok(functionUpdate.safeParse(body).success);
   t.same(changeBody(before, { ...before, code: 'y', schedule: 'not of this trigger' }), { code: 'y' });
+  t.end();
+});
+
+t.test('a new function has limits, volumes and variables, or an image in place of code', (t) => {
+  const draft = { ...newDraft, name: 'thumbs', volumes: 'pictures:/data', cpu: '500m', memory: '512Mi', port: '9000' };
+  const image = createBody({ ...draft, runtime: '', image: 'resize:3', code: 'ignored', variables: 'SIZE=320' });
+  t.same(image, {
+    ...{ name: 'thumbs', image: 'resize:3', trigger: 'http', cpu: '500m', memory: '512Mi', port: 9000 },
+    ...{ volumes: [{ name: 'pictures', path: '/data' }], env: { SIZE: '320' } },
+  });
+  t.ok(functionCreate.safeParse(image).success, 'the API accepts its form');
+  const cron = { ...draft, trigger: 'cron', overlap: 'Replace', code: 'x', image: 'ignored' };
+  t.match(createBody(cron), { overlap: 'Replace', code: 'x', volumes: [{}] });
+  t.notHas(createBody(cron), 'port');
+  t.ok(functionCreate.safeParse(createBody(cron)).success, 'the API accepts its form');
+  t.end();
+});
+
+t.test('the command has what the form has, and files in place of code and variables', (t) => {
+  t.same(createWords(newDraft), [
+    ...['function', 'create', 'hello', '--runtime', 'node', '--code-file', 'handler.mjs', '--trigger', 'http'],
+  ]);
+  const draft = { ...newDraft, name: 'work', runtime: 'python', code: 'secret', trigger: 'redis', source: 'cache' };
+  const words = createWords({
+    ...{ ...draft, list: 'jobs', dependencies: 'a@1', bindings: 'orders', variables: 'KEY=secret' },
+    ...{ volumes: 'data:/data', idleTimeoutSeconds: '60', maxReplicas: '3' },
+  });
+  t.same(words.slice(3), [
+    ...['--runtime', 'python', '--code-file', 'handler.py', '--trigger', 'redis', '--dependency', 'a@1'],
+    ...['--source', 'cache', '--list', 'jobs', '--volume', 'data:/data', '--idle-timeout', '60s'],
+    ...['--max-replicas', '3', '--bind', 'orders', '--env-file', '.env'],
+  ]);
+  t.notMatch(words.join(' '), 'secret');
+  t.match(createWords({ ...newDraft, runtime: '' }), ['function', 'create', 'hello', '--image', /^registry/]);
+
+  const before = draftOf(view);
+  t.same(changeWords(before, before), ['function', 'show', 'import']);
+  const after = { ...before, memory: '', dependencies: '', volumes: 'data:/data', query: 'SELECT 2', markDone: '' };
+  t.same(changeWords(before, after), [
+    ...['function', 'update', 'import', '--no-dependencies', '--query', 'SELECT 2', '--without-mark-done'],
+    ...['--volume', 'data:/data', '--default-memory'],
+  ]);
   t.end();
 });

@@ -8,7 +8,7 @@ import { Note } from '../parts/note.tsx';
 import { functionText } from '../text/functions.ts';
 import { workloadText } from '../text/workloads.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
-import { changeBody, changedFields, draftOf, type Draft, type DraftField } from './draft.ts';
+import { changeBody, changedFields, changeWords, draftOf, type Draft, type DraftField } from './draft.ts';
 import { FunctionFields, isShownAtField } from './function-form.tsx';
 
 const words = functionText.form;
@@ -48,7 +48,7 @@ export function EditFunction({ workload, view }: { workload: Workload; view: Fun
           title={words.saveTitle(workload.name)}
           close={() => setAsks(false)}
           action={words.save(changed.length)}
-          command={commandOf('function', 'update', workload.name, ...placeFlags(workload.place))}
+          command={commandOf(...changeWords(before, draft), ...placeFlags(workload.place))}
           request={{ ...save, error: isShownAtField(save.error, draft, false) ? null : save.error }}
           submit={() =>
             save.mutate(

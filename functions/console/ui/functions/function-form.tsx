@@ -2,24 +2,30 @@ import { ApiError } from '../api/client.ts';
 import { Area } from '../parts/area.tsx';
 import { Select } from '../parts/choice.tsx';
 import { Field } from '../parts/field.tsx';
-import { ErrorNote } from '../parts/note.tsx';
+import { ErrorNote, Note } from '../parts/note.tsx';
 import { functionText } from '../text/functions.ts';
+import { workloadText } from '../text/workloads.ts';
+import { readLines } from '../workloads/env-text.ts';
 import { CodeField } from './code-field.tsx';
 import { hasField, type Draft, type DraftField } from './draft.ts';
 import { ScheduleField } from './schedule-field.tsx';
 
 const words = functionText.form;
-const runtimes = (['node', 'python'] as const).map((value) => ({
-  value,
-  label: functionText.overview.runtimes[value],
-}));
+const runtimes = [
+  ...(['node', 'python'] as const).map((value) => ({ value, label: functionText.overview.runtimes[value] })),
+  { value: '', label: words.imageInstead },
+];
+const overlaps = [
+  { value: '', label: words.defaultOverlap },
+  ...Object.entries(workloadText.schedule.overlaps).map(([value, label]) => ({ value, label })),
+];
 const triggers = (['http', 'cron', 'postgres', 'mysql', 'redis', 'minio'] as const).map((value) => ({
   value,
   label: functionText.overview.triggers[value],
 }));
 
 /** The fields that have a place for a refusal only in the form of a new function. */
-const newFields: readonly string[] = ['name', 'bindings'];
+const newFields: readonly string[] = ['name', 'bindings', 'env'];
 
 interface FunctionFieldsProps {
   draft: Draft;
@@ -34,8 +40,10 @@ interface FunctionFieldsProps {
 export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsProps) {
   const set = (field: DraftField, value: string) => change({ ...draft, [field]: value });
   const refusedField = error instanceof ApiError ? error.field : undefined;
-  const has = (field: DraftField) => hasField(draft.trigger, field);
-  const isRefused = (field: DraftField) => refusedField !== undefined && refusedField.split('.').includes(field);
+  const has = (field: DraftField) => hasField(draft, field);
+  const isRefused = (field: DraftField) =>
+    refusedField !== undefined && refusedField.split('.').includes(field === 'variables' ? 'env' : field);
+  const { faults } = readLines(draft.variables);
   const note = (field: DraftField) => isRefused(field) && <ErrorNote error={error} />;
   const input = (field: DraftField, more: React.ComponentProps<'input'> = {}) => (
     <>
@@ -65,7 +73,7 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
   );
   const count = (field: DraftField, min: number) =>
     has(field) && input(field, { type: 'number', min, required: !isNew });
-  const code = draft.runtime !== '';
+  const code = has('code');
   return (
     <>
       {isNew && input('name', { required: true, maxLength: 63 })}
@@ -77,6 +85,7 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
           options={runtimes}
         />
       )}
+      {has('image') && input('image', { required: true })}
       {code && (
         <>
           <CodeField
@@ -102,6 +111,14 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
       )}
       {has('schedule') && <ScheduleField schedule={draft.schedule} timeZone={draft.timeZone} set={set} />}
       {has('schedule') && (note('schedule') || note('timeZone'))}
+      {has('overlap') && (
+        <Select
+          label={workloadText.schedule.overlap}
+          value={draft.overlap}
+          onChange={(event) => set('overlap', event.target.value)}
+          options={isNew ? overlaps : overlaps.slice(1)}
+        />
+      )}
       {has('source') && input('source', { required: true })}
       {has('query') && area('query', { required: true })}
       {has('markDone') && area('markDone')}
@@ -112,7 +129,13 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
       {count('minReplicas', 0)}
       {count('maxReplicas', 1)}
       {input('memory')}
+      {input('cpu')}
+      {count('port', 1)}
+      {area('volumes', { rows: 2 })}
       {isNew && input('bindings')}
+      {isNew && area('variables', { rows: 3 })}
+      {isNew && <p className="text-sm">{workloadText.variables.emptyHint}</p>}
+      {isNew && faults.length > 0 && <Note look="bad">{workloadText.variables.faults(faults.join(', '))}</Note>}
     </>
   );
 }
@@ -121,5 +144,5 @@ export function FunctionFields({ draft, change, error, isNew }: FunctionFieldsPr
 export function isShownAtField(error: unknown, draft: Draft, isNew: boolean): boolean {
   if (!(error instanceof ApiError) || error.field === undefined) return false;
   const parts = error.field.split('.');
-  return parts.some((part) => (isNew && newFields.includes(part)) || hasField(draft.trigger, part as DraftField));
+  return parts.some((part) => (isNew && newFields.includes(part)) || hasField(draft, part as DraftField));
 }

@@ -10,7 +10,8 @@ import { Command } from '../parts/command.tsx';
 import { ErrorNote } from '../parts/note.tsx';
 import { Heading } from '../parts/page.tsx';
 import { functionText } from '../text/functions.ts';
-import { createBody, newDraft, type Draft } from './draft.ts';
+import { readLines } from '../workloads/env-text.ts';
+import { createBody, createWords, newDraft, type Draft } from './draft.ts';
 import { FunctionFields, isShownAtField } from './function-form.tsx';
 
 const words = functionText.form;
@@ -25,9 +26,7 @@ export function NewFunction() {
     const params = { ...place, function: view.name };
     void navigate({ to: '/projects/$project/environments/$environment/functions/$function', params });
   });
-  const file = draft.runtime === 'python' ? 'handler.py' : 'handler.mjs';
-  const name = draft.name === '' ? 'hello' : draft.name;
-  const flags = ['--runtime', draft.runtime, '--code-file', file, '--trigger', draft.trigger];
+  const hasFaults = readLines(draft.variables).faults.length > 0;
   return (
     <>
       <Crumbs {...place} />
@@ -41,12 +40,12 @@ export function NewFunction() {
           }}
         >
           <p className="text-sm">
-            {words.hint[draft.runtime === 'python' ? 'python' : 'node']} {words.defaults}
+            {words.hint[draft.runtime === '' ? 'image' : draft.runtime === 'python' ? 'python' : 'node']} {words.defaults}
           </p>
           <FunctionFields draft={draft} change={setDraft} error={create.error} isNew />
           {create.error !== null && !isShownAtField(create.error, draft, true) && <ErrorNote error={create.error} />}
           <div>
-            <Button type="submit" look="primary" disabled={create.isPending}>
+            <Button type="submit" look="primary" disabled={create.isPending || hasFaults}>
               {words.create}
             </Button>
           </div>
@@ -54,7 +53,7 @@ export function NewFunction() {
       )}
       {!mayCreate && <p className="text-sm">{functionText.settings.viewer}</p>}
       <div className="mt-4">
-        <Command command={commandOf('function', 'create', name, ...flags, ...placeFlags(place))} />
+        <Command command={commandOf(...createWords(draft), ...placeFlags(place))} />
       </div>
     </>
   );
