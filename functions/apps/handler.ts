@@ -33,7 +33,7 @@ import { promoteRoute } from './promote.ts';
 import { isRestartPending } from './restart-pending.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
 import { checkSettings } from './settings.ts';
-import { patchApp } from './store.ts';
+import { patchApp, patchSeenApp } from './store.ts';
 import { appRuns, stopRunRoute, withCommand } from './runs.ts';
 import { appToView } from './view.ts';
 
@@ -106,8 +106,8 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }
       replies: { 200: appView, 202: deploymentAccepted },
       async handle(request) {
         const { body, environment, name, actor, asker, findLiving } = request;
-        const { image, commit, env, ...settings } = body;
-        const fields = Object.keys(body).filter((field) => field !== 'image' && field !== 'commit');
+        const { image, commit, env, replaces, ...settings } = body;
+        const fields = Object.keys(body).filter((field) => !['image', 'commit', 'replaces'].includes(field));
         if (fields.length > 0) requireScope(request, 'write', 'Changing settings');
         if (image === undefined && (commit !== undefined || fields.length === 0)) {
           throw new Problem(
@@ -122,7 +122,9 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }
         if (image !== undefined && current.spec.git) throw gitSourceConfigured(name);
         await checkSettings(kube, environment, settings, current.spec);
         const list = env && (await replacedVariables(kube, current, env));
-        const patch = () => patchApp(kube, current, { ...settings, ...(list && { env: list }) });
+        const change = { ...settings, ...(list && { env: list }) };
+        const patch = () =>
+          replaces ? patchSeenApp(kube, findLiving, change, replaces) : patchApp(kube, current, change);
         const app =
           fields.length === 0
             ? current

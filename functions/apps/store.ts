@@ -1,5 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { SettingsSeen } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, AppSpec } from '../../runtime/contracts/resources/app.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { retryOnConflict } from '../../runtime/api/retry-on-conflict.ts';
+import { securityToView } from '../../runtime/api/security-settings.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
 /** Settings to change; null removes one. `security` changes only the fields that it contains. */
@@ -22,4 +27,36 @@ export async function patchApp(
   const { name, namespace = '', uid, resourceVersion } = metadata;
   const precondition = { uid, ...(onlyIf && { resourceVersion }) };
   return kube.mergePatch<App>({ apiVersion, kind, namespace, name }, { metadata: precondition, spec });
+}
+
+/**
+ * As {@link patchApp}, but only while these settings are what the caller saw.
+ * @param find reads the app again for each attempt @throws Problem `conflict` that names the settings that are others now
+ */
+export function patchSeenApp(
+  kube: KubeClient,
+  find: () => Promise<Stored<App>>,
+  spec: AppChange,
+  seen: SettingsSeen,
+): Promise<Stored<App>> {
+  return retryOnConflict(find, async (app) => {
+    checkSeen(app, seen);
+    return patchApp(kube, app, spec, 'unchanged');
+  });
+}
+
+/** @throws Problem `conflict` */
+function checkSeen({ metadata: { name }, spec }: Stored<App>, seen: SettingsSeen): void {
+  const { port, replicas, healthPath = null, releaseCommand = null, memory = null, cpu = null } = spec;
+  const { volumes = [], autoRollback = true } = spec;
+  const security = securityToView(spec.security);
+  const now = { port, replicas, healthPath, releaseCommand, memory, cpu, volumes, autoRollback, security };
+  const names = Object.keys(now) as (keyof typeof now)[];
+  const others = names.filter((field) => seen[field] !== undefined && !isDeepStrictEqual(seen[field], now[field]));
+  if (others.length === 0) return;
+  throw new Problem(
+    'conflict',
+    `Another request changed ${others.join(', ')} of the app "${name}" in the meantime. Show the app with \`svc app show ${name}\`.`,
+    { details: { settings: others } },
+  );
 }

@@ -48,6 +48,23 @@ export const appCreate = z.strictObject({
   replicas: settings.replicas.default(1),
 });
 
+/** Settings as the caller of a change saw them; null for one that was not set. */
+const settingsSeen = z
+  .strictObject({
+    port: settings.port,
+    replicas: settings.replicas,
+    healthPath: settings.healthPath.nullable(),
+    releaseCommand: settings.releaseCommand.nullable(),
+    memory: settings.memory.nullable(),
+    cpu: settings.cpu.nullable(),
+    volumes: settings.volumes,
+    autoRollback: settings.autoRollback,
+    security: securityView,
+  })
+  .partial();
+
+export type SettingsSeen = z.output<typeof settingsSeen>;
+
 /**
  * `PATCH /api/v1/projects/{p}/apps/{a}`: an image creates a deployment (trigger `manual`), other fields change the app. Null
  * removes a field. Lists and `env` are replaced as a whole, and `env` applies from the next deployment.
@@ -61,6 +78,8 @@ export const appUpdate = z
     releaseCommand: settings.releaseCommand.nullable(),
     memory: settings.memory.nullable(),
     cpu: settings.cpu.nullable(),
+    /** What the settings have to be before the change; 409 `conflict` if another request has changed one of them. */
+    replaces: settingsSeen,
   })
   .partial();
 

@@ -359,19 +359,45 @@ t.test('settings and hosts are changed, and an app is deleted once its name is t
     memory?: string;
     healthPath?: string;
     autoRollback: boolean;
+    security: { headers: boolean; csp: string[] | null };
     extraHosts: string[];
   }
   const app = () => platform.json<App>(['app', 'show', 'api', ...flags]);
   await page.getByLabel('Memory limit').fill('much');
-  await pages.button('Save').click();
+  await pages.button('Save 1 change').click();
   t.match(await pages.alert().innerText(), /invalid_value/);
   await page.getByLabel('Memory limit').fill('192Mi');
-  await page.getByLabel('Roll back automatically').uncheck();
+  await page.getByLabel('Roll back automatically').selectOption('off');
+  await page.getByText(`svc app update api --memory 192Mi --auto-rollback off --project ${project}`).waitFor();
   // Another person changes what this form does not.
   await platform.ok(['app', 'update', 'api', '--health-path', '/', ...flags]);
-  await pages.button('Save').click();
+  await pages.button('Save 2 changes').click();
   await page.getByText('The settings are saved.').waitFor();
   t.match(await app(), { memory: '192Mi', autoRollback: false, healthPath: '/' });
+
+  await page.getByLabel('Domains that pages may load from').fill('cdn.example.com');
+  await page.getByText(`svc app security set api --csp cdn.example.com --project ${project}`).waitFor();
+  await pages.button('Save 1 change').click();
+  await page.getByText('The settings are saved.').waitFor();
+  t.match(await app(), { security: { headers: true, csp: ['cdn.example.com'] } });
+
+  // Two people change one setting, and the page has not learned of the first change when it sends the second.
+  await page.getByLabel('Number of pods').fill('2');
+  await page.route('**/apps/api?*', async (route) => {
+    if (route.request().method() === 'PATCH') {
+      await page.unroute('**/apps/api?*');
+      await platform.ok(['app', 'update', 'api', '--replicas', '3', '--no-wait', ...flags]);
+    }
+    await route.continue();
+  });
+  await pages.button('Save 1 change').click();
+  t.match(await pages.alert().innerText(), /Another request changed replicas of the app.*\nCode conflict/s);
+  await page.getByText('Someone else changed the settings below meanwhile.').waitFor();
+  await page.getByText('1 → 3').waitFor();
+  await checkAccessibility(t, page, 'two people change one setting');
+  await pages.button('Save 1 change').click();
+  await page.getByText('1 → 3').waitFor({ state: 'detached' });
+  t.match(await app(), { replicas: 2 });
 
   const host = `${uniqueName('www')}.apps.localhost`;
   await pages.button('Add a host').click();

@@ -55,6 +55,27 @@ t.test('201 and 200: settings are stored and shown; null removes, absent stays',
   );
 });
 
+t.test('409: a setting that another request has changed since the caller saw it stays', async (t) => {
+  const { create, change, spec, log } = await service(t);
+  await create({ replicas: 2, memory: '512Mi' });
+  const seen = { replicas: 2, memory: '512Mi', healthPath: null, volumes: [], security: { headers: true, csp: null } };
+  t.match(await change({ replicas: 3, replaces: seen }), { status: 200, body: { replicas: 3 } });
+  t.match(await change({ replicas: 5, memory: '1Gi', replaces: seen }), {
+    status: 409,
+    body: { code: 'conflict', message: /changed replicas of the app "api"/, details: { settings: ['replicas'] } },
+  });
+  t.match(await spec(), { replicas: 3, memory: '512Mi' });
+  t.match(await change({ memory: '1Gi', replaces: { memory: '512Mi' } }), { status: 200, body: { replicas: 3 } });
+  const both = [4, 5].map((replicas) => change({ replicas, replaces: { replicas: 3 } }));
+  t.same((await Promise.all(both)).map(({ status }) => status).toSorted(), [200, 409]);
+  t.match(await change({ replaces: seen }), { status: 400, body: { message: /changes nothing/ } });
+  t.match(await change({ replicas: 1, replaces: { image: 'x' } }), { status: 400 });
+  t.same(
+    log.entries.filter(({ action }) => action === 'app.update').map(({ settings }) => settings),
+    [['replicas'], ['memory'], ['replicas']],
+  );
+});
+
 t.test('400 and 422: settings that cannot run are refused, and nothing changes', async (t) => {
   const { create, change, spec } = await service(t);
   const invalidChanges: [object, number, RegExp][] = [

@@ -7,22 +7,19 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import { appQuery, type Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
 import { Button } from '../parts/button.tsx';
-import { Command } from '../parts/command.tsx';
-import { Field, valueOf } from '../parts/field.tsx';
+import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
-import { ErrorNote, Note } from '../parts/note.tsx';
 import { appSettingsText } from '../text/app-settings.ts';
 import { appRoute } from './app.tsx';
 import { Hosts } from './hosts.tsx';
-
-const words = appSettingsText.settings;
+import { SettingsForm } from './settings-form.tsx';
 
 interface AppProps {
   place: Place;
   app: AppView;
 }
 
-/** The settings of an app's pods, its hosts, and its deletion. */
+/** The settings of an app's pods, its hosts, its security headers, and its deletion. */
 export function Settings() {
   const { app: name, ...place } = useParams({ from: appRoute });
   const { data: app } = useQuery(appQuery(place, name));
@@ -30,103 +27,11 @@ export function Settings() {
   if (!app) return null;
   return (
     <div className="flex flex-col gap-8">
-      <Pods place={place} app={app} mayChange={mayChange} />
+      <SettingsForm place={place} app={app} group="pods" mayChange={mayChange} />
       <Hosts place={place} app={app} mayChange={mayChange} />
+      <SettingsForm place={place} app={app} group="security" mayChange={mayChange} />
       {mayChange && <Danger place={place} app={app} />}
     </div>
-  );
-}
-
-/** The body of a request that sets what differs from the app as the form showed it first: what others change stays. */
-function changeOf(form: HTMLFormElement, before: AppView): Record<string, unknown> {
-  const [port, replicas] = [Number(valueOf(form, 'port')), Number(valueOf(form, 'replicas'))];
-  const texts = (['memory', 'cpu', 'healthPath'] as const)
-    .map((field) => [field, valueOf(form, field)] as const)
-    .filter(([field, value]) => value !== (before[field] ?? ''))
-    .map(([field, value]) => [field, value === '' ? null : value] as const);
-  const autoRollback = valueOf(form, 'autoRollback') !== '';
-  return {
-    ...(port !== before.port && { port }),
-    ...(replicas !== before.replicas && { replicas }),
-    ...Object.fromEntries(texts),
-    ...(autoRollback !== before.autoRollback && { autoRollback }),
-  };
-}
-
-function Pods({ place, app, mayChange }: AppProps & { mayChange: boolean }) {
-  const [before, setBefore] = useState(app);
-  const [saves, setSaves] = useState(0);
-  const [unchanged, setUnchanged] = useState(false);
-  const save = useChange<AppView>(place, (saved) => {
-    setBefore(saved);
-    // Fields show what the app has now, so that the next save sends nothing that another person has changed.
-    setSaves(saves + 1);
-  });
-  const submit = (form: HTMLFormElement) => {
-    const body = changeOf(form, before);
-    setUnchanged(Object.keys(body).length === 0);
-    if (Object.keys(body).length > 0) save.mutate({ path: ['apps', app.name], method: 'PATCH', body });
-  };
-  return (
-    <section aria-labelledby="pods" className="flex flex-col gap-4">
-      <h2 id="pods" className="text-lg font-semibold">
-        {words.title}
-      </h2>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit(event.currentTarget);
-        }}
-      >
-        <fieldset key={saves} disabled={!mayChange} className="grid grid-cols-1 gap-4 sm:grid-cols-2">
-          <Field
-            label={words.fields.port}
-            name="port"
-            type="number"
-            min="1"
-            max="65535"
-            required
-            defaultValue={before.port}
-          />
-          <Field
-            label={words.fields.replicas}
-            name="replicas"
-            type="number"
-            min="0"
-            max="50"
-            required
-            defaultValue={before.replicas}
-          />
-          <Field label={words.fields.memory} name="memory" autoComplete="off" defaultValue={before.memory} />
-          <Field label={words.fields.cpu} name="cpu" autoComplete="off" defaultValue={before.cpu} />
-          <Field
-            label={words.fields.healthPath}
-            name="healthPath"
-            autoComplete="off"
-            defaultValue={before.healthPath}
-          />
-          <label className="flex items-center gap-2 text-sm">
-            <input type="checkbox" name="autoRollback" defaultChecked={before.autoRollback} />
-            {words.fields.autoRollback}
-          </label>
-        </fieldset>
-        <p className="text-sm">{words.what}</p>
-        {save.error && <ErrorNote error={save.error} />}
-        {unchanged && <Note look="good">{words.unchanged}</Note>}
-        {!unchanged && save.isSuccess && <Note look="good">{words.saved}</Note>}
-        {mayChange && (
-          <div>
-            <Button type="submit" look="primary" disabled={save.isPending}>
-              {words.save}
-            </Button>
-          </div>
-        )}
-        <Command
-          command={commandOf('app', 'update', app.name, '--replicas', String(app.replicas), ...placeFlags(place))}
-        />
-      </form>
-    </section>
   );
 }
 

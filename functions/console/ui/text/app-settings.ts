@@ -164,18 +164,29 @@ export const appSettingsText = {
     noOutput: 'There is no output.',
   },
   settings: {
-    title: 'Pods',
-    what: 'Changes apply at once, as a rolling update of the current revision.',
-    save: 'Save',
+    groups: {
+      pods: { title: 'Pods', what: 'Changes apply at once, as a rolling update of the current revision.' },
+      security: {
+        title: 'Security headers',
+        what: 'The public route adds the standard security headers to responses, and a Content-Security-Policy if there is one. They replace the headers that the app sends.',
+      },
+    },
+    save: (count: number) => (count === 0 ? 'Save' : count === 1 ? 'Save 1 change' : `Save ${count} changes`),
     saved: 'The settings are saved.',
-    unchanged: 'Nothing has changed.',
+    changedMeanwhile:
+      'Someone else changed the settings below meanwhile. What you wrote is kept in the form. If you save, it replaces the settings that you changed, and no others.',
+    difference: (before: string, after: string) => `${before} → ${after}`,
     fields: {
       port: 'Port that the container listens on',
       replicas: 'Number of pods',
       memory: 'Memory limit, such as 512Mi (empty: the environment’s)',
       cpu: 'CPU limit, such as 500m (empty: none of its own)',
       healthPath: 'Health path that returns 2xx when ready (empty: the port accepts connections)',
+      releaseCommand: 'Command before the pods of a new release start, one word on each line (empty: none)',
+      volumes: 'Volumes, each line NAME:/path (the volume has to exist)',
       autoRollback: 'Roll back automatically when a deployment fails',
+      headers: 'Standard security headers',
+      csp: 'Domains that pages may load from, one on each line; self for their own host alone (empty: no policy)',
     },
   },
   hosts: {
