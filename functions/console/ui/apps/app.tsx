@@ -17,6 +17,7 @@ import { text } from '../text/common.ts';
 import { logText } from '../text/logs.ts';
 import { metricText } from '../text/metrics.ts';
 import { promotionText } from '../text/promotion.ts';
+import { workloadText } from '../text/workloads.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
 import { PromoteDialog } from './promote.tsx';
 import { RolledBack } from './rolled-back.tsx';
@@ -27,7 +28,7 @@ const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app/logs', title: logText.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/metrics', title: metricText.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
-  { to: '/projects/$project/environments/$environment/apps/$app/gate', title: appSettingsText.tabs.gate },
+  { to: '/projects/$project/environments/$environment/apps/$app/gate', title: workloadText.gate.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/webhook', title: appSettingsText.tabs.webhook },
   { to: '/projects/$project/environments/$environment/apps/$app/git', title: appSettingsText.tabs.git },
   { to: '/projects/$project/environments/$environment/apps/$app/settings', title: appSettingsText.tabs.settings },

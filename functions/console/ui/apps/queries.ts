@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import type { deploymentLogs, DeploymentView } from '../../../../runtime/contracts/api/apps.ts';
 import type { buildLogView, BuildView, GitSourceView } from '../../../../runtime/contracts/api/git.ts';
 import type { RevisionView } from '../../../../runtime/contracts/api/revisions.ts';
-import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import type { DeliveryItem, DeliveryView, WebhookView } from '../../../../runtime/contracts/api/webhooks.ts';
 import { pathOf, request } from '../api/client.ts';
 import { live, liveFor, polled } from '../api/live.ts';
@@ -11,17 +10,6 @@ import type { List, Place } from '../api/queries.ts';
 
 /** The keys of all queries about an app begin with this one. */
 const appKey = ({ project, environment }: Place, app: string) => ['project', project, environment, 'app', app] as const;
-
-export const gateQuery = (place: Place, app: string) =>
-  queryOptions({
-    queryKey: [...appKey(place, app), 'gate'],
-    queryFn: ({ signal }) =>
-      request<GateView>(pathOf('projects', place.project, 'apps', app, 'gate'), {
-        query: { environment: place.environment },
-        signal,
-      }),
-    ...live,
-  });
 
 /** The settings of a webhook, without its secrets: these are read on request, and not kept. */
 export const webhookQuery = (place: Place, app: string) =>

@@ -13,6 +13,7 @@ import { text } from '../text/common.ts';
 import { functionText } from '../text/functions.ts';
 import { logText } from '../text/logs.ts';
 import { metricText } from '../text/metrics.ts';
+import { workloadText } from '../text/workloads.ts';
 import { viewQuery } from '../workloads/queries.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
@@ -70,6 +71,11 @@ export function FunctionPage() {
         <Link to={`${base}/variables`} params={params} {...tabLook}>
           {tabs.variables}
         </Link>
+        {view.data?.gate !== undefined && (
+          <Link to={`${base}/gate`} params={params} {...tabLook}>
+            {workloadText.gate.tab}
+          </Link>
+        )}
         <Link to={`${base}/settings`} params={params} {...tabLook}>
           {tabs.settings}
         </Link>

@@ -35,7 +35,7 @@ const variables = createRoute({
 const gate = createRoute({
   getParentRoute: () => app,
   path: 'gate',
-  component: lazyRouteComponent(() => import('../apps/gate.tsx'), 'Gate'),
+  component: lazyRouteComponent(() => import('../workloads/gate-page.tsx'), 'GatePage'),
 });
 
 const webhook = createRoute({

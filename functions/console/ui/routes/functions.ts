@@ -54,6 +54,12 @@ const variables = createRoute({
   component: lazyRouteComponent(() => import('../workloads/variables-page.tsx'), 'VariablesPage'),
 });
 
+const gate = createRoute({
+  getParentRoute: () => page,
+  path: 'gate',
+  component: lazyRouteComponent(() => import('../workloads/gate-page.tsx'), 'GatePage'),
+});
+
 const settings = createRoute({
   getParentRoute: () => page,
   path: 'settings',
@@ -68,6 +74,6 @@ const create = createRoute({
 
 /** The pages of a function, and the form of a new one. */
 export const functionRoutes = [
-  page.addChildren([overview, logs, metrics, invoke, runs, events, variables, settings]),
+  page.addChildren([overview, logs, metrics, invoke, runs, events, variables, gate, settings]),
   create,
 ] as const;

@@ -1,7 +1,9 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
+import type { BindingView } from '../../../../runtime/contracts/api/bindings.ts';
 import type { DeadLetterView, FunctionEventView, FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
+import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import type { AnyRunView, runLogs } from '../../../../runtime/contracts/api/runs.ts';
 import type { SecretView, VariablesView } from '../../../../runtime/contracts/api/variables.ts';
 import { pathOf, request } from '../api/client.ts';
@@ -38,6 +40,10 @@ export const viewQuery = <Kind extends keyof Views>(workload: Workload & { kind:
   part<Views[Kind]>(workload, []);
 
 export const variablesQuery = (workload: Workload) => part<VariablesView>(workload, ['env']);
+
+export const gateQuery = (workload: Workload) => part<GateView>(workload, ['gate']);
+
+export const bindingsQuery = (workload: Workload) => part<{ items: BindingView[] }>(workload, ['bindings']);
 
 export const secretsQuery = (workload: Workload) => part<List<SecretView>>(workload, ['secrets']);
 

@@ -1,7 +1,7 @@
 import { useWorkload } from './use-workload.ts';
 import { WorkloadVariables } from './variables.tsx';
 
-/** The variables and secrets of an app, function or job. */
+/** The variables, secrets and bindings of an app, function or job. */
 export function VariablesPage() {
   return <WorkloadVariables {...useWorkload()} />;
 }

@@ -11,6 +11,7 @@ import { ErrorNote, Note } from '../parts/note.tsx';
 import { cellLook, Cells, rowLook } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { workloadText } from '../text/workloads.ts';
+import { Bindings } from './bindings.tsx';
 import { changesOf, linesOf, readLines, type Change, type Variables } from './env-text.ts';
 import { variablesQuery } from './queries.ts';
 import { Secrets } from './secrets.tsx';
@@ -23,7 +24,7 @@ function envCommand({ place, kind, name }: Workload, action: string, ...more: st
   return commandOf(kind, 'env', action, name, ...more, ...placeFlags(place));
 }
 
-/** The variables and secrets of a workload. */
+/** The variables and secrets of a workload, and the bindings that add variables. */
 export function WorkloadVariables(workload: Workload) {
   const { place, kind } = workload;
   const mayChange = useMay(place.project, 'deployer');
@@ -55,6 +56,7 @@ export function WorkloadVariables(workload: Workload) {
         </Loaded>
       </section>
       <Secrets {...workload} />
+      <Bindings {...workload} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import { useChange } from '../api/change.ts';
@@ -17,43 +17,51 @@ import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
-import { appSettingsText } from '../text/app-settings.ts';
-import { appRoute } from './app.tsx';
-import { gateQuery } from './queries.ts';
+import { workloadText } from '../text/workloads.ts';
+import { gateQuery, viewQuery } from './queries.ts';
+import { useWorkload } from './use-workload.ts';
+import { pathBelow, type Workload } from './workload.ts';
 
-const words = appSettingsText.gate;
+const words = workloadText.gate;
 const tones = { off: 'quiet', applying: 'warn', gated: 'good', lifting: 'warn' } as const;
 
-/** Whether the public route of an app requires an API key, and how clients send it. */
-export function Gate() {
-  const { app, ...place } = useParams({ from: appRoute });
+/** Whether the public route of an app or function requires an API key, and how clients send it. */
+export function GatePage() {
+  const workload = useWorkload();
   return (
-    <Loaded query={useQuery(gateQuery(place, app))}>{(view) => <View place={place} app={app} view={view} />}</Loaded>
+    <Loaded query={useQuery(gateQuery(workload))}>{(view) => <View workload={workload} view={view} />}</Loaded>
   );
 }
 
 interface ViewProps {
-  place: Place;
-  app: string;
+  workload: Workload;
   view: GateView;
 }
 
-function View({ place, app, view }: ViewProps) {
-  const keys = useValidKeys(place, app);
+/** The public address of a workload, once it is known. */
+function useUrl({ place, kind, name }: Workload): string | undefined {
+  const app = useQuery({ ...appQuery(place, name), enabled: kind === 'app' });
+  const view = useQuery({ ...viewQuery({ place, kind: 'function', name }), enabled: kind === 'function' });
+  return (kind === 'app' ? app : view).data?.url;
+}
+
+function View({ workload, view }: ViewProps) {
+  const { place, kind, name } = workload;
+  const keys = useValidKeys(place, name);
   const { gate, since, message } = view;
   return (
     <div className="flex flex-col gap-4">
-      <p className="text-sm">{words.what}</p>
+      <p className="text-sm">{words.what(kind)}</p>
       {(gate === 'applying' || gate === 'lifting') && (
         <Note look="warn">
-          <p>{gate === 'applying' ? words.notProtected : words.notOpen}</p>
+          <p>{gate === 'applying' ? words.notProtected(kind) : words.notOpen}</p>
           {message !== undefined && <p className="mt-1">{message}</p>}
         </Note>
       )}
       {gate === 'gated' && message !== undefined && <Note look="good">{message}</Note>}
       {(gate === 'applying' || gate === 'gated') && keys === 0 && (
         <Note look="warn">
-          {words.noKeys}{' '}
+          {words.noKeys(kind)}{' '}
           <Link to="/projects/$project/environments/$environment/keys" params={place} className={linkLook}>
             {words.createKey}
           </Link>
@@ -71,22 +79,23 @@ function View({ place, app, view }: ViewProps) {
           [words.keys, keys],
         ]}
       />
-      <Actions place={place} app={app} view={view} />
-      <Command command={commandOf('app', 'gate', 'status', app, ...placeFlags(place))} />
-      <Header place={place} app={app} />
+      <Actions workload={workload} view={view} />
+      <Command command={commandOf(kind, 'gate', 'status', name, ...placeFlags(place))} />
+      <Header workload={workload} />
     </div>
   );
 }
 
-/** The number of keys that the app accepts; undefined until it is known. */
-function useValidKeys(place: Place, app: string): number | undefined {
+/** The number of keys that a workload accepts; undefined until it is known. */
+function useValidKeys(place: Place, name: string): number | undefined {
   return useQuery(keysQuery(place)).data?.items.filter(
     ({ enabled, expiryWarning, apps }) =>
-      enabled && expiryWarning !== 'expired' && (apps === undefined || apps.includes(app)),
+      enabled && expiryWarning !== 'expired' && (apps === undefined || apps.includes(name)),
   ).length;
 }
 
-function Actions({ place, app, view: { gate } }: ViewProps) {
+function Actions({ workload, view: { gate } }: ViewProps) {
+  const { place } = workload;
   const mayChange = useMay(place.project, 'admin');
   const [asks, setAsks] = useState(false);
   const enable = useChange<GateView>(place);
@@ -101,7 +110,7 @@ function Actions({ place, app, view: { gate } }: ViewProps) {
             <Button
               look="primary"
               disabled={enable.isPending}
-              onClick={() => enable.mutate({ path: ['apps', app, 'gate'], method: 'PUT', body: { enabled: true } })}
+              onClick={() => enable.mutate({ path: pathBelow(workload, 'gate'), method: 'PUT', body: { enabled: true } })}
             >
               {words.enable}
             </Button>
@@ -109,38 +118,39 @@ function Actions({ place, app, view: { gate } }: ViewProps) {
         </div>
       )}
       {enable.error && <ErrorNote error={enable.error} />}
-      {asks && <DisableDialog place={place} app={app} close={() => setAsks(false)} />}
+      {asks && <DisableDialog workload={workload} close={() => setAsks(false)} />}
     </>
   );
 }
 
-function DisableDialog({ place, app, close }: { place: Place; app: string; close: () => void }) {
+function DisableDialog({ workload, close }: { workload: Workload; close: () => void }) {
+  const { place, kind, name } = workload;
   const disable = useChange<GateView>(place, close);
-  const url = useQuery(appQuery(place, app)).data?.url ?? app;
+  const url = useUrl(workload) ?? name;
   return (
     <FormDialog
       title={words.disableTitle}
       close={close}
       action={words.disable}
       look="danger"
-      command={commandOf('app', 'gate', 'disable', app, ...placeFlags(place))}
+      command={commandOf(kind, 'gate', 'disable', name, ...placeFlags(place))}
       request={disable}
-      submit={() => disable.mutate({ path: ['apps', app, 'gate'], method: 'PUT', body: { enabled: false } })}
+      submit={() => disable.mutate({ path: pathBelow(workload, 'gate'), method: 'PUT', body: { enabled: false } })}
     >
-      <p>{words.disableWhat(url)}</p>
+      <p>{words.disableWhat(kind, url)}</p>
     </FormDialog>
   );
 }
 
-function Header({ place, app }: { place: Place; app: string }) {
-  const url = useQuery(appQuery(place, app)).data?.url;
+function Header({ workload }: { workload: Workload }) {
+  const url = useUrl(workload);
   return (
     <section aria-labelledby="header" className="flex flex-col gap-2">
       <h2 id="header" className="text-lg font-semibold">
         {words.header}
       </h2>
       <CopyText value={`curl -H "X-API-Key: $API_KEY" ${url ?? 'https://…'}`} />
-      <p className="text-sm">{words.receives}</p>
+      <p className="text-sm">{words.receives(workload.kind)}</p>
     </section>
   );
 }
