@@ -34,7 +34,7 @@ const routeTree = rootRoute.addChildren([
       overview,
       ...appRoutes,
       ...functionRoutes,
-      jobRoutes,
+      ...jobRoutes,
       ...keyRoutes,
       ...serviceRoutes,
     ]),

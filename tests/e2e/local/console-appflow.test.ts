@@ -276,7 +276,7 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   }
   await pages.open(place);
   await pages.link('Create a volume').waitFor();
-  await eventually(actions, (names) => names.length === 4);
+  await eventually(actions, (names) => names.length === 5);
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

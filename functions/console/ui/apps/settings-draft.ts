@@ -1,4 +1,5 @@
 import type { AppView } from '../../../../runtime/contracts/api/apps.ts';
+import { commandLine, commandWords } from '../workloads/command-lines.ts';
 import { linesOf, mountLines, mountsOf } from '../workloads/mounts.ts';
 
 /** The settings of an app's pods, and of its security headers, in the order of the forms. */
@@ -45,8 +46,7 @@ function valueOf(name: SettingName, text: string): unknown {
   if (name === 'autoRollback' || name === 'headers') return written === 'on';
   if (name === 'volumes') return mountsOf(written);
   if (written === '') return null;
-  // Words keep their spaces.
-  if (name === 'releaseCommand') return text.split('\n').filter((line) => line !== '');
+  if (name === 'releaseCommand') return commandWords(text);
   if (name === 'csp') return written === onlySelf ? [] : linesOf(written);
   return written;
 }
@@ -87,9 +87,6 @@ const resets: Readonly<Partial<Record<SettingName, string>>> = {
   ...{ volumes: '--no-volumes', releaseCommand: '--remove-release-command' },
 };
 
-/** A word of a command line in double quotes where it needs them, as `svc` divides lines. */
-const quoted = (word: string) => (/^[\w./:@%+=,-]+$/.test(word) ? word : `"${word.replaceAll(/["\\]/g, String.raw`\$&`)}"`);
-
 function flagsOf(name: SettingName, text: string): string[] {
   const written = text.trim();
   if (name === 'csp') {
@@ -98,7 +95,7 @@ function flagsOf(name: SettingName, text: string): string[] {
   if (written === '' && resets[name] !== undefined) return [resets[name]];
   if (name === 'volumes') return linesOf(written).flatMap((line) => ['--volume', line]);
   if (name === 'releaseCommand') {
-    return ['--release-command', (valueOf(name, text) as string[]).map(quoted).join(' ')];
+    return ['--release-command', commandLine(commandWords(text))];
   }
   return [flags[name], written];
 }

@@ -36,6 +36,9 @@ export function Overview(place: Place) {
             >
               {words.createFunction}
             </Link>
+            <Link to="/projects/$project/environments/$environment/new-job" params={place} className={buttonLook()}>
+              {words.createJob}
+            </Link>
           </>
         )}
       </Heading>

@@ -12,9 +12,10 @@ import { workloadText } from '../text/workloads.ts';
 import { DangerZone } from '../workloads/danger.tsx';
 import { viewQuery } from '../workloads/queries.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
+import { EditJob } from './edit-job.tsx';
 import { useJob } from './job.tsx';
 
-/** Suspends the schedule of a job, and deletes the job. */
+/** Suspends the schedule of a job, changes its settings, and deletes the job. */
 export function JobSettings() {
   const workload = useJob();
   const navigate = useNavigate();
@@ -24,6 +25,7 @@ export function JobSettings() {
   return (
     <div className="flex flex-col gap-8">
       {view?.schedule !== undefined && <Suspension workload={workload} suspended={view.suspended} />}
+      {view && <EditJob workload={workload} view={view} />}
       <DangerZone
         workload={workload}
         effect={jobText.delete}

@@ -40,5 +40,11 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('../jobs/job-settings.tsx'), 'JobSettings'),
 });
 
-/** The pages of a job. */
-export const jobRoutes = page.addChildren([overview, runs, metrics, variables, settings]);
+const create = createRoute({
+  getParentRoute: () => environmentRoute,
+  path: 'new-job',
+  component: lazyRouteComponent(() => import('../jobs/new-job.tsx'), 'NewJob'),
+});
+
+/** The pages of a job, and the form of a new one. */
+export const jobRoutes = [page.addChildren([overview, runs, metrics, variables, settings]), create] as const;

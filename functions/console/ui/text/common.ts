@@ -65,6 +65,7 @@ export const text = {
     storage: 'Services and volumes',
     createApp: 'Create an app',
     createFunction: 'Create a function',
+    createJob: 'Create a job',
     createService: 'Create a service',
     createVolume: 'Create a volume',
     empty: 'Nothing runs in this environment yet.',
