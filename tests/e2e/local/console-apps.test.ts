@@ -202,7 +202,7 @@ interface Delivery {
 t.test('a webhook is enabled, called, redelivered, tested and disabled', async (t) => {
   const { page, pages } = await visit(t, `${place}/apps/api`);
   const status = () =>
-    platform.json<{ enabled: boolean; token?: string; url: string; tags?: string }>([
+    platform.json<{ enabled: boolean; token?: string; url: string; tags?: string; hasSecretUrl?: boolean }>([
       ...['app', 'webhook', 'status', 'api', ...flags],
     ]);
   const deliveries = () => platform.json<Delivery[]>(['app', 'webhook', 'deliveries', 'api', ...flags]);
@@ -215,6 +215,7 @@ t.test('a webhook is enabled, called, redelivered, tested and disabled', async (
   t.match(enabled, { enabled: true, token });
   await pages.button('Close').click();
   t.notMatch(await page.content(), token);
+  await page.getByText('Bitbucket', { exact: true }).waitFor();
   await page.getByText('GitHub', { exact: true }).click();
   await page.getByText('Payload URL: the URL above.').waitFor();
   await checkAccessibility(t, page, 'a webhook');
@@ -238,6 +239,18 @@ t.test('a webhook is enabled, called, redelivered, tested and disabled', async (
   await pages.button('Save').click();
   await page.getByText('v*', { exact: true }).waitFor();
   t.equal((await status()).tags, 'v*');
+  await pages.button('Create a secret URL').click();
+  await page.getByText(`svc app webhook set api --secret-url on --project ${project}`).waitFor();
+  await pages.dialog().getByRole('button', { name: 'Create a secret URL' }).click();
+  const once = page.getByRole('dialog', { name: 'Copy the secret URL now' });
+  const secretUrl = (await once.getByRole('code').innerText()).trim();
+  await pages.button('I have stored the secret URL').click();
+  t.notMatch(await page.content(), secretUrl);
+  t.equal((await status()).hasSecretUrl, true);
+  await pages.button('Delete the secret URL').click();
+  await pages.dialog().getByRole('button', { name: 'Delete the secret URL' }).click();
+  await pages.button('Create a secret URL').waitFor();
+  t.equal((await status()).hasSecretUrl, false);
   await pages.button('Test').click();
   await page.getByLabel('Image').fill('localhost:5000/svc/hello:latest');
   await checkAccessibility(t, page, 'test a webhook');
@@ -350,80 +363,6 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await pages.row('small').waitFor();
   t.notOk(await overflows(page));
   t.same(await eventually(buttons, (names) => names.length > 0), ['Copy']);
-});
-
-t.test('settings and hosts are changed, and an app is deleted once its name is typed', async (t) => {
-  const { page, pages } = await visit(t, `${place}/apps/api/settings`);
-  interface App {
-    replicas: number;
-    memory?: string;
-    healthPath?: string;
-    autoRollback: boolean;
-    security: { headers: boolean; csp: string[] | null };
-    extraHosts: string[];
-  }
-  const app = () => platform.json<App>(['app', 'show', 'api', ...flags]);
-  await page.getByLabel('Memory limit').fill('much');
-  await pages.button('Save 1 change').click();
-  t.match(await pages.alert().innerText(), /invalid_value/);
-  await page.getByLabel('Memory limit').fill('192Mi');
-  await page.getByLabel('Roll back automatically').selectOption('off');
-  await page.getByText(`svc app update api --memory 192Mi --auto-rollback off --project ${project}`).waitFor();
-  // Another person changes what this form does not.
-  await platform.ok(['app', 'update', 'api', '--health-path', '/', ...flags]);
-  await pages.button('Save 2 changes').click();
-  await page.getByText('The settings are saved.').waitFor();
-  t.match(await app(), { memory: '192Mi', autoRollback: false, healthPath: '/' });
-
-  await page.getByLabel('Domains that pages may load from').fill('cdn.example.com');
-  await page.getByText(`svc app security set api --csp cdn.example.com --project ${project}`).waitFor();
-  await pages.button('Save 1 change').click();
-  await page.getByText('The settings are saved.').waitFor();
-  t.match(await app(), { security: { headers: true, csp: ['cdn.example.com'] } });
-
-  // Two people change one setting, and the page has not learned of the first change when it sends the second.
-  await page.getByLabel('Number of pods').fill('2');
-  await page.route('**/apps/api?*', async (route) => {
-    if (route.request().method() === 'PATCH') {
-      await page.unroute('**/apps/api?*');
-      await platform.ok(['app', 'update', 'api', '--replicas', '3', '--no-wait', ...flags]);
-    }
-    await route.continue();
-  });
-  await pages.button('Save 1 change').click();
-  t.match(await pages.alert().innerText(), /Another request changed replicas of the app.*\nCode conflict/s);
-  await page.getByText('Someone else changed the settings below meanwhile.').waitFor();
-  await page.getByText('1 → 3').waitFor();
-  await checkAccessibility(t, page, 'two people change one setting');
-  await pages.button('Save 1 change').click();
-  await page.getByText('1 → 3').waitFor({ state: 'detached' });
-  t.match(await app(), { replicas: 2 });
-
-  const host = `${uniqueName('www')}.apps.localhost`;
-  await pages.button('Add a host').click();
-  await page.getByLabel('Host, such as').fill(host);
-  await checkAccessibility(t, page, 'add a host');
-  await pages.dialog().getByRole('button', { name: 'Add a host' }).click();
-  await pages.row(host).waitFor();
-  t.same((await app()).extraHosts, [host]);
-  await checkAccessibility(t, page, 'settings');
-  await pages.button(`Remove ${host}`).click();
-  await pages.dialog().getByRole('button', { name: 'Remove' }).click();
-  await pages.row(host).waitFor({ state: 'detached' });
-  t.same((await app()).extraHosts, []);
-
-  await pages.button('Delete the app').click();
-  const confirm = pages.dialog().getByRole('button', { name: 'Delete the app' });
-  t.ok(await confirm.isDisabled());
-  await page.getByLabel('Type api to confirm').fill('api');
-  await checkAccessibility(t, page, 'delete an app');
-  await confirm.click();
-  await pages.heading(`${project} / prod`).waitFor();
-  await eventually(
-    () => platform.json<App[]>(['app', 'list', ...flags]),
-    (apps) => apps.length === 0,
-  );
-  await page.getByText('Nothing runs in this environment yet.').waitFor();
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

@@ -16,6 +16,7 @@ import { Time } from '../parts/time.tsx';
 import { appSettingsText } from '../text/app-settings.ts';
 import { text } from '../text/common.ts';
 import { webhookQuery } from './queries.ts';
+import { CreateSecretUrlDialog, DeleteSecretUrlDialog, NewSecretUrlDialog } from './secret-url-dialogs.tsx';
 import { DisableDialog, SettingsDialog, TokenDialog } from './webhook-dialogs.tsx';
 import { WebhookSetup } from './webhook-setup.tsx';
 
@@ -28,7 +29,8 @@ interface WebhookProps {
 
 /** Whether the webhook of an app is enabled, its URL, and what an admin can do with it. */
 export function WebhookSettings({ place, app }: WebhookProps) {
-  const [dialog, setDialog] = useState<'rotate' | 'settings' | 'disable'>();
+  const [dialog, setDialog] = useState<'rotate' | 'settings' | 'disable' | 'secretUrl' | 'deleteSecretUrl'>();
+  const [secretUrl, setSecretUrl] = useState<string>();
   // Held by this part alone, so that a secret is gone with the dialog that shows it.
   const [secrets, setSecrets] = useState<WebhookView>();
   const read = useChange<WebhookView>(place, setSecrets);
@@ -70,6 +72,12 @@ export function WebhookSettings({ place, app }: WebhookProps) {
                   </Button>
                   <Button onClick={() => setDialog('settings')}>{words.settings}</Button>
                   <Button onClick={() => setDialog('rotate')}>{words.rotate}</Button>
+                  <Button onClick={() => setDialog('secretUrl')}>
+                    {appSettingsText.secretUrl[hasSecretUrl ? 'replace' : 'create']}
+                  </Button>
+                  {hasSecretUrl && (
+                    <Button onClick={() => setDialog('deleteSecretUrl')}>{appSettingsText.secretUrl.delete}</Button>
+                  )}
                   <Button onClick={() => setDialog('disable')}>{words.disable}</Button>
                 </>
               ) : (
@@ -89,10 +97,15 @@ export function WebhookSettings({ place, app }: WebhookProps) {
             {dialog === 'rotate' && <TokenDialog {...props} version={version} done={setSecrets} />}
             {dialog === 'settings' && <SettingsDialog {...props} branch={branch} tags={tags} />}
             {dialog === 'disable' && <DisableDialog {...props} />}
+            {dialog === 'secretUrl' && (
+              <CreateSecretUrlDialog {...props} replaces={hasSecretUrl === true} done={setSecretUrl} />
+            )}
+            {dialog === 'deleteSecretUrl' && <DeleteSecretUrlDialog {...props} />}
           </>
         )}
       </Loaded>
       {secrets && <SecretsDialog secrets={secrets} close={forget} />}
+      {secretUrl !== undefined && <NewSecretUrlDialog url={secretUrl} close={() => setSecretUrl(undefined)} />}
     </section>
   );
 }

@@ -12,8 +12,9 @@ export function WebhookSetup({ url }: { url: string }) {
       <h3 id="setup" className="font-semibold">
         {words.title}
       </h3>
-      <Sender {...words.github} />
-      <Sender {...words.gitlab} />
+      {words.senders.map((sender) => (
+        <Sender key={sender.name} {...sender} />
+      ))}
       <Sender {...words.curl}>
         <CopyText value={curl} label={words.copy} />
       </Sender>

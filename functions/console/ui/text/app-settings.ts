@@ -39,29 +39,76 @@ export const appSettingsText = {
     disableTitle: 'Disable the webhook?',
     disableWhat: 'Its token and its secret URL stop working at once. Deliveries stay listed for 30 days.',
   },
+  secretUrl: {
+    create: 'Create a secret URL',
+    replace: 'Replace the secret URL',
+    replaceTitle: 'Replace the secret URL?',
+    what: 'Docker Hub and Quay sign nothing: for them, the last part of the URL is the proof. It accepts their messages only.',
+    replaceWhat: 'The current secret URL stops working at once.',
+    delete: 'Delete the secret URL',
+    deleteTitle: 'Delete the secret URL?',
+    deleteWhat: 'It stops working at once. The webhook and its token stay.',
+    createdTitle: 'Copy the secret URL now',
+    once: 'The URL is shown only once, because whoever knows it can deploy images of this app.',
+    copy: 'Copy secret URL',
+    done: 'I have stored the secret URL',
+  },
   setup: {
     title: 'Set up a sender',
-    github: {
-      name: 'GitHub',
-      steps: [
-        'Open Settings → Webhooks of the repository, and add a webhook.',
-        'Payload URL: the URL above. Content type: application/json.',
-        'Secret: the token. Events: just the push event, or Packages for images.',
-      ],
-    },
-    gitlab: {
-      name: 'GitLab',
-      steps: [
-        'Open Settings → Webhooks of the project, and add a webhook.',
-        'URL: the URL above. Trigger: Push events.',
-        'Secret token: the token; or Signing token: the signing secret.',
-      ],
-    },
+    senders: [
+      {
+        name: 'GitHub',
+        steps: [
+          'Open Settings → Webhooks of the repository, and add a webhook.',
+          'Payload URL: the URL above. Content type: application/json. Secret: the token.',
+          'Events: just the push event; for images, Packages instead.',
+        ],
+      },
+      {
+        name: 'GitLab',
+        steps: [
+          'Open Settings → Webhooks of the project, and add a webhook.',
+          'URL: the URL above. Trigger: Push events.',
+          'Secret token: the token; or Signing token: the signing secret.',
+        ],
+      },
+      {
+        name: 'Gitea or Forgejo',
+        steps: [
+          'Open Settings → Webhooks of the repository, and add a webhook of that kind.',
+          'Target URL: the URL above. HTTP method: POST. POST content type: application/json.',
+          'Secret: the token. Trigger on: push events.',
+        ],
+      },
+      {
+        name: 'Bitbucket',
+        steps: [
+          'Open Repository settings → Webhooks, and add a webhook.',
+          'URL: the URL above. Secret: the token. Trigger: Repository push.',
+        ],
+      },
+      {
+        name: 'Harbor',
+        steps: [
+          'Open Webhooks of the project, and add one of the notify type http.',
+          'Event type: Artifact pushed. Payload format: Default or CloudEvents.',
+          'Endpoint URL: the URL above. Auth header: the token.',
+        ],
+      },
+      {
+        name: 'Docker Hub or Quay',
+        steps: [
+          'Create a secret URL with the button above, because they sign nothing.',
+          'Docker Hub: open Webhooks of the repository, and add the secret URL.',
+          'Quay: open Settings → Notifications, and add Push to Repository with a Webhook POST to the secret URL.',
+        ],
+      },
+    ],
     curl: {
       name: 'curl, in a pipeline',
       steps: ['With wait, curl fails when the deployment fails. Keep the token in a secret of the CI system.'],
     },
-    others: 'Other git hosts and registries are described in the documentation, “Deploy from CI”.',
+    others: 'The documentation, “Deploy from CI”, says which events of each sender deploy.',
     copy: 'Copy the command for curl',
   },
   deliveries: {
