@@ -22,6 +22,7 @@ import { removalFlags, settingFlags, settingsBody } from './app-settings.ts';
 import { waitUntilRunning, waitUntilServing } from './app-wait.ts';
 import { historyCommand, printDeployment } from './deployment.ts';
 import { metricsCommand } from './workload-metrics.ts';
+import { podsCommand } from './workload-pods.ts';
 import { execCommand } from './workload-exec.ts';
 import { bindingCommands } from './workload-bind.ts';
 import { workloadGroups } from './workload-groups.ts';
@@ -156,6 +157,7 @@ export const appCommands: Commands = {
     rollbackCommand,
     promoteCommand,
     logsCommand,
+    podsCommand('app'),
     metricsCommand('app'),
     execCommand('app'),
     copyCommand,

@@ -33,6 +33,7 @@ import {
 } from './function-trigger.ts';
 import { waitForUpdate } from './function-wait.ts';
 import { metricsCommand } from './workload-metrics.ts';
+import { podsCommand } from './workload-pods.ts';
 import { execCommand } from './workload-exec.ts';
 import { workloadGroups } from './workload-groups.ts';
 import { securityBody, securityFlags } from './security-policy.ts';
@@ -170,6 +171,7 @@ export const functionCommands: Commands = {
     scheduleCommand,
     eventsCommand,
     deleteCommand,
+    podsCommand('function'),
     metricsCommand('function'),
     execCommand('function'),
   ],

@@ -16,6 +16,7 @@ import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
+import { podsRoute } from '../../runtime/api/pod-routes.ts';
 import { secretRoutes } from '../../runtime/api/secret-routes.ts';
 import { checkSecurity } from '../../runtime/api/security-settings.ts';
 import { variableRoutes, type VariableKind } from '../../runtime/api/variable-routes.ts';
@@ -158,6 +159,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl, resolveTxt, logs }
         });
       },
     }),
+    podsRoute(apps, { kube }, 'Lists the pods of an app with their state, revision and restarts, newest first.'),
     logRoute(
       apps,
       { kube, clock, logs },

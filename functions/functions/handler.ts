@@ -19,6 +19,7 @@ import { gateRoutes } from '../../runtime/api/gate-routes.ts';
 import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
+import { podsRoute } from '../../runtime/api/pod-routes.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { newSecurity } from '../../runtime/api/security-settings.ts';
 import { replacedVariables } from '../../runtime/api/workload-variables.ts';
@@ -124,6 +125,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       check: checkCron,
     }),
     ...gateRoutes(functions, dependencies, checkRoute),
+    podsRoute(functions, { kube }, 'Lists the pods of a function with their state and restarts, newest first.'),
     logRoute(
       functions,
       { kube, clock, logs },

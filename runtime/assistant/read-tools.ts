@@ -256,6 +256,8 @@ export const notTools: Readonly<Record<string, string>> = {
   '/projects/:project/apps/:app/bindings/:service': 'list_bindings shows the same',
   '/projects/:project/functions/:function/bindings/:service': 'list_bindings shows the same',
   '/projects/:project/jobs/:job/bindings/:service': 'list_bindings shows the same',
+  '/projects/:project/apps/:app/pods': 'show_workload says how many are ready, and why one is not',
+  '/projects/:project/functions/:function/pods': 'show_workload says how many are ready, and why one is not',
   '/projects/:project/apps/:app/runs/:run': 'list_runs shows the same',
   '/projects/:project/functions/:function/runs/:run': 'list_runs shows the same',
   '/projects/:project/jobs/:job/runs/:run': 'list_runs shows the same',

@@ -49,6 +49,22 @@ t.test('every kind of workload has the command', async (t) => {
   t.match(refused.stderr, /1h, 6h, 24h/);
 });
 
+t.test('the pods of an app are listed with the reason of a failure', async (t) => {
+  const { run, routes } = await world(t);
+  const items = [
+    ...[{ name: 'api-2', status: 'failing', revision: 8, restarts: 4, reason: 'CrashLoopBackOff', exitCode: 7 }],
+    ...[{ name: 'api-1', status: 'ready', revision: 7, restarts: 0 }],
+  ].map((pod) => ({ ...pod, createdAt: '2026-01-01T00:00:00.000Z' }));
+  routes['GET /api/v1/projects/shop/apps/api/pods'] = { body: { items } };
+  routes['GET /api/v1/projects/shop/functions/hello/pods'] = { body: { items: [] } };
+  const ran = await run(['app', 'pods', 'api', '--project', 'shop']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.match(ran.stdout, /^POD +STATUS +REVISION +RESTARTS +CREATED +REASON/);
+  t.match(ran.stdout, /^api-2 +failing +8 +4 .* CrashLoopBackOff, exit code 7$/m);
+  t.equal((await run(['app', 'pods', 'api', '--project', 'shop', '-o', 'name'])).stdout, 'api-2\napi-1\n');
+  t.equal((await run(['function', 'pods', 'hello', '--project', 'shop'])).code, 0);
+});
+
 t.test('without a metrics store, the command says what to do', async (t) => {
   const { run, routes } = await world(t);
   const body = { code: 'metrics_unavailable', message: 'The installation has no metrics store.' };

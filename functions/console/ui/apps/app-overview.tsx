@@ -10,11 +10,12 @@ import { Note } from '../parts/note.tsx';
 import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { appText } from '../text/apps.ts';
+import { Pods } from '../workloads/pods.tsx';
 import { appRoute } from './app.tsx';
 
 const words = appText.app;
 
-/** The state and settings of an app. */
+/** The state, settings and pods of an app. */
 export function AppOverview() {
   const { app: name, ...place } = useParams({ from: appRoute });
   const { data: app } = useQuery(appQuery(place, name));
@@ -31,6 +32,7 @@ export function AppOverview() {
         </Note>
       )}
       <Facts facts={factsOf(place, app)} />
+      <Pods />
       <Command command={commandOf('app', 'show', name, ...placeFlags(place))} />
     </div>
   );

@@ -11,6 +11,7 @@ import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { functionText } from '../text/functions.ts';
 import { viewQuery } from '../workloads/queries.ts';
+import { Pods } from '../workloads/pods.tsx';
 import { Schedule } from '../workloads/schedule.tsx';
 import { useFunction } from './function.tsx';
 
@@ -35,6 +36,7 @@ export function FunctionOverview() {
       )}
       {view.updating && status !== 'failed' && <Note look="warn">{words.updating}</Note>}
       <Facts facts={factsOf(place, view)} />
+      {view.trigger !== 'cron' && <Pods />}
       {schedule !== undefined && (
         <Schedule
           {...{ schedule, overlap, timeZone }}

@@ -72,6 +72,16 @@ export const workloadText = {
     overlaps: { Forbid: 'the new run is skipped', Allow: 'both run', Replace: 'the previous run is stopped' },
     next: 'Next runs',
   },
+  pods: {
+    title: 'Pods',
+    none: 'No pod runs now.',
+    pod: 'Pod',
+    status: 'Status',
+    revision: 'Revision',
+    restarts: 'Restarts',
+    created: 'Created',
+    exited: (reason: string, code: number) => `${reason}, exit code ${code}`,
+  },
   gate: {
     tab: 'Gate',
     states: { off: 'off', applying: 'being applied', gated: 'on', lifting: 'being lifted' },

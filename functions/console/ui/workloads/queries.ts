@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { BindingView } from '../../../../runtime/contracts/api/bindings.ts';
 import type { DeadLetterView, FunctionEventView, FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
+import type { PodView } from '../../../../runtime/contracts/api/pods.ts';
 import type { GateView } from '../../../../runtime/contracts/api/public-route.ts';
 import type { AnyRunView, runLogs } from '../../../../runtime/contracts/api/runs.ts';
 import type { SecretView, VariablesView } from '../../../../runtime/contracts/api/variables.ts';
@@ -40,6 +41,10 @@ export const viewQuery = <Kind extends keyof Views>(workload: Workload & { kind:
   part<Views[Kind]>(workload, []);
 
 export const variablesQuery = (workload: Workload) => part<VariablesView>(workload, ['env']);
+
+/** The pods of an app or function. The event stream reports the workload, and not each restart of a container. */
+export const podsQuery = (workload: Workload) =>
+  queryOptions({ ...part<{ items: PodView[] }>(workload, ['pods']), ...polled });
 
 export const gateQuery = (workload: Workload) => part<GateView>(workload, ['gate']);
 
