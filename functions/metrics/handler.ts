@@ -4,10 +4,10 @@ import {
   functionMetrics,
   metricsQuery,
   resourceMetrics,
+  topQuery,
   topView,
   type TopItem,
 } from '../../runtime/contracts/api/metrics.ts';
-import { environmentQuery } from '../../runtime/contracts/api/common.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -20,6 +20,7 @@ import type {
   MetricsStore,
   MetricsTarget,
   MetricsWindow,
+  WorkloadHistory,
   WorkloadMoment,
 } from '../../runtime/metrics/metrics-store.ts';
 import { listDeploymentsSince } from '../../runtime/records/deployments.ts';
@@ -41,6 +42,8 @@ const tag = 'metrics';
 const access = { project: 'viewer', scope: 'read' } as const;
 /** Workloads in `top`. */
 const topMax = 500;
+/** Of the values of `history`: 21 in an hour are enough for a small picture. */
+const historyStepSeconds = 180;
 
 /** The figures of workloads over time, and of all workloads of an environment now (docs/reference/metrics.md). */
 export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDependencies): Route[] {
@@ -103,27 +106,35 @@ export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDepende
     access,
     tag,
     summary: 'Shows what each workload of an environment uses now, by CPU.',
-    query: environmentQuery,
+    query: topQuery,
     replies: { 200: topView },
     async handle({ params, query, signal }) {
       const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
-      const at = settledTime(clock.now());
-      const [pods, moments] = await Promise.all([
+      const now = clock.now();
+      const at = settledTime(now);
+      const window = query.history ? windowOf({ range: '1h', step: historyStepSeconds }, now) : undefined;
+      const [pods, answers] = await Promise.all([
         countPods(kube, namespace),
-        ask(namespace, signal, async (metricsStore) =>
-          metricsStore.namespace(namespace, at, await appsWithIngress(kube, namespace), signal),
-        ).catch((error: unknown) => {
+        ask(namespace, signal, async (metricsStore) => {
+          const apps = await appsWithIngress(kube, namespace);
+          return Promise.all([
+            metricsStore.namespace(namespace, at, apps, signal),
+            window ? metricsStore.history(namespace, window, apps, signal) : [],
+          ]);
+        }).catch((error: unknown) => {
           if (error instanceof Problem && error.code === 'metrics_unavailable') return error;
           throw error;
         }),
       ]);
-      const failed = moments instanceof Problem;
-      const items = itemsOf(pods, failed ? [] : moments);
+      const failed = answers instanceof Problem;
+      const [moments, histories] = failed ? [[], []] : answers;
+      const items = itemsOf(pods, moments, histories);
       const body = {
         at: timeOf(at),
+        ...(window && { window: { from: timeOf(window.from), to: timeOf(window.to), stepSeconds: window.step } }),
         items: items.slice(0, topMax),
         omitted: Math.max(0, items.length - topMax),
-        ...(failed && { metricsUnavailable: moments.message }),
+        ...(failed && { metricsUnavailable: answers.message }),
       };
       return { status: 200, body };
     },
@@ -139,7 +150,12 @@ export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDepende
 }
 
 /** The workloads with pods or figures, the one with most CPU first, then by memory and name. */
-function itemsOf(pods: ReadonlyMap<string, PodCounts>, moments: readonly WorkloadMoment[]): TopItem[] {
+function itemsOf(
+  pods: ReadonlyMap<string, PodCounts>,
+  moments: readonly WorkloadMoment[],
+  histories: readonly WorkloadHistory[],
+): TopItem[] {
+  const historiesByKey = new Map(histories.map((history) => [`${history.kind}/${history.name}`, history.figures]));
   const momentsByKey = new Map(moments.map((moment) => [`${moment.kind}/${moment.name}`, moment.figures]));
   const keys = new Set([...pods.keys(), ...momentsByKey.keys()]);
   const items = [...keys].flatMap((key): TopItem[] => {
@@ -147,6 +163,7 @@ function itemsOf(pods: ReadonlyMap<string, PodCounts>, moments: readonly Workloa
     const kind = metricKinds.find((candidate) => candidate === word);
     if (!kind) return [];
     const figures = momentsByKey.get(key) ?? {};
+    const history = historiesByKey.get(key);
     const counts = pods.get(key);
     return [
       {
@@ -160,6 +177,7 @@ function itemsOf(pods: ReadonlyMap<string, PodCounts>, moments: readonly Workloa
         replicas: figures.replicas ?? counts?.pods ?? 0,
         readyReplicas: counts?.ready ?? 0,
         restarts: counts?.restarts ?? 0,
+        ...(history && { history }),
       },
     ];
   });

@@ -33,6 +33,16 @@ export interface WorkloadMoment {
   figures: Partial<Record<FigureName, MetricValue>>;
 }
 
+/** What the line of a workload in a list shows over time: few figures, because it is read for all workloads at once. */
+export const historyFigures = ['requestsPerSecond', 'cpuCores'] as const satisfies readonly FigureName[];
+
+/** The {@link historyFigures} of one workload, each with a value for every time. */
+export interface WorkloadHistory {
+  kind: MetricKind;
+  name: string;
+  figures: Partial<Record<(typeof historyFigures)[number], MetricValue[]>>;
+}
+
 /**
  * Answers questions about workloads from stored metrics. The caller decides which namespace a member may see: no
  * question reaches another one.
@@ -51,6 +61,16 @@ export interface MetricsStore {
     apps?: readonly MetricsTarget[],
     signal?: AbortSignal,
   ): Promise<WorkloadMoment[]>;
+  /**
+   * The {@link historyFigures} of every workload of a namespace that has a value in the window.
+   * @param apps as of {@link namespace} @throws MetricsUnavailable
+   */
+  history(
+    namespace: string,
+    window: MetricsWindow,
+    apps?: readonly MetricsTarget[],
+    signal?: AbortSignal,
+  ): Promise<WorkloadHistory[]>;
 }
 
 /** The store is disabled, does not answer in time, or answers with too much. The message is for people. */

@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { withoutGaps } from './errors-figure.ts';
 import { figureNames, figuresOf, metricKinds, type FigureName } from './figures.ts';
-import { timesOf, type MetricsStore, type MetricValue, type WorkloadMoment } from './metrics-store.ts';
+import {
+  historyFigures,
+  rangeOf,
+  timesOf,
+  type MetricsStore,
+  type MetricsWindow,
+  type MetricValue,
+  type WorkloadHistory,
+  type WorkloadMoment,
+} from './metrics-store.ts';
 import { figureLabel, ingressQuery, namespaceQuery, workloadQuery } from './promql.ts';
 import { requestJson, type RequestLimits } from './store-request.ts';
 
@@ -50,11 +59,8 @@ export function createPrometheusStore({ url, limits }: { url: string; limits?: R
         figuresOf(target.kind).map((name) => [name, times.map(() => null)]),
       );
       for (const { metric, values } of data.result) {
-        const row = figures[metric[figureLabel] as FigureName];
-        for (const [time, text] of values) {
-          const index = Math.round((time - window.from) / window.step);
-          if (row && index >= 0 && index < row.length) row[index] = valueOf(text);
-        }
+        const figure = metric[figureLabel] as FigureName;
+        if (figures[figure]) figures[figure] = rowOf(times, window, values);
       }
       return { times, figures: withoutGaps(figures) };
     },
@@ -83,7 +89,52 @@ export function createPrometheusStore({ url, limits }: { url: string; limits?: R
       }
       return [...moments.values()].map(filled);
     },
+    async history(namespace, window, apps = [], signal) {
+      const services = apps.flatMap(({ ingressServices = [] }) => ingressServices);
+      const range = rangeOf(window);
+      const askRange = (query: string) =>
+        ask(
+          'query_range',
+          { query, start: String(window.from), end: String(window.to), step: String(window.step) },
+          matrix,
+          signal,
+        );
+      const [own, ingress] = await Promise.all([
+        askRange(namespaceQuery(namespace, historyFigures, range)),
+        services.length === 0 ? undefined : askRange(ingressQuery(services, historyFigures, range)),
+      ]);
+      const times = timesOf(window);
+      const histories = new Map<string, WorkloadHistory>();
+      const put = (kind: string | undefined, name: string | undefined, figure: string | undefined, values: Points) => {
+        const knownKind = metricKinds.find((word) => word === kind);
+        const knownFigure = historyFigures.find((word) => word === figure);
+        if (!knownKind || !knownFigure || name === undefined) return;
+        const key = `${knownKind}/${name}`;
+        const history = histories.get(key) ?? { kind: knownKind, name, figures: {} };
+        history.figures[knownFigure] ??= rowOf(times, window, values);
+        histories.set(key, history);
+      };
+      for (const { metric, values } of own.data.result)
+        put(metric['kind'], metric['name'], metric[figureLabel], values);
+      for (const { metric, values } of ingress?.data.result ?? []) {
+        const app = apps.find(({ ingressServices = [] }) => ingressServices.includes(metric['service'] ?? ''));
+        put('app', app?.name, metric[figureLabel], values);
+      }
+      return [...histories.values()];
+    },
   };
+}
+
+type Points = z.infer<typeof point>[];
+
+/** A value for each time of a window; null where there is none. */
+function rowOf(times: readonly number[], { from, step }: MetricsWindow, values: Points): MetricValue[] {
+  const row: MetricValue[] = times.map(() => null);
+  for (const [time, text] of values) {
+    const index = Math.round((time - from) / step);
+    if (index >= 0 && index < row.length) row[index] = valueOf(text);
+  }
+  return row;
 }
 
 function valueOf(text: string): MetricValue {

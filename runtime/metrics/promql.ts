@@ -31,22 +31,33 @@ export function workloadQuery(target: MetricsTarget, window: MetricsWindow): str
     .join(' or ');
 }
 
-/** One query for the latest figures of all workloads of a namespace, by `kind` and `name`. Pure. @throws RangeError */
-export function namespaceQuery(namespace: string): string {
+/**
+ * One query for figures of all workloads of a namespace, by `kind` and `name`. Pure.
+ * @param names default: all @param seconds of a rate @throws RangeError
+ */
+export function namespaceQuery(
+  namespace: string,
+  names: readonly FigureName[] = figureNames,
+  seconds = rateSeconds,
+): string {
   const selector = `namespace=${quoted(namespace)}`;
   const by = ['kind', 'name'];
-  return figureNames
-    .map((figure) => labelled(expression(figure, { selector, by, range: `${rateSeconds}s` }), figure))
+  return names
+    .map((figure) => labelled(expression(figure, { selector, by, range: `${seconds}s` }), figure))
     .join(' or ');
 }
 
 /** One query for the latest figures of requests in Traefik's metrics, by `service`. Pure. @throws RangeError */
-export function ingressQuery(services: readonly string[]): string {
-  return figureNames
+export function ingressQuery(
+  services: readonly string[],
+  names: readonly FigureName[] = figureNames,
+  seconds = rateSeconds,
+): string {
+  return names
     .flatMap((figure) => {
       const metric = traefikMetrics[derivationOf(figure).metric];
       if (metric === undefined) return [];
-      const scope = { selector: serviceSelector(services), by: ['service'], range: `${rateSeconds}s`, metric };
+      const scope = { selector: serviceSelector(services), by: ['service'], range: `${seconds}s`, metric };
       return [labelled(expression(figure, scope), figure)];
     })
     .join(' or ');

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { MetricsStore } from './metrics-store.ts';
-import { namespaceAnswer, ringPaths, workloadAnswer } from './ring-protocol.ts';
+import { historyAnswer, namespaceAnswer, ringPaths, workloadAnswer } from './ring-protocol.ts';
 import { requestJson } from './store-request.ts';
 
 /**
@@ -22,6 +22,8 @@ export function createRingClient({ url, token }: { url: string; token: () => Pro
       );
       return { times, figures };
     },
+    history: (namespace, window, _, signal) =>
+      ask(ringPaths.history, { namespace, window }, historyAnswer, signal),
     namespace: (namespace, at, _, signal) => ask(ringPaths.namespace, { namespace, at }, namespaceAnswer, signal),
   };
 }

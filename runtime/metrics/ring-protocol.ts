@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { figureNames, metricKinds } from './figures.ts';
+import { historyFigures } from './metrics-store.ts';
 
 /** The questions that the ring's server answers, `POST` with JSON, and their answers: those of a MetricsStore. */
 
@@ -8,12 +9,10 @@ const seconds = z.int().min(0).max(1e11);
 const value = z.number().nullable();
 const kind = z.enum(metricKinds);
 
-export const workloadQuestion = z.object({
-  namespace: name,
-  kind,
-  name,
-  window: z.object({ from: seconds, to: seconds, step: z.int().min(1).max(1e6) }),
-});
+const window = z.object({ from: seconds, to: seconds, step: z.int().min(1).max(1e6) });
+
+export const workloadQuestion = z.object({ namespace: name, kind, name, window });
+export const historyQuestion = z.object({ namespace: name, window });
 export const namespaceQuestion = z.object({ namespace: name, at: seconds });
 
 export const workloadAnswer = z.object({
@@ -24,5 +23,9 @@ export const namespaceAnswer = z.array(
   z.object({ kind, name: z.string(), figures: z.partialRecord(z.enum(figureNames), value) }),
 );
 
-/** The paths of the two questions. */
-export const ringPaths = { workload: '/workload', namespace: '/namespace' } as const;
+export const historyAnswer = z.array(
+  z.object({ kind, name: z.string(), figures: z.partialRecord(z.enum(historyFigures), z.array(value)) }),
+);
+
+/** The paths of the questions. */
+export const ringPaths = { workload: '/workload', namespace: '/namespace', history: '/history' } as const;

@@ -1,11 +1,13 @@
 import { derivationOf, figuresOf, metricKinds, type FigureName, type MetricKind } from './figures.ts';
 import {
+  historyFigures,
   rangeOf,
   rateSeconds,
   timesOf,
   type MetricsStore,
   type MetricsWindow,
   type MetricValue,
+  type WorkloadHistory,
 } from './metrics-store.ts';
 import { quantileOf } from './quantile.ts';
 import { resolutions, type ResolutionIndex } from './ring-file.ts';
@@ -23,7 +25,11 @@ interface Slots {
 
 /** A MetricsStore on a ring. @param now in seconds, which decides the resolution */
 export function createRingStore({ ring, now }: { ring: Ring; now: () => number }): MetricsStore {
-  const figuresIn = (kind: MetricKind, series: readonly RingSeries[], window: MetricsWindow) => {
+  const figuresIn = (
+    names: readonly FigureName[],
+    series: readonly RingSeries[],
+    window: MetricsWindow,
+  ): { times: number[]; figures: Partial<Record<FigureName, MetricValue[]>> } => {
     const byMetric = Map.groupBy(series, ({ id }) => id.metric);
     const read = (metric: string) => readSlots(ring, byMetric.get(metric) ?? [], window, now());
     const cache = new Map<string, Slots>();
@@ -33,7 +39,7 @@ export function createRingStore({ ring, now }: { ring: Ring; now: () => number }
       return slots;
     };
     const times = timesOf(window);
-    const entries = figuresOf(kind).map((figure): [FigureName, MetricValue[]] => {
+    const entries = names.map((figure): [FigureName, MetricValue[]] => {
       const slots = slotsOf(derivationOf(figure).metric);
       const range = Math.max(rangeOf(window), slots.seconds);
       return [figure, times.map((time) => valueAt(figure, slots, time, range))];
@@ -44,7 +50,7 @@ export function createRingStore({ ring, now }: { ring: Ring; now: () => number }
   return {
     async workload({ namespace, kind, name }, window) {
       const series = ring.of(namespace).filter(({ id }) => id.kind === kind && id.name === name);
-      return figuresIn(kind, series, window);
+      return figuresIn(figuresOf(kind), series, window);
     },
     async namespace(namespace, at) {
       const workloads = Map.groupBy(ring.of(namespace), ({ id }) => `${id.kind}\n${id.name}`);
@@ -53,9 +59,19 @@ export function createRingStore({ ring, now }: { ring: Ring; now: () => number }
         const kind = metricKinds.find((word) => word === series[0]?.id.kind);
         const alive = series.some(({ lastAt }) => lastAt > at - rateSeconds);
         if (!kind || !alive) return [];
-        const { figures } = figuresIn(kind, series, window);
+        const { figures } = figuresIn(figuresOf(kind), series, window);
         const last = Object.entries(figures).map(([figure, [value = null]]) => [figure, value]);
         return [{ kind, name: series[0]?.id.name ?? '', figures: Object.fromEntries(last) }];
+      });
+    },
+    async history(namespace, window) {
+      const workloads = Map.groupBy(ring.of(namespace), ({ id }) => `${id.kind}\n${id.name}`);
+      return [...workloads.values()].flatMap((series): WorkloadHistory[] => {
+        const kind = metricKinds.find((word) => word === series[0]?.id.kind);
+        const alive = series.some(({ lastAt }) => lastAt > window.from);
+        if (!kind || !alive) return [];
+        const names = historyFigures.filter((figure) => figuresOf(kind).includes(figure));
+        return [{ kind, name: series[0]?.id.name ?? '', figures: figuresIn(names, series, window).figures }];
       });
     },
   };

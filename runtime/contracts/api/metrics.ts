@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deploymentState, environmentQuery, timestamp } from './common.ts';
+import { deploymentState, environmentQuery, flag, timestamp } from './common.ts';
 
 /** The ranges of a chart: the store keeps three days. */
 export const metricsRanges = ['1h', '6h', '24h', '3d'] as const;
@@ -71,6 +71,11 @@ export type AnyMetrics = z.infer<typeof anyMetrics>;
 
 const current = z.number().nullable();
 
+/** `GET …/top`. */
+export const topQuery = environmentQuery.extend({
+  history: flag.describe('Also shows the requests and the CPU of the last hour, one value every three minutes.'),
+});
+
 /** One workload in `GET …/top`; null for what is not known. */
 const topItem = z.object({
   kind: z.enum(['app', 'function', 'job', 'service']),
@@ -84,6 +89,8 @@ const topItem = z.object({
   readyReplicas: current,
   /** Of the containers of the pods that exist. */
   restarts: z.int(),
+  /** With `history`, if the store has a value. */
+  history: z.object({ requestsPerSecond: values, cpuCores: values }).partial().optional(),
 });
 
 export type TopItem = z.infer<typeof topItem>;
@@ -91,6 +98,8 @@ export type TopItem = z.infer<typeof topItem>;
 /** `GET …/top`: by CPU, highest first. */
 export const topView = z.object({
   at: timestamp,
+  /** The times of `history`. */
+  window: z.object({ from: timestamp, to: timestamp, stepSeconds: z.int() }).optional(),
   items: z.array(topItem),
   /** How many workloads are left out, since only 500 are shown. */
   omitted: z.int(),

@@ -71,6 +71,11 @@ function oneStore() {
         { kind: 'job', name: 'report', figures: { cpuCores: 2 } },
       ];
     },
+    async history(name, window) {
+      questions.push({ namespace: name, window });
+      const values = timesOf(window).map((_, index) => index);
+      return [{ kind: 'app', name: 'api', figures: { requestsPerSecond: values, cpuCores: values } }];
+    },
   };
   return { store, questions };
 }
@@ -204,10 +209,30 @@ t.test('top shows what each workload uses, by CPU', async (t) => {
   );
 });
 
+t.test('top shows the last hour on request', async (t) => {
+  const { store, questions } = oneStore();
+  const { api } = await service(t, store);
+  const { body } = await api.call('GET', path('top?history=true'));
+  t.match(body.window, { from: '2026-11-21T11:00:00.000Z', to: '2026-11-21T12:00:00.000Z', stepSeconds: 180 });
+  const histories = body.items.map(({ name, history }: { name: string; history?: object }) => [name, history]);
+  const values = Array.from({ length: 21 }, (_, index) => index);
+  t.same(histories, [
+    ['report', undefined],
+    ['api', { requestsPerSecond: values, cpuCores: values }],
+    ['orders', undefined],
+  ]);
+  t.same(
+    questions.map((question) => question.namespace),
+    [namespace, namespace],
+    'both from the own namespace',
+  );
+});
+
 t.test('without a store, metrics are unavailable and top shows the pods', async (t) => {
   const down: MetricsStore = {
     workload: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
     namespace: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
+    history: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
   };
   for (const [store, message] of [
     [undefined, /has no metrics store/],

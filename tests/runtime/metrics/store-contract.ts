@@ -68,6 +68,20 @@ export async function checkMetricsStore(t: Test, store: MetricsStore): Promise<v
     close(figures.latencyP99Seconds, 2.47, 'p99');
     t.same(await store.namespace('nobody-prod', end), []);
   });
+
+  await t.test('the last hour of all workloads of a namespace', async (t) => {
+    const window = { from: end - 3600, to: end, step: 180 };
+    const histories = await store.history(shop.namespace, window);
+    t.same(
+      histories.map(({ kind, name, figures }) => [kind, name, Object.keys(figures).toSorted()]),
+      [['function', 'resize', ['cpuCores', 'requestsPerSecond']]],
+    );
+    const { requestsPerSecond, cpuCores } = histories[0]?.figures ?? {};
+    t.equal(requestsPerSecond?.length, 21);
+    each(requestsPerSecond, 4, 'requests per second');
+    each(cpuCores, 0.25, 'cores');
+    t.same(await store.history('nobody-prod', window), []);
+  });
 }
 
 function total(values: readonly MetricValue[] | undefined): number {

@@ -95,7 +95,10 @@ export const topQuery = (place: Place) =>
   queryOptions({
     queryKey: [...placeKey(place), 'top'],
     queryFn: ({ signal }) =>
-      request<TopView>(pathOf('projects', place.project, 'top'), { query: { environment: place.environment }, signal }),
+      request<TopView>(pathOf('projects', place.project, 'top'), {
+        query: { environment: place.environment, history: true },
+        signal,
+      }),
     ...polled,
   });
 

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { TopItem } from '../../../../runtime/contracts/api/metrics.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { deploymentsQuery, listQuery, topQuery, type Place } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
@@ -13,6 +14,7 @@ import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
 import { Crumbs } from './crumbs.tsx';
 import { bytes, figure, rowsOf, type Row } from './rows.ts';
+import { sparklineOf, sparklineSize } from './sparkline.ts';
 
 const words = text.environment;
 
@@ -136,6 +138,7 @@ const workloadHeads = [
   { title: words.errors, wide: true },
   { title: words.cpu, wide: true },
   { title: words.memory, wide: true },
+  { title: words.hour, wide: true },
   { title: words.deployment, wide: true },
 ];
 
@@ -160,6 +163,9 @@ function WorkloadTable({ place, rows }: { place: Place; rows: readonly Row[] }) 
             <td className={wideCellLook}>{figure(top?.cpuCores) ?? text.none}</td>
             <td className={wideCellLook}>{bytes(top?.memoryBytes) ?? text.none}</td>
             <td className={wideCellLook}>
+              <LastHour history={top?.history} />
+            </td>
+            <td className={wideCellLook}>
               {deployment ? (
                 <>
                   <State state={deployment.status} label={appText.deployments.states[deployment.status]} />{' '}
@@ -176,6 +182,29 @@ function WorkloadTable({ place, rows }: { place: Place; rows: readonly Row[] }) 
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** The last hour of a workload as a small picture. */
+function LastHour({ history }: Pick<TopItem, 'history'>) {
+  const sparkline = sparklineOf(history);
+  if (!sparkline) return text.none;
+  const { width, height } = sparklineSize;
+  const title = words.hours[sparkline.figure](figure(sparkline.highest) ?? '0');
+  return (
+    <svg
+      role="img"
+      aria-label={title}
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      className="stroke-indigo-600 dark:stroke-indigo-400"
+    >
+      <title>{title}</title>
+      {sparkline.lines.map((points) => (
+        <polyline key={points} points={points} fill="none" strokeWidth={1.5} strokeLinecap="round" />
+      ))}
+    </svg>
   );
 }
 

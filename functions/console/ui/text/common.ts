@@ -80,6 +80,11 @@ export const text = {
     errors: 'Errors/s',
     cpu: 'CPU',
     memory: 'Memory',
+    hour: 'Last hour',
+    hours: {
+      requestsPerSecond: (highest: string) => `Requests of the last hour, at most ${highest}/s`,
+      cpuCores: (highest: string) => `CPU of the last hour, at most ${highest} cores`,
+    },
     deployment: 'Last deployment',
     noMetrics: 'No metrics: the metrics store does not answer.',
     by: (actor: string) => `by ${actor}`,
