@@ -103,7 +103,7 @@ t.test('settings and hosts are changed, and an app is deleted once its name is t
   });
   await pages.button('Save 1 change').click();
   t.match(await pages.alert().innerText(), /Another request changed replicas of the app.*\nCode conflict/s);
-  await page.getByText('Someone else changed the settings below meanwhile.').waitFor();
+  await page.getByText('Someone else changed the values below meanwhile.').waitFor();
   await page.getByText('1 → 3').waitFor();
   await checkAccessibility(t, page, 'two people change one setting');
   await pages.button('Save 1 change').click();

@@ -135,6 +135,7 @@ t.test('variables are edited as a .env file, and secrets are shown only on reque
   await page.keyboard.press('Backspace');
   // Another person changes one that is not in this text.
   await platform.ok(['app', 'env', 'set', 'api', 'OTHER=kept', ...flags]);
+  await page.getByText('Someone else changed the values below meanwhile.').waitFor();
   await checkAccessibility(t, page, 'editor of variables');
   await pages.button('Save 2 changes').click();
   await pages.row('HTML').getByText('<img src=x>').waitFor();

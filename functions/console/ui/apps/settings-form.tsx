@@ -6,13 +6,12 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import { appQuery, type Place } from '../api/queries.ts';
 import { Area } from '../parts/area.tsx';
 import { Button } from '../parts/button.tsx';
+import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { Select } from '../parts/choice.tsx';
 import { Command } from '../parts/command.tsx';
-import { Facts } from '../parts/facts.tsx';
 import { Field } from '../parts/field.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { appSettingsText } from '../text/app-settings.ts';
-import { text } from '../text/common.ts';
 import {
   changeBody,
   changedSettings,
@@ -78,13 +77,14 @@ export function SettingsForm({ place, app, group, mayChange }: FormProps) {
           ))}
         </fieldset>
         <p className="text-sm">{words.groups[group].what}</p>
-        {changed.length > 0 && others.length > 0 && (
-          <Note look="warn">
-            <p>{words.changedMeanwhile}</p>
-            <Facts
-              facts={others.map((name) => [words.fields[name], words.difference(shown(before[name]), shown(seen[name]))])}
-            />
-          </Note>
+        {changed.length > 0 && (
+          <ChangedMeanwhile
+            differences={others.map((name) => ({
+              title: words.fields[name],
+              before: before[name],
+              after: seen[name],
+            }))}
+          />
         )}
         {save.error && <ErrorNote error={save.error} />}
         {save.isSuccess && changed.length === 0 && <Note look="good">{words.saved}</Note>}
@@ -101,7 +101,6 @@ export function SettingsForm({ place, app, group, mayChange }: FormProps) {
   );
 }
 
-const shown = (value: string) => value.replaceAll('\n', ', ') || text.none;
 const switches = ['on', 'off'].map((value) => ({ value }));
 
 function Setting({ name, value, change }: { name: SettingName; value: string; change: (value: string) => void }) {

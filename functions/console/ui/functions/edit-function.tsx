@@ -1,12 +1,15 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { Button } from '../parts/button.tsx';
+import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Note } from '../parts/note.tsx';
 import { functionText } from '../text/functions.ts';
 import { workloadText } from '../text/workloads.ts';
+import { viewQuery } from '../workloads/queries.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
 import { changeBody, changedFields, changeWords, draftOf, type Draft, type DraftField } from './draft.ts';
 import { FunctionFields, isShownAtField } from './function-form.tsx';
@@ -20,7 +23,17 @@ export function EditFunction({ workload, view }: { workload: Workload; view: Fun
   const [draft, setDraft] = useState(before);
   const [asks, setAsks] = useState(false);
   const changed = changedFields(before, draft);
+  const seen = draftOf(view);
+  const others = changedFields(before, seen);
+  // A form in which nothing is written follows the function.
+  if (changed.length === 0 && others.length > 0) {
+    setBefore(seen);
+    setDraft(seen);
+  }
+  const client = useQueryClient();
   const save = useChange<FunctionView>(workload.place, (saved) => {
+    // At once, so that the form does not follow the older function of the page.
+    client.setQueryData(viewQuery({ ...workload, kind: 'function' }).queryKey, saved);
     setAsks(false);
     setBefore(draftOf(saved));
     setDraft(draftOf(saved));
@@ -36,6 +49,7 @@ export function EditFunction({ workload, view }: { workload: Workload; view: Fun
         }}
       >
         <FunctionFields draft={draft} change={setDraft} error={save.error} isNew={false} />
+        {changed.length > 0 && <ChangedMeanwhile differences={differencesOf(others, before, seen)} />}
         {save.isSuccess && changed.length === 0 && <Note look="good">{words.saved}</Note>}
         <div>
           <Button type="submit" look="primary" disabled={changed.length === 0}>
@@ -64,6 +78,9 @@ export function EditFunction({ workload, view }: { workload: Workload; view: Fun
     </>
   );
 }
+
+const differencesOf = (fields: readonly DraftField[], before: Draft, after: Draft) =>
+  fields.map((field) => ({ title: words.fields[field], before: before[field], after: after[field] }));
 
 function Difference({ before, after, fields }: { before: Draft; after: Draft; fields: readonly DraftField[] }) {
   return (

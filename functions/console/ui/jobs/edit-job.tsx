@@ -1,11 +1,14 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
 import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { Button } from '../parts/button.tsx';
+import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { Command } from '../parts/command.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { jobText } from '../text/jobs.ts';
+import { viewQuery } from '../workloads/queries.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
 import { changeBody, changedFields, changeWords, jobDraftOf } from './draft.ts';
 import { isShownAtField, JobFields } from './job-form.tsx';
@@ -18,7 +21,17 @@ export function EditJob({ workload, view }: { workload: Workload; view: JobView 
   const [before, setBefore] = useState(() => jobDraftOf(view));
   const [draft, setDraft] = useState(before);
   const changed = changedFields(before, draft);
+  const seen = jobDraftOf(view);
+  const others = changedFields(before, seen);
+  // A form in which nothing is written follows the job.
+  if (changed.length === 0 && others.length > 0) {
+    setBefore(seen);
+    setDraft(seen);
+  }
+  const client = useQueryClient();
   const save = useChange<JobView>(workload.place, (saved) => {
+    // At once, so that the form does not follow the older job of the page.
+    client.setQueryData(viewQuery({ ...workload, kind: 'job' }).queryKey, saved);
     setBefore(jobDraftOf(saved));
     setDraft(jobDraftOf(saved));
   });
@@ -35,6 +48,15 @@ export function EditJob({ workload, view }: { workload: Workload; view: JobView 
         }}
       >
         <JobFields draft={draft} change={setDraft} error={save.error} isNew={false} />
+        {changed.length > 0 && (
+          <ChangedMeanwhile
+            differences={others.map((field) => ({
+              title: words.fields[field],
+              before: before[field],
+              after: seen[field],
+            }))}
+          />
+        )}
         {save.error && !isShownAtField(save.error) && <ErrorNote error={save.error} />}
         {save.isSuccess && changed.length === 0 && <Note look="good">{words.saved}</Note>}
         <div>

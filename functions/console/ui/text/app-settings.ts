@@ -201,9 +201,6 @@ export const appSettingsText = {
     },
     save: (count: number) => (count === 0 ? 'Save' : count === 1 ? 'Save 1 change' : `Save ${count} changes`),
     saved: 'The settings are saved.',
-    changedMeanwhile:
-      'Someone else changed the settings below meanwhile. What you wrote is kept in the form. If you save, it replaces the settings that you changed, and no others.',
-    difference: (before: string, after: string) => `${before} → ${after}`,
     fields: {
       port: 'Port that the container listens on',
       replicas: 'Number of pods',

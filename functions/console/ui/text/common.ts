@@ -23,6 +23,10 @@ export const text = {
     reload: 'Reload the page',
     partial: 'Only the first 500 are shown. Use the command line for all of them.',
   },
+  changedMeanwhile: {
+    what: 'Someone else changed the values below meanwhile. What you wrote is kept in the form. If you save, it replaces what you changed, and nothing else.',
+    difference: (before: string, after: string) => `${before} → ${after}`,
+  },
   notLive: 'The connection that reports changes is interrupted. This page reads everything again every five seconds.',
   notFound: {
     title: 'Page not found',

@@ -5,6 +5,7 @@ import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { useMay } from '../api/role.ts';
 import { Button } from '../parts/button.tsx';
+import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
@@ -40,7 +41,7 @@ export function WorkloadVariables(workload: Workload) {
             <>
               {pendingRestart && <Note look="warn">{words.pending[kind]}</Note>}
               {base ? (
-                <Editor workload={workload} base={base} close={() => setBase(undefined)} />
+                <Editor workload={workload} base={base} now={variables} close={() => setBase(undefined)} />
               ) : (
                 <>
                   <VariableTable workload={workload} variables={variables} />
@@ -87,11 +88,19 @@ function VariableTable({ workload, variables }: { workload: Workload; variables:
   );
 }
 
+interface EditorProps {
+  workload: Workload;
+  /** The variables that the editor showed first. */
+  base: Variables;
+  now: Variables;
+  close: () => void;
+}
+
 /**
  * Edits all variables as the lines of a `.env` file, and shows the difference before it is saved. Only what differs from
  * `base` is sent, so that what others change meanwhile stays.
  */
-function Editor({ workload, base, close }: { workload: Workload; base: Variables; close: () => void }) {
+function Editor({ workload, base, now, close }: EditorProps) {
   const client = useQueryClient();
   const id = useId();
   const { text: lines, omitted } = linesOf(base);
@@ -134,6 +143,9 @@ function Editor({ workload, base, close }: { workload: Workload; base: Variables
       {omitted.length > 0 && <Note look="warn">{words.omitted(omitted.join(', '))}</Note>}
       {faults.length > 0 && <Note look="bad">{words.faults(faults.join(', '))}</Note>}
       <ChangeList changes={changes} />
+      <ChangedMeanwhile
+        differences={changesOf(base, now).map(({ name, before = '', after = '' }) => ({ title: name, before, after }))}
+      />
       {save.error && <ErrorNote error={save.error} />}
       <div className="flex gap-2">
         <Button type="submit" look="primary" disabled={changes.length === 0 || faults.length > 0 || save.isPending}>
