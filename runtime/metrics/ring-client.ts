@@ -22,8 +22,7 @@ export function createRingClient({ url, token }: { url: string; token: () => Pro
       );
       return { times, figures };
     },
-    history: (namespace, window, _, signal) =>
-      ask(ringPaths.history, { namespace, window }, historyAnswer, signal),
+    history: (namespace, window, _, signal) => ask(ringPaths.history, { namespace, window }, historyAnswer, signal),
     namespace: (namespace, at, _, signal) => ask(ringPaths.namespace, { namespace, at }, namespaceAnswer, signal),
   };
 }

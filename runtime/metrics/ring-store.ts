@@ -1,4 +1,4 @@
-import { derivationOf, figuresOf, metricKinds, type FigureName, type MetricKind } from './figures.ts';
+import { derivationOf, figuresOf, metricKinds, type FigureName } from './figures.ts';
 import {
   historyFigures,
   rangeOf,

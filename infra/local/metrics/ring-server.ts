@@ -8,7 +8,12 @@ import type { MetricsStore } from '../../../runtime/metrics/metrics-store.ts';
 import { alertsPath, answerAlerts } from '../alerts/api.ts';
 import type { LocalAlerts } from '../alerts/alerts.ts';
 import type { Silences } from '../alerts/silences.ts';
-import { historyQuestion, namespaceQuestion, ringPaths, workloadQuestion } from '../../../runtime/metrics/ring-protocol.ts';
+import {
+  historyQuestion,
+  namespaceQuestion,
+  ringPaths,
+  workloadQuestion,
+} from '../../../runtime/metrics/ring-protocol.ts';
 
 /** Bytes of a question, and of a silence with its comment and labels. */
 const bodyMax = 16_384;
@@ -77,7 +82,9 @@ export function createRingServer(options: {
     }
     if (request.url === ringPaths.history) {
       const question = parse(await readBody(request), historyQuestion);
-      return question ? { status: 200, body: await store.history(question.namespace, question.window) } : { status: 400 };
+      return question
+        ? { status: 200, body: await store.history(question.namespace, question.window) }
+        : { status: 400 };
     }
     return { status: 404 };
   };

@@ -16,7 +16,10 @@ t.test('a deployment shows its steps and its log', async (t) => {
   const { page, pages } = await visit(t, `${place}/apps/api/deployments`);
   const first = pages.deployment(1);
   await first.getByText('current').waitFor();
-  t.match(await first.getByRole('list', { name: 'Steps' }).innerText(), /queued .*started .*succeeded .*, after \d+ s/s);
+  t.match(
+    await first.getByRole('list', { name: 'Steps' }).innerText(),
+    /queued .*started .*succeeded .*, after \d+ s/s,
+  );
   await pages.link('Log of revision 1').click();
   const log = page.getByRole('region', { name: 'Log of revision 1' });
   await log.getByRole('region', { name: /^Pod / }).waitFor();

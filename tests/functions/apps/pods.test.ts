@@ -65,7 +65,10 @@ t.test('a pod says what it does', (t) => {
   t.match(view(undefined, { annotations: {} }), { status: 'starting', revision: undefined });
   t.match(view(ready, { deletionTimestamp: '2026-01-01T00:01:00Z' }), { status: 'ending', reason: undefined });
   const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x"' };
-  const pulls = { phase: 'Pending', containerStatuses: [{ name: 'app', ready: false, restartCount: 0, state: { waiting } }] };
+  const pulls = {
+    phase: 'Pending',
+    containerStatuses: [{ name: 'app', ready: false, restartCount: 0, state: { waiting } }],
+  };
   t.match(view(pulls as Pod['status']), { ...waiting, status: 'failing', exitCode: undefined });
   t.end();
 });

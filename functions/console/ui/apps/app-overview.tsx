@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import type { AppView } from '../../../../runtime/contracts/api/apps.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import { appQuery, type Place } from '../api/queries.ts';
+import { useMay } from '../api/role.ts';
 import { boundServices, mountedVolumes } from '../environment/object-links.tsx';
 import { Command } from '../parts/command.tsx';
 import { Facts, type Fact } from '../parts/facts.tsx';
@@ -19,6 +20,7 @@ const words = appText.app;
 export function AppOverview() {
   const { app: name, ...place } = useParams({ from: appRoute });
   const { data: app } = useQuery(appQuery(place, name));
+  const mayDeploy = useMay(place.project, 'deployer');
   if (!app) return null;
   return (
     <div className="flex flex-col gap-4">
@@ -34,6 +36,7 @@ export function AppOverview() {
       <Facts facts={factsOf(place, app)} />
       <Pods />
       <Command command={commandOf('app', 'show', name, ...placeFlags(place))} />
+      {mayDeploy && <Command command={commandOf('app', 'restart', name, ...placeFlags(place))} />}
     </div>
   );
 }

@@ -211,11 +211,7 @@ function TestDialog({
       .map((name) => [name, valueOf(form, name)] as const)
       .filter(([, value]) => value !== '');
   const submit = (form: HTMLFormElement) =>
-    test.mutate({
-      path: ['apps', app, 'webhook', 'test'],
-      method: 'POST',
-      body: Object.fromEntries(filled(form)),
-    });
+    test.mutate({ path: ['apps', app, 'webhook', 'test'], method: 'POST', body: Object.fromEntries(filled(form)) });
   const commandFor = (values: readonly (readonly [string, string])[]) => {
     const flags = values.flatMap(([name, value]) => [`--${name}`, value]);
     return commandOf('app', 'webhook', 'test', app, ...flags, ...placeFlags(place));

@@ -54,7 +54,9 @@ export function Deployments() {
                   <Entry
                     key={deployment.id}
                     deployment={deployment}
-                    more={<More place={place} app={app} deployment={deployment} before={previousOf(deployment, items)} />}
+                    more={
+                      <More place={place} app={app} deployment={deployment} before={previousOf(deployment, items)} />
+                    }
                   >
                     {mayDeploy && actionOf(deployment) && (
                       <Button

@@ -103,6 +103,9 @@ function Actions({ place, app, source, open }: SourceProps & { open: (dialog: 's
         <Button onClick={() => open('set')}>{words.edit}</Button>
         <Button onClick={() => open('remove')}>{words.remove}</Button>
       </div>
+      {['sync', 'build'].map((action) => (
+        <Command key={action} command={commandOf('app', 'git', action, app, ...placeFlags(place))} />
+      ))}
       {sync.isSuccess && <Note look="good">{words.synced}</Note>}
       {build.data && <Note look="good">{words.accepted(build.data.revision)}</Note>}
       {sync.error && <ErrorNote error={sync.error} />}

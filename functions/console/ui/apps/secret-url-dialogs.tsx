@@ -33,9 +33,7 @@ export function CreateSecretUrlDialog({
       action={replaces ? words.replace : words.create}
       command={commandOf('app', 'webhook', 'set', app, '--secret-url', 'on', ...placeFlags(place))}
       request={create}
-      submit={() =>
-        create.mutate({ path: ['apps', app, 'webhook'], method: 'PATCH', body: { secretUrl: true } })
-      }
+      submit={() => create.mutate({ path: ['apps', app, 'webhook'], method: 'PATCH', body: { secretUrl: true } })}
     >
       <p>{words.what}</p>
       {replaces && <p>{words.replaceWhat}</p>}
@@ -54,9 +52,7 @@ export function DeleteSecretUrlDialog({ place, app, close }: DialogProps) {
       look="danger"
       command={commandOf('app', 'webhook', 'set', app, '--secret-url', 'off', ...placeFlags(place))}
       request={remove}
-      submit={() =>
-        remove.mutate({ path: ['apps', app, 'webhook'], method: 'PATCH', body: { secretUrl: false } })
-      }
+      submit={() => remove.mutate({ path: ['apps', app, 'webhook'], method: 'PATCH', body: { secretUrl: false } })}
     >
       <p>{words.deleteWhat}</p>
     </FormDialog>

@@ -79,11 +79,7 @@ export function SettingsForm({ place, app, group, mayChange }: FormProps) {
         <p className="text-sm">{words.groups[group].what}</p>
         {changed.length > 0 && (
           <ChangedMeanwhile
-            differences={others.map((name) => ({
-              title: words.fields[name],
-              before: before[name],
-              after: seen[name],
-            }))}
+            differences={others.map((name) => ({ title: words.fields[name], before: before[name], after: seen[name] }))}
           />
         )}
         {save.error && <ErrorNote error={save.error} />}
@@ -106,9 +102,7 @@ const switches = ['on', 'off'].map((value) => ({ value }));
 function Setting({ name, value, change }: { name: SettingName; value: string; change: (value: string) => void }) {
   const label = words.fields[name];
   if (name === 'autoRollback' || name === 'headers') {
-    return (
-      <Select label={label} options={switches} value={value} onChange={(event) => change(event.target.value)} />
-    );
+    return <Select label={label} options={switches} value={value} onChange={(event) => change(event.target.value)} />;
   }
   if (name === 'volumes' || name === 'csp' || name === 'releaseCommand') {
     return <Area label={label} rows={2} value={value} onChange={(event) => change(event.target.value)} />;

@@ -34,7 +34,11 @@ export function ObjectLinks({ place, items }: { place: Place; items: readonly Ob
 
 /** The services that a workload is bound to; false without any, as {@link Facts} takes it. */
 export function boundServices(place: Place, bindings: readonly { service: string; status: string }[] = []) {
-  const items = bindings.map(({ service, status }) => ({ kind: 'service' as const, name: service, remark: `(${status})` }));
+  const items = bindings.map(({ service, status }) => ({
+    kind: 'service' as const,
+    name: service,
+    remark: `(${status})`,
+  }));
   return items.length > 0 && <ObjectLinks key="services" place={place} items={items} />;
 }
 

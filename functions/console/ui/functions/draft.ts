@@ -105,7 +105,8 @@ function valueOf(field: DraftField, text: string): unknown {
 }
 
 /** The fields that have a text, and that the trigger and runtime have. */
-const filledFields = (draft: Draft) => draftFields.filter((field) => draft[field].trim() !== '' && hasField(draft, field));
+const filledFields = (draft: Draft) =>
+  draftFields.filter((field) => draft[field].trim() !== '' && hasField(draft, field));
 
 /** The body of the request that creates the function; empty texts are left out. */
 export function createBody(draft: Draft): Record<string, unknown> {
@@ -142,7 +143,8 @@ function flagsOf(field: DraftField, draft: Draft): string[] {
 /** The words of the command that creates the same function. */
 export function createWords(draft: Draft): string[] {
   const { name, runtime, image, trigger } = draft;
-  const code = runtime === '' ? ['--image', image.trim() || 'registry.example.com/shop/resize:1'] : flagsOf('code', draft);
+  const code =
+    runtime === '' ? ['--image', image.trim() || 'registry.example.com/shop/resize:1'] : flagsOf('code', draft);
   const others = filledFields(draft).filter((field) => field !== 'code' && field !== 'image');
   return [
     ...['function', 'create', name.trim() || 'hello', ...(runtime === '' ? [] : ['--runtime', runtime]), ...code],

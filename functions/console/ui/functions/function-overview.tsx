@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
+import { useMay } from '../api/role.ts';
 import { boundServices, mountedVolumes } from '../environment/object-links.tsx';
 import { State } from '../parts/badge.tsx';
 import { Command } from '../parts/command.tsx';
@@ -22,6 +23,7 @@ export function FunctionOverview() {
   const workload = useFunction();
   const { place, name } = workload;
   const { data: view } = useQuery(viewQuery(workload));
+  const mayDeploy = useMay(place.project, 'deployer');
   if (!view) return null;
   const { status, message, outOfMemory, schedule, overlap = 'Forbid', timeZone = 'Etc/UTC' } = view;
   return (
@@ -45,6 +47,9 @@ export function FunctionOverview() {
         />
       )}
       <Command command={commandOf('function', 'show', name, ...placeFlags(place))} />
+      {mayDeploy && view.trigger !== 'cron' && (
+        <Command command={commandOf('function', 'restart', name, ...placeFlags(place))} />
+      )}
     </div>
   );
 }

@@ -40,7 +40,8 @@ export function NewFunction() {
           }}
         >
           <p className="text-sm">
-            {words.hint[draft.runtime === '' ? 'image' : draft.runtime === 'python' ? 'python' : 'node']} {words.defaults}
+            {words.hint[draft.runtime === '' ? 'image' : draft.runtime === 'python' ? 'python' : 'node']}{' '}
+            {words.defaults}
           </p>
           <FunctionFields draft={draft} change={setDraft} error={create.error} isNew />
           {create.error !== null && !isShownAtField(create.error, draft, true) && <ErrorNote error={create.error} />}

@@ -62,8 +62,7 @@ const isEmpty = (draft: JobDraft, field: JobField) =>
 const hasField = (draft: JobDraft, field: JobField) =>
   !special.includes(field) && (field === 'schedule' || !isEmpty(draft, 'schedule') || !scheduleFields.includes(field));
 
-const filledFields = (draft: JobDraft) =>
-  jobFields.filter((field) => hasField(draft, field) && !isEmpty(draft, field));
+const filledFields = (draft: JobDraft) => jobFields.filter((field) => hasField(draft, field) && !isEmpty(draft, field));
 
 /** The body of the request that creates the job; empty texts are left out. */
 export function createBody(draft: JobDraft): Record<string, unknown> {

@@ -29,13 +29,7 @@ export function KeyFields({ place, current }: { place: Place; current?: KeyView 
         onChange={({ target }) => setPlan(target.value)}
         required
       />
-      <Field
-        label={words.apps}
-        name="apps"
-        autoComplete="off"
-        spellCheck={false}
-        defaultValue={draft?.apps}
-      />
+      <Field label={words.apps} name="apps" autoComplete="off" spellCheck={false} defaultValue={draft?.apps} />
       <Field
         label={words.networks}
         name="networks"

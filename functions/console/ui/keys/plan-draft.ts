@@ -50,9 +50,7 @@ export function changeWords(before: PlanDraft, after: PlanDraft): string[] {
   const texts = (['name', 'rate', 'burst'] as const).filter((field) => after[field] !== before[field]);
   const flags = [
     ...texts.flatMap((field) => [`--${field}`, after[field]]),
-    ...(hasSameQuota(before, after)
-      ? []
-      : ['--quota', after.quota === '' ? 'none' : `${after.quota}/${after.period}`]),
+    ...(hasSameQuota(before, after) ? [] : ['--quota', after.quota === '' ? 'none' : `${after.quota}/${after.period}`]),
   ];
   return flags.length === 0 ? ['plan', 'show', before.name] : ['plan', 'update', before.name, ...flags];
 }

@@ -18,7 +18,9 @@ export function CopyText({ value, label = text.copy }: { value: string; label?: 
   };
   return (
     <div className="flex items-center gap-2 rounded-md bg-zinc-100 py-1 pr-1 pl-3 text-xs dark:bg-zinc-900">
-      <code ref={code} className="min-w-0 flex-1 wrap-anywhere whitespace-pre-wrap">{value}</code>
+      <code ref={code} className="min-w-0 flex-1 wrap-anywhere whitespace-pre-wrap">
+        {value}
+      </code>
       <Button aria-label={label} onClick={() => void copy()} onBlur={() => setState('copy')}>
         {text.copyStates[state]}
       </Button>

@@ -82,6 +82,7 @@ export function Notification({ project, target, showSecret, deleted }: Notificat
       <Command
         command={commandOf('notification', ...(enabled ? ['test', name] : ['enable', name]), '--project', project)}
       />
+      {enabled && <Command command={commandOf('notification', 'disable', name, '--project', project)} />}
       <Deliveries project={project} target={target} />
       {dialog === 'edit' && <NotificationDialog {...props} />}
       {dialog === 'rotate' && <RotateDialog {...props} done={showSecret} />}

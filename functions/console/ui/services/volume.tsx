@@ -77,7 +77,10 @@ function VolumeFacts({ place, view }: { place: Place; view: VolumeView }) {
           [words.capacity, capacity],
           [words.storageClass, storageClass],
           [words.accessMode, accessMode],
-          [words.mounted, users.length === 0 ? words.unmounted : <ObjectLinks key="users" place={place} items={users} />],
+          [
+            words.mounted,
+            users.length === 0 ? words.unmounted : <ObjectLinks key="users" place={place} items={users} />,
+          ],
           [words.created, <Time key="created" at={createdAt} />],
         ]}
       />

@@ -127,11 +127,13 @@ export const workloadText = {
     renew: 'New password',
     renewName: (service: string) => `New password for ${service}`,
     renewTitle: (service: string) => `Replace the password for ${service}?`,
-    renewWhat: 'The current password stops working, and a new one is created. Running pods keep the old one until a restart.',
+    renewWhat:
+      'The current password stops working, and a new one is created. Running pods keep the old one until a restart.',
     unbind: 'Unbind',
     unbindName: (service: string) => `Unbind ${service}`,
     unbindTitle: (service: string) => `Unbind ${service}?`,
-    unbindWhat: 'The user of the binding is deleted, and its variables are removed at the next restart. The data is kept.',
+    unbindWhat:
+      'The user of the binding is deleted, and its variables are removed at the next restart. The data is kept.',
     drop: 'Also delete the database that the binding created, with all its data. This cannot be undone.',
   },
   danger: {

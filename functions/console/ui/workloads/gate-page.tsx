@@ -28,9 +28,7 @@ const tones = { off: 'quiet', applying: 'warn', gated: 'good', lifting: 'warn' }
 /** Whether the public route of an app or function requires an API key, and how clients send it. */
 export function GatePage() {
   const workload = useWorkload();
-  return (
-    <Loaded query={useQuery(gateQuery(workload))}>{(view) => <View workload={workload} view={view} />}</Loaded>
-  );
+  return <Loaded query={useQuery(gateQuery(workload))}>{(view) => <View workload={workload} view={view} />}</Loaded>;
 }
 
 interface ViewProps {
@@ -110,7 +108,9 @@ function Actions({ workload, view: { gate } }: ViewProps) {
             <Button
               look="primary"
               disabled={enable.isPending}
-              onClick={() => enable.mutate({ path: pathBelow(workload, 'gate'), method: 'PUT', body: { enabled: true } })}
+              onClick={() =>
+                enable.mutate({ path: pathBelow(workload, 'gate'), method: 'PUT', body: { enabled: true } })
+              }
             >
               {words.enable}
             </Button>

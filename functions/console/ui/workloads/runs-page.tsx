@@ -2,6 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useChange } from '../api/change.ts';
 import { useMay } from '../api/role.ts';
 import { Button } from '../parts/button.tsx';
+import { Command } from '../parts/command.tsx';
 import { ErrorNote, Note } from '../parts/note.tsx';
 import { Runs, type RunsProps } from './runs.tsx';
 import { pathBelow } from './workload.ts';
@@ -36,6 +37,9 @@ export function RunsPage({ workload, below, words, command }: RunsPageProps) {
             {words.start}
           </Button>
           <p className="text-sm text-zinc-600 dark:text-zinc-400">{words.startHint}</p>
+          <div className="w-full">
+            <Command command={command} />
+          </div>
           {start.data && <Note look="good">{words.started(start.data.id)}</Note>}
           {start.error && <ErrorNote error={start.error} />}
         </div>
