@@ -92,14 +92,14 @@ t.test('settings and hosts are changed, and an app is deleted once its name is t
   await page.getByLabel('Domains that pages may load from').fill('cdn.example.com');
   await page.getByText(`svc app security set api --csp cdn.example.com --project ${project}`).waitFor();
   await pages.button('Save 1 change').click();
-  await page.getByText('The settings are saved.').waitFor();
-  t.match(await app(), { security: { headers: true, csp: ['cdn.example.com'] } });
+  await eventually(app, ({ security }) => security.headers && security.csp?.[0] === 'cdn.example.com');
 
   // Two people change one setting, and the page has not learned of the first change when it sends the second.
   await page.getByLabel('Number of pods').fill('2');
+  let isFirst = true;
   await page.route('**/apps/api?*', async (route) => {
-    if (route.request().method() === 'PATCH') {
-      await page.unroute('**/apps/api?*');
+    if (route.request().method() === 'PATCH' && isFirst) {
+      isFirst = false;
       await platform.ok(['app', 'update', 'api', '--replicas', '3', '--no-wait', ...flags]);
     }
     await route.continue();
@@ -207,9 +207,9 @@ t.test('what the browser does not copy is selected, and a page that takes long t
   const { page, pages } = await visit(t, `${place}/functions/hello`);
   await page.getByText('svc function show hello').waitFor();
   await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
-  await pages.button('Copy command').click();
+  await pages.button('Copy command').first().click();
   await page.getByText('Selected', { exact: true }).waitFor();
-  t.match(await page.evaluate<string>('getSelection().toString()'), 'svc function show hello');
+  t.match(await page.evaluate<string>('getSelection().toString()'), 'svc function pods hello');
 
   const held = Promise.withResolvers<void>();
   await page.route('**/assets/*.js', async (route) => {
