@@ -29,7 +29,7 @@ const charts: readonly ChartKind[] = [
   { name: 'restarts', figures: ['restarts', 'oomKills'], show: plain, steps: wholeSteps },
 ];
 
-/** The charts for which the API sends figures: jobs have no requests, and only functions have cold starts. */
+/** The charts for which the API sends figures: jobs and services have no requests, and only functions have cold starts. */
 export function chartsOf({ figures }: Pick<AnyMetrics, 'figures'>): readonly ChartKind[] {
   return charts.filter((chart) => chart.figures.every((name) => figures[name] !== undefined));
 }

@@ -9,14 +9,14 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { Time } from '../parts/time.tsx';
 import { metricText } from '../text/metrics.ts';
-import type { Workload } from '../workloads/workload.ts';
+import type { Measured } from '../workloads/workload.ts';
 import { Chart } from './chart.tsx';
 import { chartsOf } from './charts.ts';
 import { metricsQuery } from './queries.ts';
 import { metricsRanges, type MetricsSearch } from './search.ts';
 
 interface MetricsProps {
-  workload: Workload;
+  workload: Measured;
   /** What the address says, and how to change it. */
   search: MetricsSearch;
   change: (change: MetricsSearch) => void;

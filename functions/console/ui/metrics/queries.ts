@@ -2,10 +2,10 @@ import { queryOptions } from '@tanstack/react-query';
 import type { AnyMetrics, MetricsRange } from '../../../../runtime/contracts/api/metrics.ts';
 import { pathOf, request } from '../api/client.ts';
 import { polled } from '../api/live.ts';
-import { pathBelow, type Workload } from '../workloads/workload.ts';
+import { pathBelow, type Measured } from '../workloads/workload.ts';
 
 /** The figures of a workload over time. */
-export function metricsQuery(workload: Workload, range: MetricsRange) {
+export function metricsQuery(workload: Measured, range: MetricsRange) {
   const { place, kind, name } = workload;
   const { project, environment } = place;
   return queryOptions({

@@ -1,5 +1,7 @@
 /** The texts of the pages of services and volumes. */
 export const serviceText = {
+  overview: 'Overview',
+  noMetrics: 'The platform does not run this service, and has no metrics of it.',
   type: 'Type',
   origin: 'Runs',
   external: 'outside the platform',

@@ -10,7 +10,10 @@ export interface Workload {
   name: string;
 }
 
+/** What has metrics: a workload, or a service that the platform runs. */
+export type Measured = Omit<Workload, 'kind'> & { kind: WorkloadKind | 'service' };
+
 /** The parts of a workload's path below its project. */
-export function pathBelow({ kind, name }: Workload, ...below: readonly string[]): string[] {
+export function pathBelow({ kind, name }: Measured, ...below: readonly string[]): string[] {
   return [`${kind}s`, name, ...below];
 }
