@@ -6,6 +6,7 @@ import { Loaded } from '../parts/loaded.tsx';
 import { Heading } from '../parts/page.tsx';
 import { text } from '../text/common.ts';
 import { jobText } from '../text/jobs.ts';
+import { logText } from '../text/logs.ts';
 import { metricText } from '../text/metrics.ts';
 import { viewQuery } from '../workloads/queries.ts';
 import { tabLook, Tabs } from '../workloads/tabs.tsx';
@@ -36,6 +37,9 @@ export function JobPage() {
         </Link>
         <Link to={`${base}/runs`} params={params} {...tabLook}>
           {tabs.runs}
+        </Link>
+        <Link to={`${base}/logs`} params={params} {...tabLook}>
+          {logText.tab}
         </Link>
         <Link to={`${base}/metrics`} params={params} {...tabLook}>
           {metricText.tab}

@@ -3,7 +3,7 @@ import { useWorkload } from '../workloads/use-workload.ts';
 import { LogViewer } from './log-viewer.tsx';
 import { logSearch } from './search.ts';
 
-/** The log of an app or function, also of pods that are gone. */
+/** The log of an app, function or job, also of pods that are gone. */
 export function LogPage() {
   const search = logSearch(useSearch({ strict: false }));
   const navigate = useNavigate();

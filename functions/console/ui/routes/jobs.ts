@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { logSearch, type LogSearch } from '../logs/search.ts';
 import { metricsSearch } from '../metrics/search.ts';
 import { environmentRoute } from './frame.tsx';
 
@@ -14,11 +15,24 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('../jobs/job-overview.tsx'), 'JobOverview'),
 });
 
+const runSearch = ({ run }: Record<string, unknown>): { run?: string } => (typeof run === 'string' ? { run } : {});
+
 const runs = createRoute({
   getParentRoute: () => page,
   path: 'runs',
-  validateSearch: ({ run }: Record<string, unknown>): { run?: string } => (typeof run === 'string' ? { run } : {}),
+  validateSearch: runSearch,
   component: lazyRouteComponent(() => import('../jobs/job-runs.tsx'), 'JobRuns'),
+});
+
+const logs = createRoute({
+  getParentRoute: () => page,
+  path: 'logs',
+  // The run whose log is shown; without it, the lines of all runs.
+  validateSearch: (values: Record<string, unknown>): LogSearch & { run?: string } => ({
+    ...logSearch(values),
+    ...runSearch(values),
+  }),
+  component: lazyRouteComponent(() => import('../jobs/job-logs.tsx'), 'JobLogs'),
 });
 
 const metrics = createRoute({
@@ -47,4 +61,4 @@ const create = createRoute({
 });
 
 /** The pages of a job, and the form of a new one. */
-export const jobRoutes = [page.addChildren([overview, runs, metrics, variables, settings]), create] as const;
+export const jobRoutes = [page.addChildren([overview, runs, logs, metrics, variables, settings]), create] as const;

@@ -22,6 +22,7 @@ export const jobText = {
   started: (run: string) => `The run ${run} is requested.`,
   empty: 'No run is stored.',
   emptyHint: 'Start the first one with the button, or with the command line:',
+  logs: { run: 'Run', all: 'all runs' },
   delete: 'The job, its runs and their logs are deleted, and active runs are stopped. This cannot be undone.',
   form: {
     title: 'Create a job',

@@ -90,13 +90,21 @@ function RunTable({ runs, selected, select }: Pick<RunsProps, 'selected' | 'sele
   );
 }
 
-function RunLog({ workload, run, hide }: { workload: Workload; run: string; hide: () => void }) {
+interface RunLogProps {
+  workload: Workload;
+  run: string;
+  /** Absent where the log is all that the page shows. */
+  hide?: () => void;
+}
+
+/** The log of one run, with a part for each of its attempts. */
+export function RunLog({ workload, run, hide }: RunLogProps) {
   const { place, kind, name } = workload;
   return (
     <section aria-label={words.logOf(run)} className="flex flex-col gap-3">
       <h2 className="flex flex-wrap items-center gap-3 text-lg font-semibold">
         {words.logOf(run)}
-        <Button onClick={hide}>{words.hide}</Button>
+        {hide && <Button onClick={hide}>{words.hide}</Button>}
       </h2>
       <Loaded query={useQuery(runLogQuery(workload, run))}>
         {({ pods }) => (
