@@ -12,8 +12,14 @@ import { platformRoutes } from './routes/platform.ts';
 import { serviceRoutes } from './routes/services.ts';
 import { projectRoutes } from './routes/project.ts';
 import { sessionRoutes } from './routes/session.tsx';
+import { creationSearch } from './shell/creation.ts';
 
-const projects = createRoute({ getParentRoute: () => frameRoute, path: '/', component: Projects });
+const projects = createRoute({
+  getParentRoute: () => frameRoute,
+  path: '/',
+  validateSearch: creationSearch,
+  component: Projects,
+});
 
 const overview = createRoute({
   getParentRoute: () => environmentRoute,

@@ -249,7 +249,7 @@ t.test('on a phone nothing is cut off, and a viewer sees no button that the API 
   await pages.row('api').waitFor();
   await pages.row('sessions').waitFor();
   t.same(await actions(), []);
-  const forms = ['new-app', 'new-service', 'new-volume'];
+  const forms = ['new-app', 'new-job', 'new-service', 'new-volume'];
   for (const form of forms) {
     await pages.open(`${place}/${form}`);
     await page.getByText('Only deployers and admins of the project').waitFor();

@@ -74,6 +74,64 @@ t.test('the palette finds objects and actions by keyboard alone', async (t) => {
   t.equal(await page.evaluate('JSON.stringify({ ...localStorage })'), '{}', 'the next user sees no names');
 });
 
+t.test('the palette opens the forms of new objects, for those who may use them', async (t) => {
+  const { page, pages } = await visit(t, `${place}/apps/shop-api`);
+  const field = page.getByRole('combobox');
+  const choose = async (text: string, title: string) => {
+    await page.keyboard.press('ControlOrMeta+k');
+    await field.fill(text);
+    await page.getByRole('option', { selected: true }).filter({ hasText: title }).waitFor();
+    await page.keyboard.press('Enter');
+  };
+  await pages.heading('shop-api').waitFor();
+  await choose('create job', 'Create a job');
+  await pages.heading('Create a job').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill('report');
+  await page.getByLabel('Image with registry, name and tag').fill('localhost:5000/svc/hello:v1');
+  await page.getByLabel(/^Command, one word/).fill('node\n-e\nconsole.log("a b")');
+  await page.getByLabel('Runs', { exact: true }).selectOption('on a schedule');
+  await page.getByLabel('Cron expression with five fields').fill('0 4 * * *');
+  await page.getByText('At 04:00').waitFor();
+  await page.getByLabel('If the previous run is active').selectOption('both run');
+  await checkAccessibility(t, page, 'form of a job');
+  await page.setViewportSize({ width: 360, height: 740 });
+  t.notOk(await overflows(page), 'form of a job');
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await pages.button('Create the job').click();
+  await pages.heading('report').waitFor();
+  t.match(await platform.json(['job', 'show', 'report', ...flags]), {
+    ...{ command: ['node', '-e', 'console.log("a b")'], schedule: '0 4 * * *', overlap: 'Allow' },
+  });
+
+  await choose('create environment', 'Create an environment');
+  await pages.dialog().getByLabel('Name').fill('quality');
+  t.equal(new URL(page.url()).search, '?create=true');
+  await pages.dialog().getByRole('button', { name: 'Create an environment' }).click();
+  await pages.row('quality').waitFor();
+  t.equal(new URL(page.url()).search, '', 'another visit of the address opens no form');
+  t.match(await platform.json(['environment', 'list', '--project', project]), [{}, {}, {}]);
+
+  await choose('add member', 'Add a member');
+  await pages.dialog().waitFor();
+  t.equal(pages.path(), `/projects/${project}/members`);
+  await page.reload();
+  await pages.dialog().waitFor();
+  await page.keyboard.press('Escape');
+  await pages.dialog().waitFor({ state: 'detached' });
+  t.equal(new URL(page.url()).search, '');
+
+  const user = { email: `${uniqueName('viewer')}@svc.local`, password: uniqueName('a-long-passphrase-') };
+  await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
+  await platform.ok(['member', 'set', user.email, '--role', 'viewer', '--project', project]);
+  const viewer = await visit(t, `/projects/${project}?create=true`, { user });
+  await viewer.pages.row('quality').waitFor();
+  t.equal(await viewer.pages.dialog().count(), 0, 'an address opens no form that would be refused');
+  await viewer.page.keyboard.press('ControlOrMeta+k');
+  await viewer.page.getByRole('combobox').fill('create');
+  await viewer.page.getByRole('option', { name: 'Create a project' }).waitFor();
+  t.equal(await viewer.page.getByRole('option', { name: /^Create|^Add/ }).count(), 1);
+});
+
 t.test('shortcuts work outside of text fields, and can be switched off', async (t) => {
   const { page, pages } = await visit(t, place);
   await pages.heading(`${project} / prod`).waitFor();

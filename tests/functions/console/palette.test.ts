@@ -107,8 +107,49 @@ t.test('each project has a line, and the pages of this one follow the role', (t)
   t.same(lines(entriesOf(sources)), pages);
   const notifications = ['Notifications', 'shop', '/projects/shop/notifications'];
   const audit = ['Audit', 'shop', '/projects/shop/audit'];
-  t.same(lines(entriesOf({ ...sources, mayAdminister: true })), [...pages, notifications, audit]);
+  const forms = [
+    ['Create an environment', 'shop', '/projects/shop?create=true'],
+    ['Add a member', 'shop', '/projects/shop/members?create=true'],
+    ['Create a notification', 'shop', '/projects/shop/notifications?create=true'],
+  ];
+  t.same(lines(entriesOf({ ...sources, mayAdminister: true })), [...pages, notifications, audit, ...forms]);
   t.same(lines(entriesOf({ ...sources, here: {} })), pages.slice(0, 2), 'outside of a project, only the projects');
+  t.end();
+});
+
+t.test('forms of new objects are for those who may use them, where they would be created', (t) => {
+  const forms = ['newApp', 'newFunction', 'newJob', 'newService', 'newVolume', 'keys', 'plans', 'projects', 'users'];
+  const sources = {
+    ...nothing,
+    find: router(...forms),
+    here: { project: 'shop', environment: 'prod' },
+    plans: [{ id: '2', name: 'gold; rm -rf' }],
+  };
+  const creations = (more: object) =>
+    entriesOf({ ...sources, ...more }).flatMap(({ id, command, detail, target }) =>
+      id.startsWith('create ') && target.to === 'path' ? [[target.path, detail, command]] : [],
+    );
+  const place = '/projects/shop/environments/prod';
+  const flags = '--project shop --environment prod';
+  const own = ['/?create=true', undefined, 'svc project create shop --environment prod'];
+  t.same(creations({}), [own], 'viewers create projects of their own');
+  t.same(creations({ mayDeploy: true }), [
+    [`${place}/new-app`, 'shop / prod', `svc app create api --image registry.example.com/shop/api:1.0 ${flags}`],
+    [
+      ...[`${place}/new-function`, 'shop / prod'],
+      `svc function create hello --runtime node --code-file handler.mjs ${flags}`,
+    ],
+    [`${place}/new-job`, 'shop / prod', `svc job create report --image registry.example.com/shop/report:7 ${flags}`],
+    [`${place}/new-service`, 'shop / prod', `svc service create orders --type postgres ${flags}`],
+    [`${place}/new-volume`, 'shop / prod', `svc volume create data --size 10Gi ${flags}`],
+    own,
+  ]);
+  const key = [`${place}/keys?create=true`, 'shop / prod', `svc key create --plan 'gold; rm -rf' ${flags}`];
+  const plan = [`${place}/plans?create=true`, 'shop / prod', `svc plan create small --rate 5 --burst 10 ${flags}`];
+  t.same(creations({ mayAdminister: true }), [key, plan, own]);
+  t.same(creations({ mayAdminister: true, plans: [] }), [plan, own], 'a key needs a plan');
+  t.same(creations({ mayDeploy: true, mayAdminister: true, here: {} }), [own], 'outside of an environment');
+  t.same(creations({ isAdmin: true }), [own, ['/users?create=true', undefined, 'svc user create dana@example.com']]);
   t.end();
 });
 

@@ -1,4 +1,9 @@
-import { readLines } from '../workloads/env-text.ts';
+import {
+  environmentBody,
+  environmentFlags,
+  newEnvironment,
+  type EnvironmentDraft,
+} from '../workloads/environment-draft.ts';
 import { linesOf, mountsOf } from '../workloads/mounts.ts';
 
 const textFields = [
@@ -17,19 +22,12 @@ const textFields = [
   'cpu',
   'hostname',
   'volumes',
-  'variables',
 ] as const;
 
 export type AppField = (typeof textFields)[number];
 
 /** What the form of a new app has, without the values of secrets. The API checks it. */
-export type AppDraft = Readonly<Record<AppField, string>> & {
-  autoRollback: boolean;
-  /** Services to bind the app to. */
-  bindings: readonly string[];
-  /** A name for each row of the form; rows without one are left out. */
-  secrets: readonly { id: number; name: string }[];
-};
+export type AppDraft = Readonly<Record<AppField, string>> & EnvironmentDraft & { autoRollback: boolean };
 
 /** A new app: an empty text is the default of the API. */
 export const newApp: AppDraft = {
@@ -39,8 +37,7 @@ export const newApp: AppDraft = {
   port: '8080',
   replicas: '1',
   autoRollback: true,
-  bindings: [],
-  secrets: [],
+  ...newEnvironment,
 };
 
 /** What the form has and the page does not keep. */
@@ -57,12 +54,9 @@ const podTexts = ['healthPath', 'memory', 'cpu'] as const;
 const filled = (draft: AppDraft, fields: readonly AppField[]) =>
   Object.fromEntries(fields.filter((field) => draft[field] !== '').map((field) => [field, draft[field].trim()]));
 
-/** The secrets that have a name. */
-const namedSecrets = ({ secrets }: AppDraft) => secrets.filter(({ name }) => name.trim() !== '');
-
 /** The body of the request that creates the app; empty texts are left out. */
 export function createBody(draft: AppDraft, { credential, values }: AppSecrets): Record<string, unknown> {
-  const { name, source, image, url, credentials, port, replicas, hostname, autoRollback, bindings } = draft;
+  const { name, source, image, url, credentials, port, replicas, hostname, autoRollback } = draft;
   const git = {
     url: url.trim(),
     ...filled(draft, gitFields),
@@ -70,8 +64,6 @@ export function createBody(draft: AppDraft, { credential, values }: AppSecrets):
     ...(credentials === 'deployKey' && { credentials: { deployKey: credential } }),
   };
   const mounts = mountsOf(draft.volumes);
-  const { variables } = readLines(draft.variables);
-  const secrets = namedSecrets(draft).map((row) => [row.name.trim(), values.get(row.id) ?? ''] as const);
   return {
     name,
     ...(source === 'git' ? { git } : { image: image.trim() }),
@@ -81,9 +73,7 @@ export function createBody(draft: AppDraft, { credential, values }: AppSecrets):
     ...(hostname.trim() !== '' && { hostname: hostname.trim() }),
     ...(!autoRollback && { autoRollback }),
     ...(mounts.length > 0 && { volumes: mounts }),
-    ...(Object.keys(variables).length > 0 && { env: variables }),
-    ...(secrets.length > 0 && { secrets: Object.fromEntries(secrets) }),
-    ...(bindings.length > 0 && { bindings: bindings.map((service) => ({ service })) }),
+    ...environmentBody(draft, values),
   };
 }
 
@@ -98,12 +88,9 @@ export function withoutPassword(url: string): string {
 
 const flag = (name: string, value: string) => (value.trim() === '' ? [] : [`--${name}`, value.trim()]);
 
-/**
- * The words of the command that creates the same app. It never has a secret: it names secrets, whose values `svc` asks for,
- * and reads variables from a file, because they may be pasted with secrets among them.
- */
+/** The words of the command that creates the same app. It never has a secret. */
 export function createWords(draft: AppDraft): string[] {
-  const { source, credentials, hostname, autoRollback, bindings } = draft;
+  const { source, credentials, hostname, autoRollback } = draft;
   const git = [
     ...['--git', withoutPassword(draft.url.trim() || 'https://git.example.com/shop/api.git')],
     ...gitFields.flatMap((field) => flag(field, draft[field])),
@@ -121,9 +108,6 @@ export function createWords(draft: AppDraft): string[] {
     ...flag('hostname', hostname),
     ...(autoRollback ? [] : ['--auto-rollback', 'off']),
     ...linesOf(draft.volumes).flatMap((line) => ['--volume', line]),
-    ...(linesOf(draft.variables).length > 0 ? ['--env-file', '.env'] : []),
-    // A value that was written behind the name is a secret too.
-    ...namedSecrets(draft).flatMap(({ name }) => ['--secret', name.trim().replace(/=.*/s, '')]),
-    ...bindings.flatMap((service) => ['--bind', service]),
+    ...environmentFlags(draft),
   ];
 }

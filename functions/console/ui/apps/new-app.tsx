@@ -6,7 +6,8 @@ import { CreationPage } from '../environment/creation-page.tsx';
 import { valueOf } from '../parts/field.tsx';
 import { createText } from '../text/create.ts';
 import { readLines } from '../workloads/env-text.ts';
-import { AppFields, isShownAtField, secretField } from './app-form.tsx';
+import { secretField } from '../workloads/environment-draft.ts';
+import { AppFields, isShownAtField } from './app-form.tsx';
 import { createBody, createWords, newApp, type AppDraft } from './draft.ts';
 
 const words = createText.app;

@@ -12,6 +12,7 @@ import { Command, Empty } from '../parts/command.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
 import { keyText } from '../text/keys.ts';
 import { createBody, createWords } from './key-draft.ts';
@@ -27,14 +28,15 @@ export function Keys() {
   const place = useParams({ from: '/frame/projects/$project/environments/$environment' });
   const mayChange = useMay(place.project, 'admin');
   const plans = useQuery(plansQuery(place)).data?.items;
-  const [creates, setCreates] = useState(false);
+  const [creates, setCreates] = useCreation();
+  const mayCreate = mayChange && plans !== undefined && plans.length > 0;
   const [created, setCreated] = useState<NewKey>();
   return (
     <>
       <Crumbs {...place} />
       <Heading title={words.title}>
         <span className="flex-1" />
-        {mayChange && plans !== undefined && plans.length > 0 && (
+        {mayCreate && (
           <Button look="primary" onClick={() => setCreates(true)}>
             {words.create}
           </Button>
@@ -61,7 +63,7 @@ export function Keys() {
           )
         }
       </Loaded>
-      {creates && <CreateDialog place={place} close={() => setCreates(false)} done={setCreated} />}
+      {creates && mayCreate && <CreateDialog place={place} close={() => setCreates(false)} done={setCreated} />}
       {created && <NewKeyDialog created={created} close={() => setCreated(undefined)} />}
     </>
   );

@@ -9,6 +9,7 @@ import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, rowLook, wideCellLook } from '../parts/page.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
 import { keyText } from '../text/keys.ts';
 import { GateProgress, type GateOutcome } from './gate-progress.tsx';
@@ -17,12 +18,16 @@ import { plansQuery } from './queries.ts';
 
 const words = keyText.plans;
 
-type Choice = { action: 'create' } | { action: 'edit' | 'delete'; plan: PlanView };
+interface Choice {
+  action: 'edit' | 'delete';
+  plan: PlanView;
+}
 
 /** The usage plans of an environment. */
 export function Plans() {
   const place = useParams({ from: '/frame/projects/$project/environments/$environment' });
   const mayChange = useMay(place.project, 'admin');
+  const [creates, setCreates] = useCreation();
   const [choice, setChoice] = useState<Choice>();
   const [outcome, setOutcome] = useState<GateOutcome>();
   const props = { place, close: () => setChoice(undefined), done: setOutcome };
@@ -32,7 +37,7 @@ export function Plans() {
       <Heading title={words.title}>
         <span className="flex-1" />
         {mayChange && (
-          <Button look="primary" onClick={() => setChoice({ action: 'create' })}>
+          <Button look="primary" onClick={() => setCreates(true)}>
             {words.create}
           </Button>
         )}
@@ -57,7 +62,7 @@ export function Plans() {
           }
         </Loaded>
       </div>
-      {choice?.action === 'create' && <PlanDialog {...props} />}
+      {creates && mayChange && <PlanDialog {...props} close={() => setCreates(false)} />}
       {choice?.action === 'edit' && <PlanDialog {...props} current={choice.plan} />}
       {choice?.action === 'delete' && <DeletePlanDialog {...props} name={choice.plan.name} />}
     </>

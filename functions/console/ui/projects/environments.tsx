@@ -9,6 +9,7 @@ import { State } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { cellLook, Cells, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { projectText } from '../text/project.ts';
 import { text } from '../text/common.ts';
 import { CreateEnvironmentDialog, DeleteEnvironmentDialog, LimitsDialog } from './environment-dialogs.tsx';
@@ -16,13 +17,17 @@ import { projectRoute } from './project.tsx';
 
 const words = projectText.environments;
 
-type Choice = { action: 'create' } | { action: 'limits' | 'delete'; environment: EnvironmentView };
+interface Choice {
+  action: 'limits' | 'delete';
+  environment: EnvironmentView;
+}
 
 /** The environments of a project with their limits. */
 export function Environments() {
   const { project } = useParams({ from: projectRoute });
   const view = useQuery(projectQuery(project)).data;
   const isAdmin = useMay(project, 'admin');
+  const [creates, setCreates] = useCreation();
   const [choice, setChoice] = useState<Choice>();
   if (!view) return null;
   const mayChange = isAdmin && view.status !== 'deleting';
@@ -31,7 +36,7 @@ export function Environments() {
     <div className="flex flex-col gap-4">
       {mayChange && (
         <div>
-          <Button look="primary" onClick={() => setChoice({ action: 'create' })}>
+          <Button look="primary" onClick={() => setCreates(true)}>
             {words.create}
           </Button>
         </div>
@@ -52,7 +57,7 @@ export function Environments() {
           <Command command={commandOf('environment', 'list', '--project', project)} />
         </>
       )}
-      {choice?.action === 'create' && <CreateEnvironmentDialog {...props} />}
+      {creates && mayChange && <CreateEnvironmentDialog project={project} close={() => setCreates(false)} />}
       {choice?.action === 'limits' && <LimitsDialog {...props} environment={choice.environment} />}
       {choice?.action === 'delete' && <DeleteEnvironmentDialog {...props} name={choice.environment.name} />}
     </div>

@@ -11,6 +11,7 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
 import { projectText } from '../text/project.ts';
 import { AddMemberDialog, RemoveMemberDialog, RoleDialog } from './member-dialogs.tsx';
@@ -19,7 +20,10 @@ import { membersQuery } from './queries.ts';
 
 const words = projectText.members;
 
-type Choice = { action: 'add' } | { action: 'role' | 'remove'; member: MemberView };
+interface Choice {
+  action: 'role' | 'remove';
+  member: MemberView;
+}
 
 /** The members of a project and their roles. */
 export function Members() {
@@ -28,6 +32,7 @@ export function Members() {
   const status = useQuery(projectQuery(project)).data?.status;
   const session = useQuery(sessionQuery).data;
   const navigate = useNavigate();
+  const [adds, setAdds] = useCreation();
   const [choice, setChoice] = useState<Choice>();
   const mayChange = isAdmin && status !== 'deleting';
   const props = { project, close: () => setChoice(undefined) };
@@ -37,7 +42,7 @@ export function Members() {
     <div className="flex flex-col gap-4">
       {mayChange && (
         <div>
-          <Button look="primary" onClick={() => setChoice({ action: 'add' })}>
+          <Button look="primary" onClick={() => setAdds(true)}>
             {words.add}
           </Button>
         </div>
@@ -64,7 +69,7 @@ export function Members() {
           </>
         )}
       </Loaded>
-      {choice?.action === 'add' && <AddMemberDialog {...props} />}
+      {adds && mayChange && <AddMemberDialog project={project} close={() => setAdds(false)} />}
       {choice?.action === 'role' && <RoleDialog {...props} member={choice.member} />}
       {choice?.action === 'remove' && (
         <RemoveMemberDialog

@@ -9,6 +9,7 @@ import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
 import { notificationText as words } from '../text/project.ts';
 import { NotificationDialog, SecretDialog } from './notification-dialogs.tsx';
@@ -28,7 +29,7 @@ export function Notifications() {
 function Targets({ project }: { project: string }) {
   const { notification: shown } = useSearch({ from: `${projectRoute}/notifications` });
   const navigate = useNavigate();
-  const [creates, setCreates] = useState(false);
+  const [creates, setCreates] = useCreation();
   // Held by this part alone, so that the secret is gone with the dialog that shows it.
   const [secret, setSecret] = useState<string>();
   const show = (notification: string | undefined) =>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import { commandOf } from '../api/command.ts';
 import { projectsQuery } from '../api/queries.ts';
 import { Badge, State } from '../parts/badge.tsx';
@@ -9,6 +9,7 @@ import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
 
 // The page is left without it most of the time, so the first load has none of it.
@@ -17,7 +18,7 @@ const NewProjectDialog = lazy(async () => ({ default: (await import('./new-proje
 /** The projects of the user, each with links to its page and its environments. */
 export function Projects() {
   const words = text.projects;
-  const [creates, setCreates] = useState(false);
+  const [creates, setCreates] = useCreation();
   return (
     <>
       <Heading title={words.title}>

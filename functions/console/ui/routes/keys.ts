@@ -1,9 +1,11 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { creationSearch } from '../shell/creation.ts';
 import { environmentRoute } from './frame.tsx';
 
 const keys = createRoute({
   getParentRoute: () => environmentRoute,
   path: 'keys',
+  validateSearch: creationSearch,
   component: lazyRouteComponent(() => import('../keys/keys.tsx'), 'Keys'),
 });
 
@@ -16,6 +18,7 @@ const key = createRoute({
 const plans = createRoute({
   getParentRoute: () => environmentRoute,
   path: 'plans',
+  validateSearch: creationSearch,
   component: lazyRouteComponent(() => import('../keys/plans.tsx'), 'Plans'),
 });
 

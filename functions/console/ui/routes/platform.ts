@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/search.ts';
+import { creationSearch, type CreationSearch } from '../shell/creation.ts';
 import { frameRoute } from './frame.tsx';
 
 const platform = createRoute({
@@ -37,8 +38,10 @@ const users = createRoute({
   getParentRoute: () => frameRoute,
   path: '/users',
   // The last email address of the page before.
-  validateSearch: ({ after }: Record<string, unknown>): { after?: string } =>
-    typeof after === 'string' ? { after } : {},
+  validateSearch: (values: Record<string, unknown>): CreationSearch & { after?: string } => ({
+    ...creationSearch(values),
+    ...(typeof values['after'] === 'string' && { after: values['after'] }),
+  }),
   component: lazyRouteComponent(() => import('../users/users.tsx'), 'Users'),
 });
 

@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/search.ts';
+import { creationSearch, type CreationSearch } from '../shell/creation.ts';
 import { frameRoute } from './frame.tsx';
 
 const page = createRoute({
@@ -11,12 +12,14 @@ const page = createRoute({
 const environments = createRoute({
   getParentRoute: () => page,
   path: '/',
+  validateSearch: creationSearch,
   component: lazyRouteComponent(() => import('../projects/environments.tsx'), 'Environments'),
 });
 
 const members = createRoute({
   getParentRoute: () => page,
   path: 'members',
+  validateSearch: creationSearch,
   component: lazyRouteComponent(() => import('../projects/members.tsx'), 'Members'),
 });
 
@@ -24,8 +27,10 @@ const notifications = createRoute({
   getParentRoute: () => page,
   path: 'notifications',
   // The notification that is shown with its messages.
-  validateSearch: ({ notification }: Record<string, unknown>): { notification?: string } =>
-    typeof notification === 'string' ? { notification } : {},
+  validateSearch: (values: Record<string, unknown>): CreationSearch & { notification?: string } => ({
+    ...creationSearch(values),
+    ...(typeof values['notification'] === 'string' && { notification: values['notification'] }),
+  }),
   component: lazyRouteComponent(() => import('../projects/notifications.tsx'), 'Notifications'),
 });
 

@@ -2,6 +2,7 @@ import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
 import { shellText } from '../text/shell.ts';
 import { text } from '../text/common.ts';
+import { creationsOf } from './creations.ts';
 import type { FindPath } from './places.ts';
 import type { RecentObject } from './recent.ts';
 
@@ -93,6 +94,7 @@ export function entriesOf(sources: Sources): Entry[] {
       }),
     ),
     ...pagesOf(sources),
+    ...creationsOf(sources),
     { id: 'shortcuts', kind: words.action, title: words.shortcuts, target: { to: 'shortcuts' } },
     {
       id: 'sign-out',

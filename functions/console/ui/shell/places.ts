@@ -20,6 +20,11 @@ export const places = {
   deployments: '/projects/$project/environments/$environment/apps/$app/deployments',
   function: '/projects/$project/environments/$environment/functions/$function',
   job: '/projects/$project/environments/$environment/jobs/$job',
+  newApp: '/projects/$project/environments/$environment/new-app',
+  newFunction: '/projects/$project/environments/$environment/new-function',
+  newJob: '/projects/$project/environments/$environment/new-job',
+  newService: '/projects/$project/environments/$environment/new-service',
+  newVolume: '/projects/$project/environments/$environment/new-volume',
   service: '/projects/$project/environments/$environment/services/$service',
   volume: '/projects/$project/environments/$environment/volumes/$volume',
 } as const;

@@ -16,6 +16,7 @@ import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { AdminsOnly } from '../platform/admins-only.tsx';
+import { useCreation } from '../shell/creation.ts';
 import { platformText } from '../text/platform.ts';
 import { OneTimePassword } from './one-time-password.tsx';
 import { usersQuery, type UserWithPassword } from './queries.ts';
@@ -26,7 +27,7 @@ const words = platformText.users;
 /** The users of the platform. */
 export function Users() {
   const isAdmin = useQuery(sessionQuery).data?.role === 'admin';
-  const [creates, setCreates] = useState(false);
+  const [creates, setCreates] = useCreation();
   const [created, setCreated] = useState<UserWithPassword>();
   return (
     <>

@@ -1,0 +1,29 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+
+/** What the address of a page with the form of a new object says. */
+export interface CreationSearch {
+  create?: true | undefined;
+}
+
+/** Reads the parameter of an address. */
+export function creationSearch({ create }: Readonly<Record<string, unknown>>): CreationSearch {
+  return create === true ? { create } : {};
+}
+
+/**
+ * Whether the form of a new object is open, and how to open and close it. The address says so too, so that the palette and
+ * links open it. It closes at once, before the address changes, so that the dialog that follows it finds the focus.
+ */
+export function useCreation(): [isOpen: boolean, setOpen: (isOpen: boolean) => void] {
+  const { create = false }: CreationSearch = creationSearch(useSearch({ strict: false }));
+  const navigate = useNavigate();
+  const [state, setState] = useState({ isOpen: create, address: create });
+  if (state.address !== create) setState({ isOpen: create, address: create });
+  const setOpen = (isOpen: boolean) => {
+    setState({ isOpen, address: create });
+    const search = (before: Record<string, unknown>) => ({ ...before, create: isOpen || undefined });
+    void navigate({ to: '.', search, replace: true });
+  };
+  return [state.isOpen, setOpen];
+}
