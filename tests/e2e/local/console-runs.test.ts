@@ -1,7 +1,7 @@
 import t from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
-import { runningPlatform, testProject } from '../../support/platform.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const { browser, visit } = await startVisitor(t, platform);
@@ -47,6 +47,59 @@ t.test('the log of a job has the lines of all runs, or those of one run', async 
   await pages.open(`${place}/jobs/report/logs?run=report-missing`);
   await pages.alert().getByText('not_found').waitFor();
   t.equal(await run.inputValue(), 'report-missing');
+});
+
+t.test('a command runs once with the environment of an app, and is stopped', async (t) => {
+  await platform.ok(['app', 'create', 'api', ...image, '--env', 'GREETING=hello', ...flags]);
+  const list = () => platform.json<Run[]>(['app', 'runs', 'api', ...flags]);
+  const { page, pages } = await visit(t, `${place}/apps/api`);
+  const dialog = pages.dialog();
+  await pages.link('Runs').click();
+  await page.getByText('No one-off run is stored.').waitFor();
+  await checkAccessibility(t, page, 'an app without runs');
+  await pages.button('Run a command').click();
+  const command = dialog.getByLabel('Program and arguments, one on each line');
+  await command.fill(`node\n-e\nconsole.log(process.env.GREETING, ${JSON.stringify(hostile)})`);
+  await dialog.getByText('svc app run api').waitFor();
+  await checkAccessibility(t, page, 'the form of a run');
+  await dialog.getByRole('button', { name: 'Run a command' }).click();
+  const log = page.getByRole('region', { name: /^Log of api-/ });
+  await log.getByText(`hello ${hostile}`, { exact: true }).waitFor();
+  const [first] = await list();
+  const name = first?.name ?? '';
+  t.equal(new URL(page.url()).searchParams.get('run'), name);
+  await page.getByRole('row', { name }).getByText('succeeded').waitFor();
+  t.equal(await platform.ok(['app', 'logs', 'api', '--run', name, ...flags]), `hello ${hostile}`);
+  await checkAccessibility(t, page, 'the runs of an app');
+
+  await pages.button('Run a command').click();
+  await command.fill('node\n-e\nsetInterval(() => {}, 1000)');
+  await dialog.getByRole('button', { name: 'Run a command' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /^Stop api-/ }).click();
+  await dialog.getByText('The pod of the run is stopped').waitFor();
+  await dialog.getByText('svc app stop-run api api-').waitFor();
+  await checkAccessibility(t, page, 'the dialog that stops a run');
+  await dialog.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('button', { name: /^Stop api-/ }).waitFor({ state: 'detached' });
+  await eventually(list, (runs) => runs.length === 1);
+  await pages.button(`Delete ${name}`).click();
+  await dialog.getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No one-off run is stored.').waitFor();
+  await eventually(list, (runs) => runs.length === 0);
+});
+
+t.test('on a phone nothing is cut off, and a viewer sees no button that the API would refuse', async (t) => {
+  const user = { email: `${uniqueName('viewer')}@svc.local`, password: uniqueName('a-long-passphrase-') };
+  await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
+  await platform.ok(['member', 'set', user.email, '--role', 'viewer', '--project', project]);
+  await platform.ok(['app', 'run', 'api', ...flags, '--', 'node', '-e', `console.log('x'.repeat(500))`]);
+  const { page } = await visit(t, `${place}/apps/api/runs`, { width: 360, user });
+  await page.getByRole('button', { name: /^Log of api-/ }).click();
+  await page.getByText('x'.repeat(500)).waitFor();
+  t.notOk(await overflows(page));
+  const names = await page.getByRole('button').allInnerTexts();
+  t.same([...new Set(names)].toSorted(), ['Copy', 'Hide the log', 'Log', 'Search', 'Sign out']);
 });
 
 t.test('no page of these tests had an error, or did what its policy forbids', (t) => {

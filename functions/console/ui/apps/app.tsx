@@ -27,6 +27,7 @@ const tabs = [
   { to: '/projects/$project/environments/$environment/apps/$app/deployments', title: appText.app.tabs.deployments },
   { to: '/projects/$project/environments/$environment/apps/$app/logs', title: logText.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/metrics', title: metricText.tab },
+  { to: '/projects/$project/environments/$environment/apps/$app/runs', title: appText.runs.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/variables', title: appText.app.tabs.variables },
   { to: '/projects/$project/environments/$environment/apps/$app/gate', title: workloadText.gate.tab },
   { to: '/projects/$project/environments/$environment/apps/$app/webhook', title: appSettingsText.tabs.webhook },

@@ -26,6 +26,14 @@ const deployments = createRoute({
   component: lazyRouteComponent(() => import('../apps/deployments.tsx'), 'Deployments'),
 });
 
+const runs = createRoute({
+  getParentRoute: () => app,
+  path: 'runs',
+  // The run whose log is shown.
+  validateSearch: ({ run }: Record<string, unknown>): { run?: string } => (typeof run === 'string' ? { run } : {}),
+  component: lazyRouteComponent(() => import('../apps/app-runs.tsx'), 'AppRuns'),
+});
+
 const variables = createRoute({
   getParentRoute: () => app,
   path: 'variables',
@@ -84,6 +92,6 @@ const create = createRoute({
 
 /** The pages of an app, and the form of a new one. */
 export const appRoutes = [
-  app.addChildren([overview, deployments, variables, gate, webhook, git, logs, metrics, settings]),
+  app.addChildren([overview, deployments, runs, variables, gate, webhook, git, logs, metrics, settings]),
   create,
 ] as const;

@@ -16,7 +16,7 @@ export function creationSearch({ create }: Readonly<Record<string, unknown>>): C
  * links open it. It closes at once, before the address changes, so that the dialog that follows it finds the focus.
  */
 export function useCreation(): [isOpen: boolean, setOpen: (isOpen: boolean) => void] {
-  const { create = false }: CreationSearch = creationSearch(useSearch({ strict: false }));
+  const create: boolean = creationSearch(useSearch({ strict: false })).create ?? false;
   const navigate = useNavigate();
   const [state, setState] = useState({ isOpen: create, address: create });
   if (state.address !== create) setState({ isOpen: create, address: create });

@@ -72,6 +72,19 @@ export const appText = {
     comesBack: 'comes back',
     stays: 'stays',
   },
+  runs: {
+    tab: 'Runs',
+    start: 'Run a command',
+    startWhat:
+      'The command runs once in a pod of its own, with the image, variables and secrets of the current release, and without its volumes.',
+    command: 'Program and arguments, one on each line',
+    commandHint: 'No shell interprets them. For a shell, write sh, -c and the line.',
+    started: (run: string) => `The run ${run} is requested.`,
+    empty: 'No one-off run is stored.',
+    emptyHint: 'Run a command, such as a migration, with the button, or with the command line:',
+    stopWhat: 'The pod of the run is stopped, and the run and its log are deleted. This cannot be undone.',
+    deleteWhat: 'The run and its log are deleted. This cannot be undone.',
+  },
   deployments: {
     empty: 'This app has no deployments yet.',
     emptyHint: 'Deploy an image:',

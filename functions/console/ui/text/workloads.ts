@@ -62,6 +62,10 @@ export const workloadText = {
     truncated: 'The beginning is missing.',
     noPods: 'No pod of this run is left, or none has started yet.',
     hide: 'Hide the log',
+    stop: 'Stop',
+    stopName: (run: string) => `Stop ${run}`,
+    delete: 'Delete',
+    deleteName: (run: string) => `Delete ${run}`,
   },
   schedule: {
     title: 'Schedule',

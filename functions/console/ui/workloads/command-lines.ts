@@ -1,6 +1,6 @@
-/** The words of a command by the lines of a text. Words keep their spaces. */
+/** The words of a command by the lines of a text. A space is part of a word, and no shell interprets anything. */
 export function commandWords(text: string): string[] {
-  return text.split('\n').filter((line) => line !== '');
+  return text.split(/\r?\n/).filter((line) => line !== '');
 }
 
 /** A command as one line, as `svc` divides it into words: in double quotes where a word needs them. */

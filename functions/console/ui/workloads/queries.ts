@@ -10,7 +10,7 @@ import type { SecretView, VariablesView } from '../../../../runtime/contracts/ap
 import { pathOf, request } from '../api/client.ts';
 import { live, polled } from '../api/live.ts';
 import type { List } from '../api/queries.ts';
-import { pathBelow, type Workload, type WorkloadKind } from './workload.ts';
+import { pathBelow, type Workload } from './workload.ts';
 
 type RunLogs = z.infer<typeof runLogs>;
 
@@ -52,9 +52,8 @@ export const bindingsQuery = (workload: Workload) => part<{ items: BindingView[]
 
 export const secretsQuery = (workload: Workload) => part<List<SecretView>>(workload, ['secrets']);
 
-/** The runs of a job or cron function, newest first. */
-export const runsQuery = (workload: Workload & { kind: Exclude<WorkloadKind, 'app'> }) =>
-  part<List<AnyRunView>>(workload, ['runs'], { limit: pageSize });
+/** The runs of a job or cron function, or the one-off runs of an app, newest first. */
+export const runsQuery = (workload: Workload) => part<List<AnyRunView>>(workload, ['runs'], { limit: pageSize });
 
 /** The log of a run. The event stream reports the state of the run, and not its lines. */
 export const runLogQuery = (workload: Workload, run: string) => ({

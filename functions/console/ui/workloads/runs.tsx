@@ -15,16 +15,23 @@ import type { Workload } from './workload.ts';
 
 const words = workloadText.runs;
 
+/** Whether a run has succeeded or failed: it is not stopped any more, only deleted. */
+export function isEnded({ status }: Pick<AnyRunView, 'status'>): boolean {
+  return status === 'succeeded' || status === 'failed';
+}
+
 export interface RunsProps {
-  workload: Workload & { kind: 'function' | 'job' };
+  workload: Workload;
   /** The run whose log is shown. */
   selected: string | undefined;
   select: (run: string | undefined) => void;
   empty: { title: string; hint: string; command: string };
+  /** Stops and deletes a run; absent where the user may not. */
+  stop?: (run: AnyRunView) => void;
 }
 
-/** The runs of a job or cron function, newest first, and the log of one of them. */
-export function Runs({ workload, selected, select, empty }: RunsProps) {
+/** The runs of a workload, newest first, and the log of one of them. */
+export function Runs({ workload, selected, select, empty, stop }: RunsProps) {
   const { place, kind, name } = workload;
   return (
     <>
@@ -35,7 +42,7 @@ export function Runs({ workload, selected, select, empty }: RunsProps) {
             <Empty {...empty} />
           ) : (
             <>
-              <RunTable runs={items} selected={selected} select={select} />
+              <RunTable runs={items} selected={selected} select={select} {...(stop && { stop })} />
               {nextCursor !== undefined && <p className="text-sm">{text.errors.partial}</p>}
               <Command command={commandOf(kind, 'runs', name, ...placeFlags(place))} />
             </>
@@ -56,35 +63,55 @@ const heads = [
   { title: words.log },
 ];
 
-function RunTable({ runs, selected, select }: Pick<RunsProps, 'selected' | 'select'> & { runs: AnyRunView[] }) {
+type TableProps = Pick<RunsProps, 'selected' | 'select' | 'stop'> & { runs: AnyRunView[] };
+
+function RunTable({ runs, selected, select, stop }: TableProps) {
   return (
     <table className="w-full text-sm">
       <Cells heads={heads} />
       <tbody>
-        {runs.map(({ name, status, trigger, actor, createdAt, startedAt, endedAt, message }) => (
-          <tr key={name} className={rowLook}>
-            <th scope="row" className={`${cellLook} text-left font-medium`}>
-              {name}
-            </th>
-            <td className={cellLook}>
-              <State state={status} />
-              {message !== undefined && <p className="mt-1 text-xs">{message}</p>}
-            </td>
-            <td className={wideCellLook}>{trigger}</td>
-            <td className={wideCellLook}>{actor ?? text.none}</td>
-            <td className={wideCellLook}>
-              <Time at={createdAt} />
-            </td>
-            <td className={wideCellLook}>
-              {startedAt !== undefined && endedAt !== undefined ? duration(startedAt, endedAt) : text.none}
-            </td>
-            <td className={cellLook}>
-              <Button aria-label={words.logOf(name)} aria-pressed={name === selected} onClick={() => select(name)}>
-                {words.log}
-              </Button>
-            </td>
-          </tr>
-        ))}
+        {runs.map((run) => {
+          const { name, status, trigger, actor, command, createdAt, startedAt, endedAt, message } = run;
+          // The run of a release ends with its deployment.
+          const mayStop = stop && trigger !== 'release';
+          return (
+            <tr key={name} className={rowLook}>
+              <th scope="row" className={`${cellLook} text-left font-medium`}>
+                <span className="wrap-anywhere">{name}</span>
+                {command && command.length > 0 && (
+                  <code className="mt-1 block text-xs font-normal wrap-anywhere">{command.join(' ')}</code>
+                )}
+              </th>
+              <td className={cellLook}>
+                <State state={status} />
+                {message !== undefined && <p className="mt-1 text-xs">{message}</p>}
+              </td>
+              <td className={wideCellLook}>{trigger}</td>
+              <td className={wideCellLook}>{actor ?? text.none}</td>
+              <td className={wideCellLook}>
+                <Time at={createdAt} />
+              </td>
+              <td className={wideCellLook}>
+                {startedAt !== undefined && endedAt !== undefined ? duration(startedAt, endedAt) : text.none}
+              </td>
+              <td className={cellLook}>
+                <span className="flex flex-wrap gap-2">
+                  <Button aria-label={words.logOf(name)} aria-pressed={name === selected} onClick={() => select(name)}>
+                    {words.log}
+                  </Button>
+                  {mayStop && (
+                    <Button
+                      aria-label={isEnded(run) ? words.deleteName(name) : words.stopName(name)}
+                      onClick={() => stop(run)}
+                    >
+                      {isEnded(run) ? words.delete : words.stop}
+                    </Button>
+                  )}
+                </span>
+              </td>
+            </tr>
+          );
+        })}
       </tbody>
     </table>
   );
