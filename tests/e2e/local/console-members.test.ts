@@ -203,9 +203,42 @@ t.test('members are added, get another role and are removed', async (t) => {
   );
   await removal.getByText('Details').click();
   await removal.getByText('changes').waitFor();
+  await page.getByLabel('Before').fill('2026-01-01T00:00');
+  await pages.button('Apply').click();
+  await page.getByText('No entries match.').waitFor();
+  t.match(new URL(page.url()).searchParams.get('until'), /^(2025-12-31|2026-01-01)T.*Z$/, 'in the zone of the browser');
+  await page.goBack();
+  await removal.waitFor();
   await checkAccessibility(t, page, 'audit');
   await page.setViewportSize({ width: 360, height: 740 });
   t.notOk(await overflows(page), 'audit on a phone');
+});
+
+t.test('older entries of the audit log are added to those that are shown', async (t) => {
+  const { page, pages } = await visit(t);
+  await pages.row(project).waitFor();
+  // As a page does, which is faster than as many commands.
+  await page.evaluate(async (path) => {
+    const headers = { 'content-type': 'application/json' };
+    for (let number = 1; number <= 56; number++) {
+      const body = JSON.stringify({ role: number % 2 === 0 ? 'viewer' : 'deployer' });
+      const answer = await fetch(path, { method: 'PUT', headers, body });
+      if (!answer.ok) throw new Error(await answer.text());
+    }
+  }, `/api/v1${projectPath}/members/${encodeURIComponent(viewer.email)}`);
+  await pages.open(`${projectPath}/audit?action=member.`);
+  await page.getByText('50 entries').waitFor();
+  const oldest = await page.getByRole('row').last().innerText();
+  await pages.button('Show older entries').click();
+  await page.getByText('New entries are not added while older ones are shown.').waitFor();
+  const listed = await platform.json<unknown[]>(['audit', '--action', 'member.', '--limit', '500', ...inProject]);
+  t.equal(await page.getByRole('row').count(), 1 + listed.length);
+  t.equal(await page.getByRole('row').nth(50).innerText(), oldest, 'below those that were there');
+  await page.getByText(`--limit ${listed.length}`).waitFor();
+  t.equal(await pages.button('Show older entries').count(), 0, 'there are no more');
+  await checkAccessibility(t, page, 'older audit entries');
+  await pages.button('Show the newest entries only').click();
+  await page.getByText('50 entries').waitFor();
 });
 
 t.test('environments are created, limited and deleted', async (t) => {

@@ -1,9 +1,8 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { AuditEntryView } from '../../../../runtime/contracts/api/audit.ts';
 import { platformActor, type AuditAction } from '../../../../runtime/domain/audit.ts';
 import { commandOf } from '../api/command.ts';
-import type { List } from '../api/queries.ts';
+import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { cellLook, Cells, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
@@ -12,41 +11,50 @@ import { useFindPath } from '../shell/places.ts';
 import { auditText as words } from '../text/audit.ts';
 import { AuditFilters } from './filters.tsx';
 import { pathOfObject, type KnownPlaces } from './object-path.ts';
+import { useAudit } from './queries.ts';
 import { auditFlags, type AuditSearch } from './search.ts';
 
 interface ListProps {
-  query: UseQueryResult<List<AuditEntryView>>;
   search: AuditSearch;
   /** Absent for the whole platform. */
   project?: string;
   known: KnownPlaces;
   change: (search: AuditSearch) => void;
-  /** A link to the same page with other parameters. */
-  link: (search: AuditSearch, title: string) => React.ReactNode;
 }
 
-/** The audit log with its filters, one page at a time, newest first. */
-export function AuditList({ query, search, project, known, change, link }: ListProps) {
-  const { before, ...filters } = search;
-  const command = commandOf('audit', ...auditFlags(project, search));
+/** The audit log with its filters, newest first. */
+export function AuditList({ search, project, known, change }: ListProps) {
+  const { query, stands, showOlder, showNewest } = useAudit(project, search);
+  const entries = query.data?.pages.flatMap(({ items }) => items) ?? [];
+  const command = commandOf('audit', ...auditFlags(project, search, { now: Date.now(), count: entries.length }));
   const environments = project === undefined ? undefined : (known.get(project) ?? []);
   return (
     <div className="flex flex-col gap-4">
       <p className="text-sm">{words.hint}</p>
       <AuditFilters search={search} change={change} {...(environments && { environments })} />
       <Loaded query={query}>
-        {({ items, nextCursor }) => (
+        {() => (
           <>
-            {items.length === 0 ? (
+            {entries.length === 0 ? (
               <Empty title={words.empty} hint={words.emptyHint} command={command} />
             ) : (
-              <Table entries={items} known={known} showsProject={project === undefined} />
+              <Table entries={entries} known={known} showsProject={project === undefined} />
             )}
-            <div className="flex flex-wrap gap-2">
-              {before !== undefined && link(filters, words.newest)}
-              {nextCursor !== undefined && link({ ...filters, before: nextCursor }, words.older)}
-            </div>
-            {items.length > 0 && <Command command={command} />}
+            {entries.length > 0 && (
+              <div className="flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
+                {query.hasNextPage && (
+                  <Button onClick={showOlder} disabled={query.isFetchingNextPage}>
+                    {words.older}
+                  </Button>
+                )}
+                {stands && <Button onClick={showNewest}>{words.newest}</Button>}
+                <span role="status">
+                  {words.count(entries.length)}
+                  {stands && `. ${words.stands}`}
+                </span>
+              </div>
+            )}
+            {entries.length > 0 && <Command command={command} />}
           </>
         )}
       </Loaded>

@@ -3,7 +3,7 @@ import { Button } from '../parts/button.tsx';
 import { Select } from '../parts/choice.tsx';
 import { Field } from '../parts/field.tsx';
 import { auditText } from '../text/audit.ts';
-import { auditSearch, ranges, type AuditSearch, type RangeName } from './search.ts';
+import { auditSearch, localTime, ranges, type AuditSearch, type RangeName } from './search.ts';
 
 const words = auditText.filters;
 /** The beginnings of actions: `app.`, `binding.` and so on. */
@@ -18,15 +18,15 @@ interface FilterProps {
 
 /** The filters of the list, which are in the address. */
 export function AuditFilters({ search, environments, change }: FilterProps) {
-  const { action = '', actor = '', object = '', project = '', environment = '', since = '' } = search;
-  const isFiltered = Object.keys(search).some((name) => name !== 'before');
+  const { action = '', actor = '', object = '', project = '', environment = '', since = '', until } = search;
+  const isFiltered = Object.keys(search).length > 0;
   return (
     <form
       // The fields follow the address.
       key={JSON.stringify(search)}
       role="search"
       aria-label={words.title}
-      className="grid grid-cols-2 items-end gap-3 text-sm md:grid-cols-6"
+      className="grid grid-cols-2 items-end gap-3 text-sm md:grid-cols-4 lg:grid-cols-7"
       onSubmit={(event) => {
         event.preventDefault();
         change(auditSearch(Object.fromEntries(new FormData(event.currentTarget))));
@@ -64,6 +64,14 @@ export function AuditFilters({ search, environments, change }: FilterProps) {
           { value: '', label: auditText.anyTime },
           ...Object.keys(ranges).map((value) => ({ value, label: auditText.ranges[value as RangeName] })),
         ]}
+      />
+      <Field
+        label={words.until}
+        name="until"
+        type="datetime-local"
+        min="2000-01-01T00:00"
+        max="2099-12-31T23:59"
+        defaultValue={until === undefined ? '' : localTime(until)}
       />
       <div className="flex gap-2">
         <Button type="submit">{words.apply}</Button>

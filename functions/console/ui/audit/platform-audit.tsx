@@ -1,9 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { projectsQuery } from '../api/queries.ts';
-import { buttonLook } from '../parts/button.tsx';
 import { AuditList } from './audit-list.tsx';
-import { platformAuditQuery } from './queries.ts';
 
 const page = '/platform/audit';
 
@@ -17,15 +15,9 @@ export function PlatformAudit() {
   );
   return (
     <AuditList
-      query={useQuery(platformAuditQuery(search))}
       search={search}
       known={new Map(known)}
       change={(next) => void navigate({ to: page, search: next })}
-      link={(next, title) => (
-        <Link to={page} search={next} className={buttonLook()}>
-          {title}
-        </Link>
-      )}
     />
   );
 }

@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { projectQuery } from '../api/queries.ts';
 import { useMay, useMayNot } from '../api/role.ts';
-import { buttonLook } from '../parts/button.tsx';
 import { projectRoute } from '../projects/project.tsx';
 import { auditText as words } from '../text/audit.ts';
 import { AuditList } from './audit-list.tsx';
-import { projectAuditQuery } from './queries.ts';
 
 const page = '/projects/$project/audit';
 
@@ -25,16 +23,10 @@ function Entries({ project }: { project: string }) {
   const environments = data?.environments.map(({ name }) => name) ?? [];
   return (
     <AuditList
-      query={useQuery(projectAuditQuery(project, search))}
       search={search}
       project={project}
       known={new Map([[project, environments]])}
       change={(next) => void navigate({ to: page, params: { project }, search: next })}
-      link={(next, title) => (
-        <Link to={page} params={{ project }} search={next} className={buttonLook()}>
-          {title}
-        </Link>
-      )}
     />
   );
 }

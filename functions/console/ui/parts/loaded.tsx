@@ -1,7 +1,13 @@
-import type { UseQueryResult } from '@tanstack/react-query';
 import { isOutage } from '../api/client.ts';
 import { text } from '../text/common.ts';
 import { ErrorNote } from './note.tsx';
+
+/** The part of the result of a query that {@link Loaded} needs. */
+interface LoadedQuery<Data> {
+  data: Data | undefined;
+  error: unknown;
+  refetch: () => unknown;
+}
 
 /**
  * Shows what a query returned. Data that was read before stays visible under the error of a later attempt. Of an outage,
@@ -11,16 +17,16 @@ export function Loaded<Data>({
   query,
   children,
 }: {
-  query: UseQueryResult<Data>;
+  query: LoadedQuery<Data>;
   children: (data: Data) => React.ReactNode;
 }) {
   const { data, error, refetch } = query;
   const isToldByFrame = data !== undefined && isOutage(error);
   return (
     <>
-      {error && !isToldByFrame && <ErrorNote error={error} retry={() => void refetch()} />}
+      {error !== null && !isToldByFrame && <ErrorNote error={error} retry={() => refetch()} />}
       {data !== undefined && children(data)}
-      {data === undefined && !error && (
+      {data === undefined && error === null && (
         <p role="status" className="py-6 text-sm text-zinc-600 dark:text-zinc-400">
           {text.loading}
         </p>
