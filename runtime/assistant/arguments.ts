@@ -26,6 +26,7 @@ const pathDescriptions: Readonly<Record<string, string>> = {
   id: 'The deployment’s id, from a list of deployments.',
   key: 'The id or the handle of the API key.',
   version: 'The number of the change.',
+  revision: 'The number of the revision, from the history of the app.',
 };
 
 /** The routes of a tool: one, or one for each kind. */

@@ -24,6 +24,7 @@ export const toolLevels: Readonly<Record<string, AssistantLevel | null>> = {
   list_bindings: 'state',
   show_gate: 'state',
   list_app_history: 'state',
+  show_revision: 'state',
   list_deployments: 'state',
   show_deployment: 'state',
   list_builds: 'state',

@@ -1,3 +1,5 @@
+import { revisionWithoutValues } from './revision-names.ts';
+
 /** The kinds of objects that one tool can be about. */
 export const toolKinds = ['app', 'function', 'job', 'service'] as const;
 
@@ -15,6 +17,8 @@ export interface ReadTool {
   without?: readonly string[];
   /** Fields of the result that are left out. */
   hides?: readonly string[];
+  /** The part of the reply that the result has; default all. */
+  shows?: (body: unknown) => unknown;
   /** Of a list that is too long, the last items are kept: they are the newest. */
   newestLast?: true;
 }
@@ -111,6 +115,13 @@ export const readTools: readonly ReadTool[] = [
     name: 'list_app_history',
     path: '/projects/:project/apps/:app/history',
     description: 'Lists the deployments of one app, newest first: revision, image, commit, status, and why one failed.',
+  },
+  {
+    name: 'show_revision',
+    path: '/projects/:project/apps/:app/revisions/:revision',
+    shows: revisionWithoutValues,
+    description:
+      'Shows a revision of an app: its settings, and what differs from the revision before it, from another one or from the app as it is now. Of variables and secrets, it shows the names only.',
   },
   {
     name: 'list_deployments',
@@ -243,7 +254,6 @@ export const notTools: Readonly<Record<string, string>> = {
   '/projects/:project/sources': 'for uploads, which are no tool',
   '/projects/:project/watch': 'a stream',
   '/projects/:project/applied-configurations/:name': 'contains the values of variables',
-  '/projects/:project/apps/:app/revisions/:revision': 'contains the values of variables',
   '/projects/:project/apps/:app/env': 'contains the values of variables; show_workload shows their names',
   '/projects/:project/functions/:function/env': 'contains the values of variables; show_workload shows their names',
   '/projects/:project/jobs/:job/env': 'contains the values of variables; show_workload shows their names',

@@ -52,7 +52,7 @@ export interface ToolDependencies {
 }
 
 /** A tool with its routes. */
-interface Tool extends ToolView, RouteChoice, Omit<ResultOptions, 'redact'> {
+interface Tool extends ToolView, RouteChoice, Omit<ResultOptions, 'redact'>, Pick<ReadTool, 'shows'> {
   /** Set for a tool that changes something. */
   write?: WriteTool;
 }
@@ -130,7 +130,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         );
         const { route, request } = chosen;
         Object.assign(names, namesOf(request));
-        const { write: definition, hides, newestLast } = tool;
+        const { write: definition, hides, newestLast, shows = (body: unknown) => body } = tool;
         if (definition) {
           const { sent, value, prepared, redact, projectId } = await write(
             { ...tool, write: definition },
@@ -143,7 +143,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         const { reply, projectId } = await routeCaller.call(route, caller, request);
         const { body } = reply;
         if (body instanceof Readable) throw new Error(`${route.path} answered a tool with a stream`);
-        const text = await resultText(body, { redact: await redactFor(request, session), hides, keeps, newestLast });
+        const text = await resultText(shows(body), { redact: await redactFor(request, session), hides, keeps, newestLast });
         return { text, isError: false, audit: { ...names, projectId }, names };
       } catch (error) {
         const problem = problemOf(error, caller.requestId);
@@ -167,9 +167,9 @@ function namesOf({ params, query: { environment } }: ToolRequest): Record<string
 }
 
 function readTool(definition: ReadTool, routes: readonly Route[]): Tool {
-  const { name, description, path, kinds, without, hides, newestLast } = definition;
+  const { name, description, path, kinds, without, hides, shows, newestLast } = definition;
   const choice: RouteChoice = { routes: routesAt(routes, 'GET', path, kinds), kinds, without };
-  return { ...choice, name, description, hides, newestLast, inputSchema: argumentsSchema(choice), readOnly: true };
+  return { ...choice, name, description, hides, ...(shows && { shows }), newestLast, inputSchema: argumentsSchema(choice), readOnly: true };
 }
 
 const confirm = {

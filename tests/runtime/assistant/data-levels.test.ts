@@ -22,7 +22,7 @@ t.test('what each level adds', async (t) => {
     namesAt('state').filter((name) => !namesAt('names').includes(name)),
     [
       ...['show_project', 'show_workload', 'list_runs', 'show_metrics', 'list_bindings', 'show_gate'],
-      ...['list_app_history', 'list_deployments', 'show_deployment', 'list_builds', 'show_git_source'],
+      ...['list_app_history', 'show_revision', 'list_deployments', 'show_deployment', 'list_builds', 'show_git_source'],
       ...['list_webhook_deliveries', 'list_function_events', 'show_key_usage', 'show_top', 'show_gate_change'],
       ...['show_platform_status', 'show_gate_status', 'list_alerts'],
     ],

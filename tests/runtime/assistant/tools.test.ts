@@ -45,6 +45,10 @@ t.test('no tool is a route that reveals a secret', async (t) => {
   t.same(sorted(new Set(suspicious)), [
     // Whether there are any, as a word.
     '/projects/:project/apps/:app/git credentials',
+    // Their names; a test below looks for values.
+    '/projects/:project/apps/:app/revisions/:revision secrets',
+    // Of variables, which are hidden.
+    '/projects/:project/apps/:app/revisions/:revision value',
     // Whether the caller has one that must be changed.
     '/session passwordChangeRequired',
     // What the token of the request may do, without the token.
@@ -111,6 +115,58 @@ t.test('a call reaches the route with the session, bounded parameters and no hea
     },
   ]);
   t.match(result.audit, { tool: 'show_logs', project: 'shop', function: 'hello', projectId: /-/ });
+});
+
+t.test('a revision has the names of its variables and secrets, and the values of neither', async (t) => {
+  const deployment = {
+    ...{ id: '019a0000-0000-7000-8000-000000000007', app: 'api', environment: 'prod', revision: 3 },
+    ...{ image: 'r.test/api:3', status: 'succeeded', trigger: 'manual', current: true },
+    acceptedAt: '2026-11-26T10:00:00.000Z',
+  };
+  const difference = (kind: string, name: string, values: object) => ({
+    ...{ kind, name, change: 'changed', restorable: true },
+    ...values,
+  });
+  const handlers: Handlers = {
+    'GET /projects/:project/apps/:app/revisions/:revision': async ({ params, query }) => {
+      t.match([params['revision'], query], ['3', { compareWith: 2 }]);
+      const body = {
+        deployment,
+        settings: { port: 8080, memory: '256Mi', volumes: [] },
+        variables: [{ name: 'LEVEL', value: 'hunter2' }, { name: 'OLD' }],
+        secrets: ['TOKEN'],
+        comparison: {
+          revision: 2,
+          differences: [
+            difference('setting', 'memory', { before: '128Mi', after: '256Mi' }),
+            difference('variable', 'LEVEL', { before: 'hunter1', after: 'hunter2' }),
+            difference('secret', 'TOKEN', {}),
+          ],
+          unknown: [],
+        },
+      };
+      return { status: 200, body };
+    },
+  };
+  const tools = await testTools({ handlers });
+  const args = { project: 'shop', app: 'api', revision: '3', compareWith: '2' };
+  const { text, isError } = await tools.call(toolCaller(), 'show_revision', args);
+  t.notOk(isError, text);
+  t.notMatch(text, 'hunter');
+  t.match(dataOf(text), {
+    deployment: { revision: 3, image: 'r.test/api:3' },
+    settings: { memory: '256Mi' },
+    variables: { LEVEL: '[hidden]', OLD: '[hidden]' },
+    secrets: ['TOKEN'],
+    comparison: {
+      revision: 2,
+      differences: [
+        { kind: 'setting', before: '128Mi', after: '256Mi' },
+        { kind: 'variable', name: 'LEVEL', change: 'changed' },
+        { kind: 'secret', name: 'TOKEN', change: 'changed' },
+      ],
+    },
+  });
 });
 
 t.test('wrong arguments are refused by name', async (t) => {
