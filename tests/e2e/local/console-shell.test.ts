@@ -132,6 +132,48 @@ t.test('the palette opens the forms of new objects, for those who may use them',
   t.equal(await viewer.page.getByRole('option', { name: /^Create|^Add/ }).count(), 1);
 });
 
+t.test('Back closes a dialog, and the page below stays as it is', async (t) => {
+  const { page, pages } = await visit(t, place);
+  // As the button of the browser; playwright's own waits for a page that does not come.
+  const back = () => page.evaluate('history.back()');
+  await pages.link('shop-api').click();
+  await pages.link('Variables').click();
+  await pages.button('Edit variables').click();
+  const editor = page.getByLabel('One NAME=value on each line');
+  await editor.fill('WRITTEN=before');
+  await pages.button('Search').click();
+  await page.getByRole('option', { name: 'shop-api' }).first().waitFor();
+  await back();
+  await pages.dialog().waitFor({ state: 'detached' });
+  t.equal(pages.path(), `${place}/apps/shop-api/variables`);
+  t.equal(await editor.inputValue(), 'WRITTEN=before');
+  t.equal(await page.evaluate('document.activeElement?.textContent'), 'Search', 'the focus is back');
+  await back();
+  await editor.waitFor({ state: 'detached' });
+  t.equal(pages.path(), `${place}/apps/shop-api`, 'without a dialog, it goes back');
+
+  // What the browser has before the first page is another site.
+  const fresh = await visit(t, `${place}/apps/shop-api`);
+  await fresh.pages.button('Promote').click();
+  await fresh.pages.dialog().waitFor();
+  await fresh.page.evaluate('history.back()');
+  await fresh.pages.dialog().waitFor({ state: 'detached' });
+  await fresh.pages.heading('shop-api').waitFor();
+
+  await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '10', ...flags]);
+  await pages.open(`${place}/keys?create=true`);
+  await pages.dialog().getByRole('button', { name: 'Create a key' }).click();
+  const key = page.getByRole('dialog', { name: 'Copy the key now' });
+  await key.waitFor();
+  await back();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  t.ok(await key.isVisible(), 'a key that is shown once stays');
+  await pages.button('I have stored the key').click();
+  await pages.dialog().waitFor({ state: 'detached' });
+  t.equal(pages.path(), `${place}/keys`);
+});
+
 t.test('shortcuts work outside of text fields, and can be switched off', async (t) => {
   const { page, pages } = await visit(t, place);
   await pages.heading(`${project} / prod`).waitFor();

@@ -1,13 +1,15 @@
 import { useEffect, useId, useRef } from 'react';
+import { useBack } from './back.ts';
 
 /**
- * A modal dialog of the browser, which keeps the focus inside, closes with Escape and returns the focus. Mounted only
- * while it is open.
- * @param close absent when Escape must not close it, because what it shows is shown only once
+ * A modal dialog of the browser, which keeps the focus inside, closes with Escape and with Back, and returns the focus.
+ * Mounted only while it is open.
+ * @param close absent when they must not close it, because what it shows is shown only once
  */
 export function Dialog({ title, close, children }: { title: string; close?: () => void; children: React.ReactNode }) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  useBack(close);
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;

@@ -39,7 +39,7 @@ export const shellText = {
       job: 'Create a job',
       service: 'Create a service',
       volume: 'Create a volume',
-      key: 'Create an API key',
+      key: 'Create a key',
       plan: 'Create a plan',
       environment: 'Create an environment',
       member: 'Add a member',
