@@ -4,26 +4,28 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { runningPlatform } from '../platform.ts';
 import { launchBrowser } from './browser.ts';
+import { sampleMetrics } from './sample-metrics.ts';
 import { createTourProject, signedIn, tourPages, type TourPage } from './tour.ts';
 
 const folder = join(import.meta.dirname, '../../../docs/console');
 const project = 'shop';
 const widths = [1440, 768, 360];
-const quality = 0.85;
+const quality = 0.8;
 const settleMs = 1_000;
 /** Everything was made less than an hour before, so each time is `1 hr. ago`, in every run. */
 const aheadMs = 3_600_000;
+const pictured = tourPages(project).filter(({ isPictured }) => isPictured);
 
 const heading = `# Pictures of the web console
 
 \`npm run console:pictures\` makes these pictures on a running platform.
 
-How to use the console: [Use the web console](../how-to/use-the-web-console.md).
+How to use the console: [Use the web console](../how-to/use-the-web-console.md). The values in the charts are samples.
 `;
 
 /**
  * `npm run console:pictures`: makes the pictures of docs/console on a running platform (`SVC_HOME`, else the one of
- * `npm start`), with a project of its own that it deletes. Ten pages in light and dark, and each at other widths.
+ * `npm start`), with a project of its own that it deletes: ten pages, each in light and dark at three widths.
  */
 const platform = await runningPlatform();
 const browser = await launchBrowser();
@@ -39,16 +41,18 @@ try {
   const context = await signedIn(browser, platform);
   const converter = await (await browser.newContext()).newPage();
   for (const width of widths) {
-    for (const colorScheme of width === 1440 ? (['light', 'dark'] as const) : (['light'] as const)) {
+    for (const colorScheme of ['light', 'dark'] as const) {
       const own = await context({ viewport: { width, height: width === 360 ? 740 : 900 }, colorScheme });
-      for (const tourPage of tourPages(project)) {
+      // A project that was just made has no history.
+      await own.route(/\/api\/v1\/.*\/apps\/api\/metrics\?/, (route) => route.fulfill({ json: sampleMetrics() }));
+      for (const tourPage of pictured) {
         const file = `${tourPage.name}-${width}${colorScheme === 'dark' ? '-dark' : ''}.webp`;
         writeFileSync(join(folder, file), await picture(own, converter, tourPage));
       }
       await own.close();
     }
   }
-  const pages = tourPages(project).map(section);
+  const pages = pictured.map(section);
   writeFileSync(join(folder, 'README.md'), [heading, ...pages].join('\n'));
 } finally {
   await browser.close();
@@ -102,11 +106,9 @@ interface Dom {
 
 /** Formatted as prettier does. */
 function section({ name, title }: TourPage): string {
-  const pictures = [
-    `![${title}, light](${name}-1440.webp)`,
-    `![${title}, dark](${name}-1440-dark.webp)`,
-    `![${title} at 768 px](${name}-768.webp)`,
-    `![${title} at 360 px](${name}-360.webp)`,
-  ];
+  const pictures = widths.flatMap((width) => [
+    `![${title} at ${width} px, light](${name}-${width}.webp)`,
+    `![${title} at ${width} px, dark](${name}-${width}-dark.webp)`,
+  ]);
   return `## ${title}\n\n${pictures.join('\n\n')}\n`;
 }

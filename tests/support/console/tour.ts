@@ -6,11 +6,25 @@ import { consolePages } from './pages.ts';
 
 const image = 'localhost:5000/svc/hello';
 
+/** A function that prints what programs print. */
+const code = `const line = (level, msg, more) => console.log(JSON.stringify({ level, msg, ...more }));
+exports.handler = async () => {
+  for (let order = 1041; order < 1047; order++) {
+    line('info', 'order accepted', { order, items: order % 4 + 1 });
+    if (order % 3 === 0) line('warn', 'the customer waits for ' + (order % 50) + ' ms', { order });
+  }
+  line('error', 'payment declined', { order: 1046, code: 'card_expired' });
+  return { statusCode: 200, body: 'hello' };
+};
+`;
+
 /** A page of the console, and what it shows once it is complete. */
 export interface TourPage {
   /** Of a picture's file. */
   name: string;
   title: string;
+  /** Whether `npm run console:pictures` makes pictures of it: ten pages are enough to show the console. */
+  isPictured?: true;
   path: string;
   /** What a person does on the page before it is looked at. */
   prepare?: (page: Page) => Promise<void>;
@@ -25,36 +39,70 @@ export function tourPages(project: string): readonly TourPage[] {
     page.getByRole('row').filter({ has: page.getByRole('rowheader', { name, exact: true }) });
   return [
     { name: 'projects', title: 'Projects', path: '/', ready: row(project) },
-    { name: 'environment', title: 'Workloads of an environment', path: place, ready: row('api') },
+    { name: 'environment', title: 'Workloads of an environment', isPictured: true, path: place, ready: row('api') },
     { name: 'app', title: 'App', path: app, ready: (page) => page.getByText(`${image}:v1`) },
     {
       name: 'deployments',
       title: 'Deployments',
-      path: `${app}/deployments`,
-      ready: (page) => page.getByRole('article', { name: 'Revision 1', exact: true }),
+      isPictured: true,
+      path: `${app}/deployments?changes=2`,
+      ready: (page) => page.getByRole('region', { name: /^Revision 2, compared/ }),
     },
     {
       name: 'rollback',
       title: 'Rollback',
+      isPictured: true,
       path: `${app}/deployments`,
       prepare: (page) => page.getByRole('button', { name: 'Rollback to revision 2', exact: true }).click(),
       ready: (page) => page.getByRole('dialog'),
     },
-    { name: 'variables', title: 'Variables and secrets', path: `${app}/variables`, ready: row('SIGNING_KEY') },
+    {
+      name: 'metrics',
+      title: 'Metrics',
+      isPictured: true,
+      path: `${app}/metrics`,
+      ready: (page) => page.getByRole('region', { name: 'Memory' }),
+    },
+    {
+      name: 'variables',
+      title: 'Variables and secrets',
+      isPictured: true,
+      path: `${app}/variables`,
+      ready: row('SIGNING_KEY'),
+    },
     { name: 'gate', title: 'Gate', path: `${app}/gate`, ready: (page) => page.getByText('off', { exact: true }) },
     {
       name: 'function',
       title: 'Function',
+      isPictured: true,
       path: `${place}/functions/hello`,
       ready: (page) => page.getByRole('heading', { level: 1, name: 'hello', exact: true }),
     },
-    { name: 'keys', title: 'API keys', path: `${place}/keys`, ready: (page) => page.getByText('first customer') },
+    {
+      name: 'logs',
+      title: 'Logs',
+      isPictured: true,
+      // The clock of pictures is an hour ahead.
+      path: `${place}/functions/hello/logs?since=6h`,
+      ready: (page) => page.getByRole('log').getByText('the customer waits'),
+    },
+    { name: 'runs', title: 'Runs of an app', path: `${app}/runs`, ready: (page) => page.getByText('Run a command') },
+    { name: 'new-job', title: 'Form of a job', path: `${place}/new-job`, ready: (page) => page.getByText('Runs start') },
+    {
+      name: 'keys',
+      title: 'API keys',
+      isPictured: true,
+      path: `${place}/keys`,
+      ready: (page) => page.getByText('first customer'),
+    },
     { name: 'plans', title: 'Plans', path: `${place}/plans`, ready: row('small') },
-    { name: 'platform', title: 'Platform', path: '/platform', ready: row('workers') },
+    { name: 'audit', title: 'Audit', path: `/projects/${project}/audit`, ready: (page) => page.getByText('key.create') },
+    { name: 'platform', title: 'Platform', isPictured: true, path: '/platform', ready: row('workers') },
     { name: 'users', title: 'Users', path: '/users', ready: (page) => page.getByText('you', { exact: true }) },
     {
       name: 'search',
       title: 'Search',
+      isPictured: true,
       path: place,
       prepare: async (page) => {
         await row('api')(page).waitFor();
@@ -70,7 +118,6 @@ export function tourPages(project: string): readonly TourPage[] {
 export async function createTourProject(platform: Platform, project: string): Promise<string[]> {
   const flags = ['--project', project, '--environment', 'prod'];
   const ends: (() => unknown)[] = [];
-  const code = 'exports.handler = async () => ({ statusCode: 200, body: "hello" });\n';
   const file = codeFile({ teardown: (end) => void ends.push(end) }, 'hello.js', code);
   try {
     await platform.ok(['project', 'create', project, '--environment', 'prod', '--environment', 'staging']);
@@ -80,6 +127,7 @@ export async function createTourProject(platform: Platform, project: string): Pr
     await platform.ok(['app', 'update', 'api', '--image', `${image}:v2`, '--commit', '4be1f0c2d9', ...flags]);
     await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
     await platform.ok(['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, ...flags]);
+    await platform.ok(['function', 'invoke', 'hello', ...flags]);
     await platform.ok(['service', 'create', 'orders', '--type', 'redis', ...flags]);
     await platform.ok(['volume', 'create', 'data', '--size', '1Gi', ...flags]);
     await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '10', ...flags]);
