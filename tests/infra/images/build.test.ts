@@ -1,5 +1,5 @@
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import t from 'tap';
 import { bases, checkDownload } from '../../../infra/images/base.ts';
 import { chooseImages, variantsOf } from '../../../infra/images/build.ts';
@@ -42,6 +42,31 @@ t.test('an npm package for a base image is used only if it is the one that was p
   const refusal = /^npm@11\.21\.2 has the SHA-512 digest \S+==, not 7HPApk\S+; it is not used$/;
   t.throws(() => checkDownload('npm@11.21.2', Buffer.from('another program')), { message: refusal });
   t.throws(() => checkDownload('npm@99.0.0', Buffer.from('x')), { message: /^npm@99\.0\.0 .*not a pinned one/ });
+  t.end();
+});
+
+t.test('the builder has every file that its program loads, and its digest covers them', (t) => {
+  const root = join(import.meta.dirname, '../../..');
+  const dockerfile = readFileSync(join(root, 'infra/images/builder/Dockerfile'), 'utf8').replaceAll('\\\n', '');
+  const copied = [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, from = '']) => from.trim().split(/\s+/));
+  const inputs = images.find(({ name }) => name === 'builder')?.inputs ?? [];
+  const loaded = new Set(['infra/images/builder/main.ts']);
+  for (const path of loaded) {
+    const text = readFileSync(join(root, path), 'utf8');
+    for (const [, from = ''] of text.matchAll(/^(?:import|export)(?! type)[^;'=]*'(\.[^']+)';/gm)) {
+      loaded.add(relative(root, resolve(root, dirname(path), from)));
+    }
+    t.notMatch(text, /^import (?!type)[^;'=]*'(?!node:|\.)/m, `${path} needs no package`);
+  }
+  t.ok(loaded.size > 20);
+  for (const path of loaded) {
+    const parts = path.startsWith('infra/images/builder/') ? ['infra/images/builder'] : [path];
+    t.strictSame(
+      parts.filter((part) => !copied.includes(part) || !inputs.includes(part)),
+      [],
+      path,
+    );
+  }
   t.end();
 });
 
