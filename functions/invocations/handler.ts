@@ -5,6 +5,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { FailedAfterEffect } from '../../runtime/http/audit.ts';
 import { sessionOf, type Route } from '../../runtime/http/route.ts';
 import { otherHolder } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -39,26 +40,33 @@ export function createInvocationRoutes(dependencies: InvocationDependencies): Ro
       async handle(request) {
         const { body: invocation, clientAddress, requestId, findLiving, signal } = request;
         const place = places.enter(sessionOf(request).userId);
+        // Neither path nor headers: a secret can be in them.
+        const audit = { request: invocation.method ?? 'GET' };
+        let isSent = false;
         try {
           const { host, proto, timeoutMs } = await destinationOf(kube, await findLiving());
+          isSent = true;
           const answer = await sendInvocation({
             ...{ interceptorUrl, host, invocation, requestId, timeoutMs, bodyMs, clock },
             forwarded: { for: clientAddress, proto },
             signal: AbortSignal.any([signal, place.signal]),
           });
-          // Neither path nor headers: a secret can be in them.
-          return { status: 200, body: answer, audit: { request: invocation.method ?? 'GET', answer: answer.status } };
+          return { status: 200, body: answer, audit: { ...audit, answer: answer.status } };
         } catch (error) {
-          if (!(error instanceof PlaceTaken)) throw error;
-          const message =
-            'The invocation was ended, because another user needs its place. The function may have handled it.';
-          throw new Problem('unavailable', message, { cause: error });
+          if (!isSent) throw error;
+          // The function may have handled it, also for a client that leaves before the answer.
+          throw new FailedAfterEffect(error instanceof PlaceTaken ? placeTaken(error) : error, audit);
         } finally {
           place.leave();
         }
       },
     }),
   ];
+}
+
+function placeTaken(cause: PlaceTaken): Problem {
+  const message = 'The invocation was ended, because another user needs its place. The function may have handled it.';
+  return new Problem('unavailable', message, { cause });
 }
 
 /**

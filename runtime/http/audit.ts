@@ -1,7 +1,18 @@
 import type { AuditLine } from '../domain/audit.ts';
 import { Problem } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
-import { actorOf, type Route, type RouteReply, type RouteRequest, type Session } from './route.ts';
+import { actorOf, type AuditFields, type Route, type RouteReply, type RouteRequest, type Session } from './route.ts';
+
+/** Thrown by a handler whose request failed after it had an effect, so that it has an audit entry as well. */
+export class FailedAfterEffect extends Error {
+  override readonly name = 'FailedAfterEffect';
+  readonly fields: AuditFields;
+  /** @param cause what the client gets to know */
+  constructor(cause: unknown, fields: AuditFields) {
+    super('the request failed after it had an effect', { cause });
+    this.fields = fields;
+  }
+}
 
 /**
  * Writes the audit entry of a route that declares an action (docs/reference/logs.md#audit): a log line, and a row before
@@ -12,7 +23,7 @@ import { actorOf, type Route, type RouteReply, type RouteRequest, type Session }
 export async function audit(
   { audit: declared, auditMessage = 'audit', method }: Route,
   { params, session, grant, log, requestId }: RouteRequest<unknown, unknown, unknown>,
-  { audit: fields }: RouteReply,
+  { audit: fields }: Pick<RouteReply, 'audit'>,
   record: RecordAudit,
 ): Promise<void> {
   if (declared === undefined || fields === false) return;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Problem } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
-import { audit } from './audit.ts';
+import { audit, FailedAfterEffect } from './audit.ts';
 import { parseJson, parseShape, refuseNul } from './body.ts';
 import { parseQuery } from './query.ts';
 import {
@@ -71,10 +71,24 @@ export async function perform(
     if (checkReplies) checkReply(route, reply);
     return reply;
   };
-  const reply = await route.handle(request);
+  const reply = await handle(route, request, recordAudit);
   if (typeof reply === 'function') return async () => finish(await reply());
   await audit(route, request, finish(reply), recordAudit);
   return reply;
+}
+
+async function handle(
+  route: Route,
+  request: RouteRequest<unknown, unknown, unknown>,
+  recordAudit: RecordAudit,
+): Promise<RouteReply | LateReply> {
+  try {
+    return await route.handle(request);
+  } catch (error) {
+    if (!(error instanceof FailedAfterEffect)) throw error;
+    await audit(route, request, { audit: error.fields }, recordAudit);
+    throw error.cause;
+  }
 }
 
 /** The parsed body of a request for a route that takes one. @throws Problem of {@link parseJson} */

@@ -167,10 +167,11 @@ t.test('broken answers are answers that are cut off, or none', async (t) => {
   }
 });
 
-t.test('a client that leaves ends its request to the function', async (t) => {
+t.test('a client that leaves ends its request to the function, which is in the audit log all the same', async (t) => {
   const arrival = Promise.withResolvers<Socket>();
   const url = await sending(t, (socket) => arrival.resolve(socket));
-  const { api } = await invocations(t, url);
+  const recorded = Promise.withResolvers<object>();
+  const { api } = await invocations(t, url, { recordAudit: ({ line }) => Promise.resolve(recorded.resolve(line)) });
   const leave = new AbortController();
   const answer = fetch(`${api.url}/api/v1/projects/shop/functions/hello/invoke`, {
     method: 'POST',
@@ -181,4 +182,15 @@ t.test('a client that leaves ends its request to the function', async (t) => {
   leave.abort();
   await t.rejects(answer);
   await once(socket.resume(), 'close');
+  t.match(await recorded.promise, { action: 'function.invoke', function: 'hello', request: 'GET', answer: undefined });
+});
+
+t.test('a request without an answer is in the audit log, and one that was not sent is not', async (t) => {
+  const entries: object[] = [];
+  const url = await sending(t, (socket) => socket.destroy());
+  const { invoke } = await invocations(t, url, { recordAudit: ({ line }) => Promise.resolve(void entries.push(line)) });
+  t.equal((await invoke({ method: 'DELETE' })).status, 503);
+  t.equal((await invoke({}, { name: 'other' })).status, 404);
+  t.match(entries, [{ action: 'function.invoke', request: 'DELETE' }]);
+  t.equal(entries.length, 1);
 });
