@@ -60,7 +60,8 @@ export function createChecks({
     if (!state) return { status: 'unhealthy', message: 'unknown: the controllers do not report' };
     const process = state.processes.find((candidate) => candidate.name === name);
     if (!process) return { status: 'unhealthy', message: 'not installed' };
-    if (process.replicas === 0) return { status: 'disabled' };
+    // `disabled` is for what an admin can disable; the platform does not work without this.
+    if (process.replicas === 0) return { status: 'unhealthy', message: 'scaled to 0 replicas' };
     const message = `${process.ready} of ${process.replicas} ready`;
     if (!current) return { status: process.ready < process.replicas ? 'unhealthy' : 'on', message };
     // Replicas that were replaced a moment ago have reported, too.

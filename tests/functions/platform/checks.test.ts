@@ -34,7 +34,7 @@ t.test('the checks tell the state of each part', async (t) => {
   t.same(await check('controllers'), { status: 'on' });
   t.same(await check('workers'), { status: 'on', message: '1 of 1 ready' });
   t.same(await check('interceptors'), { status: 'unhealthy', message: '1 of 2 ready' });
-  t.same(await check('redis'), { status: 'disabled' });
+  t.same(await check('redis'), { status: 'unhealthy', message: 'scaled to 0 replicas' });
   t.same(await readNodes(), nodes);
 
   for (const [replicas, ready, status, counted] of [
