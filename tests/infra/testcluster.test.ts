@@ -226,6 +226,9 @@ t.test('Traefik listens for the machine and pods only, and allows nothing that k
     const parameter = parameters.find((each) => each.includes(setting));
     t.ok(routes.includes(`\`${parameter}\``), `${setting} is as the page recommends`);
   }
+  const monitoring = readFileSync('docs/how-to/run-monitoring.md', 'utf8');
+  const buckets = parameters.find((each) => each.startsWith('--metrics.prometheus.buckets='));
+  t.ok(monitoring.includes(`\`${buckets}\``), 'durations are counted as on the page');
   const page = readFileSync('docs/how-to/deploy-from-ci.md', 'utf8');
   const logged = parameters.filter((each) => each.startsWith('--accesslog.'));
   t.ok(logged.length > 0 && page.includes(`\`${logged.join(' ')}\``), 'its log has no path, as on the page');
