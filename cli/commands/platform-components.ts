@@ -183,6 +183,9 @@ const dashboards = command({
       ['Forward', forward],
     ]);
     context.print({ data: { url, user: 'admin', password, forward }, table, names: [url] }, flags.output);
+    if (component.status !== 'on') {
+      context.say(['the dashboards are not ready', component.message].filter(Boolean).join(': '));
+    }
     if (flags.print || flags.output !== undefined || !context.stdout.isTTY) return;
     await forwardAndOpen(context, forwardArguments(port), url);
   },

@@ -72,6 +72,8 @@ t.test('dashboards prints how to reach Grafana, and says when it does not run', 
   t.match(stdout, /URL: +http:\/\/localhost:3333\nUser: +admin\n/);
   t.match(stdout, /Password: +kubectl -n monitoring get secret grafana-admin -o 'go-template=.*admin-password.*'\n/);
   t.match(stdout, /Forward: +kubectl -n monitoring port-forward service\/grafana 3333:80\n/);
+  routes[statusPath] = statusOf({ name: 'dashboards', status: 'unhealthy', message: 'ImagePullBackOff' });
+  t.match(await run(['platform', 'dashboards']), { code: 0, stderr: /are not ready: ImagePullBackOff/ });
   routes[statusPath] = statusOf({ name: 'dashboards', status: 'disabled' });
   t.match(await run(['platform', 'dashboards']), {
     code: 1,
