@@ -131,7 +131,9 @@ export function requestOf(
   const known = [...parameters.map(({ argument }) => argument), ...Object.keys(properties), ...extra];
   const unknown = Object.keys(values).find((name) => !known.includes(name) && !(choice.kinds && name === 'kind'));
   if (unknown !== undefined) {
-    throw wrong(`The tool has no argument ${JSON.stringify(unknown.slice(0, 100))}; it has ${known.join(', ')}`);
+    throw wrong(
+      `The tool has no argument ${JSON.stringify(unknown.slice(0, 100))}; it has ${known.join(', ') || 'none'}`,
+    );
   }
   const params = parameters.map(({ parameter, argument }) => {
     const value = values[argument] ?? (argument === 'project' ? token?.project : undefined);

@@ -177,6 +177,7 @@ t.test('wrong arguments are refused by name', async (t) => {
     ['show_logs', { kind: 'app', project: 'shop' }, /argument name is missing/],
     ['show_logs', { kind: 'app', project: 'shop', name: '' }, /argument name is missing/],
     ['show_logs', { kind: 'app', project: 'shop', name: 'x', follow: true }, /no argument \\"follow\\"/],
+    ['whoami', { project: 'shop' }, /it has none/],
     ['show_logs', { kind: 'app', project: 'shop', name: { a: 1 } }, /argument name must be a text/],
     ['show_logs', { kind: 'app', project: 'shop', name: 'x\0' }, /NUL/],
     ['show_logs', { kind: 'app', project: 'shop', name: 'x'.repeat(200) }, /invalid_request/],
