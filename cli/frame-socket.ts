@@ -1,5 +1,6 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { createReadBuffers } from '../runtime/domain/read-buffers.ts';
 
 /** Bytes of a read. */
 const readBytes = 256 * 1024;
@@ -11,8 +12,10 @@ const headEnd = Buffer.from('\r\n\r\n');
 const accepted = 'HTTP/1.1 101 ';
 const opcodes = { continuation: 0, binary: 2, firstControl: 8 } as const;
 
-/** Takes the binary content of one read. @returns whether it still needs the memory of the pieces afterwards */
-export type TakeContent = (pieces: readonly Buffer[]) => boolean;
+/** Takes the binary content of one read, and calls `release` when it does not need the memory of the pieces any more. */
+export type TakeContent = (pieces: readonly Buffer[], release: () => void) => void;
+
+const nothing = () => undefined;
 
 /**
  * The connection of a WebSocket whose binary messages are taken piece by piece, from the memory that they were read into.
@@ -21,7 +24,6 @@ export type TakeContent = (pieces: readonly Buffer[]) => boolean;
  */
 export class FrameSocket extends Duplex {
   readonly #connection: Socket;
-  #buffer: Buffer | undefined;
   #take: TakeContent | undefined;
   /** What has arrived of the response to the handshake. */
   #head: Buffer | undefined = Buffer.alloc(0);
@@ -42,10 +44,11 @@ export class FrameSocket extends Duplex {
   /** @param connect opens the connection with these options */
   constructor(connect: (onread: OnReadOpts) => Socket) {
     super();
+    const buffers = createReadBuffers(readBytes);
     this.#connection = connect({
-      buffer: () => (this.#buffer ??= Buffer.allocUnsafeSlow(readBytes)),
-      callback: (length) => {
-        if (this.#buffer && this.#receive(this.#buffer.subarray(0, length))) this.#buffer = undefined;
+      buffer: () => buffers.next(),
+      callback: (length, buffer) => {
+        this.#receive(Buffer.from(buffer.buffer, buffer.byteOffset, length), () => buffers.lend());
         return true;
       },
     });
@@ -59,7 +62,7 @@ export class FrameSocket extends Duplex {
   /** Starts to take binary messages. Until then, nothing is read after the response to the handshake. */
   start(take: TakeContent): void {
     this.#take = take;
-    if (this.#early.length > 0) this.#receiveFrames(this.#early);
+    if (this.#early.length > 0) this.#receiveFrames(this.#early, () => nothing);
     this.#connection.resume();
   }
 
@@ -82,16 +85,16 @@ export class FrameSocket extends Duplex {
     return this;
   }
 
-  /** @returns whether the memory of `data` is still needed */
-  #receive(data: Buffer): boolean {
+  /** @param lend takes the memory of `data` out of use, and returns what gives it back */
+  #receive(data: Buffer, lend: () => () => void): void {
     if (!this.#head) {
-      if (!this.#isRefused) return this.#receiveFrames(data);
-      this.push(Buffer.from(data));
-      return false;
+      if (this.#isRefused) this.push(Buffer.from(data));
+      else this.#receiveFrames(data, lend);
+      return;
     }
     this.#head = Buffer.concat([this.#head, data]);
     const end = this.#head.indexOf(headEnd);
-    if (end < 0 && this.#head.length < headMaxBytes) return false;
+    if (end < 0 && this.#head.length < headMaxBytes) return;
     this.#isRefused = end < 0 || this.#head.toString('latin1', 0, accepted.length) !== accepted;
     const length = this.#isRefused ? this.#head.length : end + headEnd.length;
     const head = this.#head.subarray(0, length);
@@ -99,10 +102,9 @@ export class FrameSocket extends Duplex {
     this.#head = undefined;
     if (!this.#isRefused) this.#connection.pause();
     this.push(head);
-    return false;
   }
 
-  #receiveFrames(data: Buffer): boolean {
+  #receiveFrames(data: Buffer, lend: () => () => void): void {
     let from = 0;
     while (from < data.length) {
       if (this.#rest === 0) from = this.#readHeader(data, from);
@@ -119,11 +121,14 @@ export class FrameSocket extends Duplex {
     // A receiver that waits keeps what it gets. Little content must not keep the memory of a whole read.
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     const isSmall = length < readBytes / 32;
-    const content = isSmall ? pieces.map((piece) => Buffer.from(piece)) : pieces;
-    const isNeeded = content.length > 0 && this.#take?.(content) === true && !isSmall;
+    if (isSmall && length > 0)
+      this.#take?.(
+        pieces.map((piece) => Buffer.from(piece)),
+        nothing,
+      );
+    else if (length > 0) this.#take?.(pieces, lend());
     // After the content, because a text message that ends a direction comes after it.
     for (const other of others) this.push(other);
-    return isNeeded;
   }
 
   /** Reads a header or a part of one. @returns the position after it */

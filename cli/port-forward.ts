@@ -100,20 +100,23 @@ function join(local: Socket, { socket: remote, content }: DataSocket, report: (r
   };
   local.once('close', leave);
   remote.resume();
-  content.start((pieces) => writeAtOnce(local, content, pieces));
+  content.start((pieces, release) => writeAtOnce(local, content, { pieces, release }));
   if (local.destroyed) leave();
   local.resume();
 }
 
-/**
- * Writes what was read at once, and stops reading from the platform until a slow client has it.
- * @returns whether the kernel has not taken all of it
- */
-function writeAtOnce(local: Socket, content: FrameSocket, pieces: readonly Buffer[]): boolean {
-  if (!local.writable) return false;
+/** Writes what was read at once, and stops reading from the platform until a slow client has it. */
+function writeAtOnce(
+  local: Socket,
+  content: FrameSocket,
+  { pieces, release }: { pieces: readonly Buffer[]; release: () => void },
+): void {
+  if (!local.writable) return;
   local.cork();
-  for (const piece of pieces) local.write(piece);
+  for (const [index, piece] of pieces.entries()) {
+    if (index < pieces.length - 1) local.write(piece);
+    else local.write(piece, release);
+  }
   local.uncork();
   if (local.writableNeedDrain && local.writableLength > 0) content.pauseContent();
-  return local.writableLength > 0;
 }

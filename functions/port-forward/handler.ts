@@ -79,9 +79,9 @@ function forwardRoute<T extends App | ServiceResource>(
       return {
         status: 101,
         audit: { pod: name, port },
-        useSocket(client, connection) {
+        useSocket(client) {
           const serve = async () => {
-            const end = await relayTcp({ client, connection }, podConnection, { idleMs, clock });
+            const end = await relayTcp(client, podConnection, { idleMs, clock });
             log.info({ action, actor, pod: name, port, ...end }, 'session ended');
           };
           void serve();

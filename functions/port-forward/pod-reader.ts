@@ -1,24 +1,25 @@
 import type { OnReadOpts } from 'node:net';
+import { createReadBuffers } from '../../runtime/domain/read-buffers.ts';
 
 /** Bytes of a read. Larger reads are fewer messages; Node.js reads 64 KiB by default, each into a buffer of its own. */
 const readBytes = 128 * 1024;
 
-/** Reads from a connection into one buffer as long as what it held was sent at once. */
+/** Reads from a connection into few buffers. */
 export interface PodReader {
   /** For the options of `net.connect`. The connection must be paused until {@link PodReader.start}. */
   onread: OnReadOpts;
-  /** @param take takes what was read, and returns whether it still needs the buffer afterwards */
-  start(take: (data: Buffer) => boolean): void;
+  /** @param take takes what was read, and calls `release` when it does not need its memory any more */
+  start(take: (data: Buffer, release: () => void) => void): void;
 }
 
 export function createPodReader(): PodReader {
-  let buffer: Buffer | undefined;
-  let take: ((data: Buffer) => boolean) | undefined;
+  const buffers = createReadBuffers(readBytes);
+  let take: Parameters<PodReader['start']>[0] | undefined;
   return {
     onread: {
-      buffer: () => (buffer ??= Buffer.allocUnsafeSlow(readBytes)),
-      callback(length) {
-        if (buffer && take?.(buffer.subarray(0, length)) !== false) buffer = undefined;
+      buffer: () => buffers.next(),
+      callback(length, buffer) {
+        take?.(Buffer.from(buffer.buffer, buffer.byteOffset, length), buffers.lend());
         return true;
       },
     },

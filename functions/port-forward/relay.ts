@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { idleReason, watchIdle } from '../../runtime/api/idle-watch.ts';
 import { countWaiting } from '../../runtime/api/waiting-messages.ts';
@@ -15,12 +14,6 @@ export interface ForwardEnd {
   receivedBytes: number;
 }
 
-/** A client's WebSocket, and the connection that carries it. */
-export interface ForwardClient {
-  client: WebSocket;
-  connection: Duplex;
-}
-
 /** A connection to a pod, which is paused. */
 export interface PodConnection {
   socket: Socket;
@@ -29,15 +22,9 @@ export interface PodConnection {
 
 /** Bytes that may wait for a slow client: a few reads, so that the pod is read while some of them are being sent. */
 const toClientMax = 512 * 1024;
-/**
- * Bytes of a message to the client. WebSocket clients copy a message that arrives in several reads, and reads have 64 KiB:
- * of messages of this size they copy a quarter, and of larger ones all.
- */
-const messageMax = 16 * 1024;
-
 /** Connects a client's WebSocket with a TCP connection to a pod, until both directions or one side have ended. */
 export async function relayTcp(
-  { client, connection }: ForwardClient,
+  client: WebSocket,
   { socket: pod, reader }: PodConnection,
   { idleMs, clock }: { idleMs: number; clock: Clock },
 ): Promise<ForwardEnd> {
@@ -69,19 +56,15 @@ export async function relayTcp(
     // Node.js would keep an empty message without counting it.
     if (data.length > 0 && pod.writable) pod.write(data, toPod(data.length));
   });
-  reader.start((data) => {
-    if (hasEnded) return false;
+  reader.start((data, release) => {
+    if (hasEnded) return;
     idle.touch();
     bytes.receivedBytes += data.length;
-    // All messages in one system call, instead of one for each.
-    connection.cork();
-    for (let from = 0; from < data.length; from += messageMax) {
-      const message = data.subarray(from, from + messageMax);
-      client.send(message, { binary: true }, toClient(message.length));
-    }
-    connection.uncork();
-    // Otherwise the kernel has all of it.
-    return client.bufferedAmount > 0;
+    const sent = toClient(data.length);
+    client.send(data, { binary: true }, () => {
+      sent();
+      release();
+    });
   });
   pod.once('end', () => client.send(forwardEnd));
   pod.once('close', (failed) => {

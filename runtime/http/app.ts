@@ -272,7 +272,7 @@ async function serveSocket(
   sockets.check(req, protocol);
   const leave = sockets.enter(caller.session?.userId ?? caller.clientAddress);
   // Also when the handshake fails, which closes the connection.
-  const connection = sockets.connectionOf(req)?.once('close', leave);
+  sockets.connectionOf(req)?.once('close', leave);
   try {
     const reply = await handle(route, context, host, { ...caller, rawBody: Buffer.alloc(0) });
     const { useSocket } = typeof reply === 'function' ? await reply() : reply;
@@ -280,7 +280,7 @@ async function serveSocket(
     context.status = 101;
     context.respond = false;
     const socket = sockets.accept(req, res, () => admit(route, context, host));
-    if (socket && connection) useSocket(socket, connection);
+    if (socket) useSocket(socket);
   } catch (error) {
     leave();
     throw error;

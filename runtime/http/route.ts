@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -124,8 +123,8 @@ export interface RouteReply {
   /** JSON, or text or a stream (`Readable`) with its content type in `headers`; absent for 204. */
   body?: unknown;
   headers?: Record<string, string | string[]>;
-  /** Uses the WebSocket of a route that is one, and the connection that carries it; with status 101. */
-  useSocket?: (socket: WebSocket, connection: Duplex) => void;
+  /** Uses the WebSocket of a route that is one; with status 101. */
+  useSocket?: (socket: WebSocket) => void;
   /** Further fields of the audit entry; false writes no entry, because nothing changed. */
   audit?: AuditFields | false | undefined;
 }

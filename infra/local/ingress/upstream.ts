@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Endpoint } from '../controllers/endpoint-slice.ts';
 import { badGatewayAnswer, type Answer, type Handler, type RouteRequest } from './exchange.ts';
 import { forwardedFor, headersOf, listMembers, rawHeaders, removeHopByHop } from './headers.ts';
+import { TunnelSocket } from './tunnel-socket.ts';
 
 /** Go's default limit of an answer's head. https://pkg.go.dev/net/http#Transport */
 const maxHeaderSize = 10 * 1024 * 1024;
@@ -56,7 +57,8 @@ function send(agent: Agent, pod: { service: string; endpoint: Endpoint }, reques
   return new Promise((resolve, reject) => {
     const headers = ['Host', request.host, ...rawHeaders(request.headers), ...framing(request)];
     // An upgraded connection is never returned to the pool.
-    const outgoing = httpRequest({ ...endpoint, agent: !upgrade && agent, method, path, headers, maxHeaderSize });
+    const connection = upgrade === undefined ? { agent } : { createConnection: () => new TunnelSocket(endpoint) };
+    const outgoing = httpRequest({ ...endpoint, ...connection, method, path, headers, maxHeaderSize });
     // Does the same as node:http's option `signal`, at a tenth of its cost.
     const abortRequest = () => outgoing.destroy(signal.reason as Error);
     if (signal.aborted) abortRequest();

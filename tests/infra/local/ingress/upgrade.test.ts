@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -105,6 +106,46 @@ t.test('a refused or denied upgrade gets an ordinary response', async (t) => {
   t.equal(denied.answer.statusCode, 401);
   t.equal(await text(denied.answer), 'denied');
   t.equal(world.upgrades.length, 2);
+});
+
+t.test('a slow client gets all that a pod sends, and slows the pod down', async (t) => {
+  const world = await tunnelApp(t);
+  const { socket, head } = await world.upgrade();
+  const [pod] = world.sockets;
+  if (!socket || !head || !pod) throw new Error('not upgraded');
+  const content = randomBytes(64 * 1024 * 1024);
+  const chunkBytes = 64 * 1024;
+  const parts = [head];
+  socket.pause();
+  let sent = 0;
+  for (let from = 0; from < content.length; from += chunkBytes) {
+    pod.write(content.subarray(from, from + chunkBytes), () => (sent += chunkBytes));
+  }
+  // Until the buffers of the kernel and of the ingress are full.
+  for (let before = -1; sent === 0 || sent !== before;) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  t.ok(sent < content.length / 2, `${sent} bytes are in buffers`);
+  socket.on('data', (data: Buffer) => {
+    parts.push(data);
+    if (parts.length % 50 !== 0) return;
+    socket.pause();
+    setImmediate(() => socket.resume());
+  });
+  socket.resume();
+  pod.end();
+  await once(socket, 'close');
+  const received = Buffer.concat(parts);
+  t.equal(received.subarray(0, 5).toString(), 'hello');
+  t.ok(received.subarray(5).equals(content));
+});
+
+t.test('a pod that does not accept an upgrade’s connection gets an answer of the ingress', async (t) => {
+  const world = await tunnelApp(t);
+  world.pod.close();
+  world.pod.closeAllConnections();
+  t.equal((await world.upgrade()).answer.statusCode, 502);
 });
 
 t.test('stop ends upgraded connections', async (t) => {
