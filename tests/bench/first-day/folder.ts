@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually, runningPlatform, uniqueName } from '../../support/platform.ts';
 import { freePort } from '../../support/servers.ts';
 import { printFigure } from '../figure.ts';
+import { useOwnRegistry } from './own-registry.ts';
 
 /** Ten packages that many apps use, without parts to compile. */
 const dependencies = {
@@ -26,16 +27,19 @@ express().get('/', (_, response) => response.send('${word}')).listen(process.env
 
 /**
  * From a folder to its URL, in ms until the app answers: the first time and after a change, beside `npm ci` and a start by
- * hand. Needs a running platform (`npm start`) whose builds reach an npm registry.
+ * hand. Needs a running platform (`npm start`), whose builds then use the npm registry of this machine.
  */
 export async function run(): Promise<void> {
   const platform = await runningPlatform();
   const project = uniqueName('bench');
-  const folder = mkdtempSync(join(tmpdir(), 'svc-folder-'));
+  const temporary = mkdtempSync(join(tmpdir(), 'svc-folder-'));
+  const folder = join(temporary, 'web');
+  mkdirSync(folder);
   const write = (word: string) => writeFileSync(join(folder, 'server.js'), server(word));
   const manifest = { name: 'web', version: '1.0.0', scripts: { start: 'node server.js' }, dependencies };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   npm(folder, ['install', '--package-lock-only']);
+  const restore = await useOwnRegistry(platform, temporary);
   try {
     await platform.ok(['project', 'create', project, '--environment', 'prod']);
     const deploy = async (word: string): Promise<number> => {
@@ -52,7 +56,8 @@ export async function run(): Promise<void> {
     printFigure({ name: 'first-day.folder.second', value: await deploy('two'), unit: 'ms' });
     printFigure({ name: 'first-day.folder.by-hand', value: await byHand(folder), unit: 'ms' });
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
+    await restore();
     await platform.ok(['project', 'delete', project, '--yes']);
   }
 }
