@@ -117,6 +117,7 @@ t.test('earlier messages are sent again, without files', async (t) => {
   t.match(messages[1]?.content, /^first with \[redacted\]\n\n\(1 files were attached/);
   t.equal(messages[2]?.content, 'one');
   t.notMatch(JSON.stringify(messages), /content of the file/);
+  t.notMatch(provider.received(), password, 'also the first time');
 });
 
 t.test('without a provider: 409 with the command that sets one', async (t) => {
