@@ -189,8 +189,10 @@ t.test('a level has no tool of the next one, whatever the model asks for', async
   }
 });
 
+/** A name, what the provider does, and the code of the answer. */
+type Fault = [name: string, step: ScriptStep, code: string];
+
 t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
-  const { ask, provider, recorded } = await assistantRig(t, { silenceMs: 300, timeoutMs: 3_000 });
   const stream =
     (write: (response: Parameters<ScriptStep>[0]) => void): ScriptStep =>
     (response) => {
@@ -206,9 +208,11 @@ t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
       pour();
     });
   const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
-  const faults: [string, ScriptStep, string][] = [
+  const silent: Fault[] = [
     ['says nothing', () => undefined, 'provider_timeout'],
     ['begins and says nothing', stream(() => undefined), 'provider_timeout'],
+  ];
+  const faults: Fault[] = [
     ['closes the connection', (response) => response.destroy(), 'provider_unreachable'],
     [
       'is cut off',
@@ -222,7 +226,7 @@ t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
     ['is busy', (response) => response.writeHead(429).end(), 'provider_busy'],
     ['refuses the key', (response) => response.writeHead(401).end('{"error":{"message":"sk-1"}}'), 'provider_refused'],
     ['fails', (response) => response.writeHead(500).end('x'.repeat(1_000_000)), 'provider_failed'],
-    ['redirects', (response) => response.writeHead(307, { location: provider.url }).end(), 'provider_failed'],
+    ['redirects', (response) => response.writeHead(307, { location: '/v1' }).end(), 'provider_failed'],
     ['sends a page', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end(), 'provider_invalid'],
     ['sends no JSON', stream((response) => response.end('data: {\n\n')), 'provider_invalid'],
     ['comments without end', endless(`: ${'x'.repeat(1_000)}\n`), 'provider_invalid'],
@@ -230,14 +234,21 @@ t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
     ['writes without end', endless(event(textEvent('word '.repeat(20)))), 'done'],
     ['writes a line break without end', endless(event(textEvent('\n'.repeat(100)))), 'done'],
   ];
-  for (const [name, step, code] of faults) {
-    provider.script = [step];
-    const answer = await ask({ text: '?' });
-    t.equal(answer.code, code, name);
-    t.ok(answer.text.length <= 32_000, name);
-    t.notMatch(JSON.stringify(answer.events), /sk-1|127\.0\.0\.1/, `${name}: members see no words of the provider`);
+  // Only silence ends after a short time: what sends without end can be slow on a busy machine.
+  for (const [list, options] of [
+    [silent, { silenceMs: 300 }],
+    [faults, {}],
+  ] as const) {
+    const { ask, provider, recorded } = await assistantRig(t, options);
+    for (const [name, step, code] of list) {
+      provider.script = [step];
+      const answer = await ask({ text: '?' });
+      t.equal(answer.code, code, name);
+      t.ok(answer.text.length <= 32_000, name);
+      t.notMatch(JSON.stringify(answer.events), /sk-1|127\.0\.0\.1/, `${name}: members see no words of the provider`);
+    }
+    t.notMatch(recorded.text(), /provider-key/);
   }
-  t.notMatch(recorded.text(), /provider-key/);
 });
 
 t.test('a long line that arrives byte by byte is read in linear time', (t) => {
@@ -246,13 +257,13 @@ t.test('a long line that arrives byte by byte is read in linear time', (t) => {
     const reader = createEventLines();
     for (let at = 0; at < line.length; at++) reader.push(byte);
   };
-  t.notOk(isSuperLinear((size) => 'x'.repeat(size), read, { size: 16_384 }));
+  t.notOk(isSuperLinear((size) => 'x'.repeat(size), read, { size: 32_768 }));
   t.end();
 });
 
 t.test('an answer that drips ends with the time limit', async (t) => {
   const { ask } = await assistantRig(t, {
-    timeoutMs: 500,
+    timeoutMs: 2_000,
     script: [
       (response) => {
         beginStream(response);
