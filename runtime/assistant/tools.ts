@@ -143,7 +143,12 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         const { reply, projectId } = await routeCaller.call(route, caller, request);
         const { body } = reply;
         if (body instanceof Readable) throw new Error(`${route.path} answered a tool with a stream`);
-        const text = await resultText(shows(body), { redact: await redactFor(request, session), hides, keeps, newestLast });
+        const text = await resultText(shows(body), {
+          redact: await redactFor(request, session),
+          hides,
+          keeps,
+          newestLast,
+        });
         return { text, isError: false, audit: { ...names, projectId }, names };
       } catch (error) {
         const problem = problemOf(error, caller.requestId);
@@ -169,7 +174,16 @@ function namesOf({ params, query: { environment } }: ToolRequest): Record<string
 function readTool(definition: ReadTool, routes: readonly Route[]): Tool {
   const { name, description, path, kinds, without, hides, shows, newestLast } = definition;
   const choice: RouteChoice = { routes: routesAt(routes, 'GET', path, kinds), kinds, without };
-  return { ...choice, name, description, hides, ...(shows && { shows }), newestLast, inputSchema: argumentsSchema(choice), readOnly: true };
+  return {
+    ...choice,
+    name,
+    description,
+    hides,
+    ...(shows && { shows }),
+    newestLast,
+    inputSchema: argumentsSchema(choice),
+    readOnly: true,
+  };
 }
 
 const confirm = {

@@ -145,12 +145,12 @@ t.test('Back closes a dialog, and the page below stays as it is', async (t) => {
   await page.getByRole('option', { name: 'shop-api' }).first().waitFor();
   await back();
   await pages.dialog().waitFor({ state: 'detached' });
-  t.equal(pages.path(), `${place}/apps/shop-api/variables`);
+  await page.waitForURL(`**${place}/apps/shop-api/variables`);
   t.equal(await editor.inputValue(), 'WRITTEN=before');
   t.equal(await page.evaluate('document.activeElement?.textContent'), 'Search', 'the focus is back');
   await back();
   await editor.waitFor({ state: 'detached' });
-  t.equal(pages.path(), `${place}/apps/shop-api`, 'without a dialog, it goes back');
+  await page.waitForURL(`**${place}/apps/shop-api`);
 
   // What the browser has before the first page is another site.
   const fresh = await visit(t, `${place}/apps/shop-api`);
@@ -158,7 +158,8 @@ t.test('Back closes a dialog, and the page below stays as it is', async (t) => {
   await fresh.pages.dialog().waitFor();
   await fresh.page.evaluate('history.back()');
   await fresh.pages.dialog().waitFor({ state: 'detached' });
-  await fresh.pages.heading('shop-api').waitFor();
+  await fresh.page.waitForURL(`**${place}/apps/shop-api`);
+  t.ok(await fresh.pages.button('Promote').isVisible());
 
   await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '10', ...flags]);
   await pages.open(`${place}/keys?create=true`);

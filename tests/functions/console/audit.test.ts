@@ -4,7 +4,14 @@ import { auditFlags, auditSearch, localTime, timesOf } from '../../../functions/
 import { places, type FindPath } from '../../../functions/console/ui/shell/places.ts';
 
 t.test('the address holds the filters, without what is not valid', (t) => {
-  const values = { action: 'app.', actor: ' dana@svc.local ', object: '', since: '24h', until: '2026-11-26T10:00:00Z', page: 2 };
+  const values = {
+    action: 'app.',
+    actor: ' dana@svc.local ',
+    object: '',
+    since: '24h',
+    until: '2026-11-26T10:00:00Z',
+    page: 2,
+  };
   const until = '2026-11-26T10:00:00.000Z';
   const search = { action: 'app.', actor: 'dana@svc.local', since: '24h', until } as const;
   t.same(auditSearch(values), search);

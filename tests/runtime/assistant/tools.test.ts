@@ -129,7 +129,7 @@ t.test('a revision has the names of its variables and secrets, and the values of
   });
   const handlers: Handlers = {
     'GET /projects/:project/apps/:app/revisions/:revision': async ({ params, query }) => {
-      t.match([params['revision'], query], ['3', { compareWith: 2 }]);
+      t.match({ params, query }, { params: { revision: '3' }, query: { compareWith: 2 } });
       const body = {
         deployment,
         settings: { port: 8080, memory: '256Mi', volumes: [] },

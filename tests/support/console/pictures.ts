@@ -10,7 +10,7 @@ import { createTourProject, signedIn, tourPages, type TourPage } from './tour.ts
 const folder = join(import.meta.dirname, '../../../docs/console');
 const project = 'shop';
 const widths = [1440, 768, 360];
-const quality = 0.8;
+const quality = 0.75;
 const settleMs = 1_000;
 /** Everything was made less than an hour before, so each time is `1 hr. ago`, in every run. */
 const aheadMs = 3_600_000;

@@ -3,7 +3,7 @@ import type { AnyMetrics } from '../../../runtime/contracts/api/metrics.ts';
 const count = 61;
 const stepSeconds = 60;
 
-/** Metrics of an app as an hour of traffic has them, in which one deployment fails: for pictures. */
+/** Metrics of an app as an hour of traffic has them, in which a faulty revision is rolled back: for pictures. */
 export function sampleMetrics(): AnyMetrics {
   const to = Math.floor(Date.now() / 60_000) * 60_000;
   const from = to - (count - 1) * stepSeconds * 1000;
@@ -35,7 +35,7 @@ export function sampleMetrics(): AnyMetrics {
       oomKills: between(0, 0, 0, 0),
     },
     deployments: [
-      { id: '1', revision: 2, state: 'failed', at: timeOf(38) },
+      { id: '1', revision: 2, state: 'succeeded', at: timeOf(38) },
       { id: '2', revision: 3, state: 'succeeded', at: timeOf(41) },
     ],
   };

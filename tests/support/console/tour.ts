@@ -6,14 +6,16 @@ import { consolePages } from './pages.ts';
 
 const image = 'localhost:5000/svc/hello';
 
-/** A function that prints what programs print. */
-const code = `const line = (level, msg, more) => console.log(JSON.stringify({ level, msg, ...more }));
+/** A function that prints what programs print: with colours, and as JSON. */
+const code = `const colours = { info: 32, warn: 33 };
+const print = (level, text) => process.stdout.write('\\u001b[' + colours[level] + 'm' + level + '\\u001b[0m ' + text + '\\n');
 exports.handler = async () => {
   for (let order = 1041; order < 1047; order++) {
-    line('info', 'order accepted', { order, items: order % 4 + 1 });
-    if (order % 3 === 0) line('warn', 'the customer waits for ' + (order % 50) + ' ms', { order });
+    print('info', 'order ' + order + ' accepted, ' + (order % 4 + 1) + ' items');
+    if (order % 3 === 0) print('warn', 'order ' + order + ': the customer waits for ' + (order % 50 + 200) + ' ms');
   }
-  line('error', 'payment declined', { order: 1046, code: 'card_expired' });
+  const failure = { level: 'error', msg: 'payment declined', order: 1046, reason: 'the card is expired' };
+  process.stdout.write(JSON.stringify(failure) + '\\n');
   return { statusCode: 200, body: 'hello' };
 };
 `;
@@ -87,7 +89,12 @@ export function tourPages(project: string): readonly TourPage[] {
       ready: (page) => page.getByRole('log').getByText('the customer waits'),
     },
     { name: 'runs', title: 'Runs of an app', path: `${app}/runs`, ready: (page) => page.getByText('Run a command') },
-    { name: 'new-job', title: 'Form of a job', path: `${place}/new-job`, ready: (page) => page.getByText('Runs start') },
+    {
+      name: 'new-job',
+      title: 'Form of a job',
+      path: `${place}/new-job`,
+      ready: (page) => page.getByText('Runs start'),
+    },
     {
       name: 'keys',
       title: 'API keys',
@@ -96,7 +103,12 @@ export function tourPages(project: string): readonly TourPage[] {
       ready: (page) => page.getByText('first customer'),
     },
     { name: 'plans', title: 'Plans', path: `${place}/plans`, ready: row('small') },
-    { name: 'audit', title: 'Audit', path: `/projects/${project}/audit`, ready: (page) => page.getByText('key.create') },
+    {
+      name: 'audit',
+      title: 'Audit',
+      path: `/projects/${project}/audit`,
+      ready: (page) => page.getByText('key.create'),
+    },
     { name: 'platform', title: 'Platform', isPictured: true, path: '/platform', ready: row('workers') },
     { name: 'users', title: 'Users', path: '/users', ready: (page) => page.getByText('you', { exact: true }) },
     {

@@ -108,13 +108,13 @@ function StartDialog({ workload: { place, name }, close, done }: DialogProps<str
 }
 
 /** Stops a run, if it has not ended, and deletes it. */
-function StopDialog({ workload: { place, name }, run, close, done }: DialogProps<void> & { run: AnyRunView }) {
+function StopDialog({ workload: { place, name }, run, close, done }: DialogProps<undefined> & { run: AnyRunView }) {
   const { stop, stopName, delete: remove, deleteName } = workloadText.runs;
   // What the dialog showed first: the run can end while it is open.
   const [ended] = useState(isEnded(run));
   const request = useChange<unknown>(place, () => {
     close();
-    done();
+    done(undefined);
   });
   return (
     <FormDialog

@@ -14,10 +14,6 @@ export function PlatformAudit() {
     ({ name, environments }) => [name, environments.map((environment) => environment.name)] as const,
   );
   return (
-    <AuditList
-      search={search}
-      known={new Map(known)}
-      change={(next) => void navigate({ to: page, search: next })}
-    />
+    <AuditList search={search} known={new Map(known)} change={(next) => void navigate({ to: page, search: next })} />
   );
 }

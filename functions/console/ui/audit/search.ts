@@ -11,9 +11,7 @@ export type AuditSearch = {
   since?: RangeName | undefined;
   /** A time as the API has it; absent: now. */
   until?: string | undefined;
-} & {
-  [Name in (typeof textNames)[number]]?: string | undefined;
-};
+} & { [Name in (typeof textNames)[number]]?: string | undefined };
 
 /** A time as the API has it, or as a field of the browser has it, in the zone of the user. */
 const timeForm = /^20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d(:[0-6]\d(\.\d{1,9})?)?Z?$/;

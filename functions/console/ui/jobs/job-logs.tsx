@@ -15,14 +15,14 @@ export function JobLogs() {
   const runs = useQuery(runsQuery(workload)).data?.items ?? [];
   const options = runs.map(({ name, status }) => ({ value: name, label: `${name} (${status})` }));
   // The run of the address may be deleted, or not be listed yet.
-  const isListed = run === undefined || runs.some(({ name }) => name === run);
+  const unlisted = run === undefined || runs.some(({ name }) => name === run) ? [] : [{ value: run }];
   return (
     <div className="flex flex-col gap-4">
       <div className="max-w-sm text-sm">
         <Select
           label={jobText.logs.run}
           value={run ?? ''}
-          options={[{ value: '', label: jobText.logs.all }, ...options, ...(isListed ? [] : [{ value: run }])]}
+          options={[{ value: '', label: jobText.logs.all }, ...options, ...unlisted]}
           onChange={({ target: { value } }) => void navigate({ to: '.', search: value === '' ? {} : { run: value } })}
         />
       </div>

@@ -16,14 +16,14 @@ export function creationSearch({ create }: Readonly<Record<string, unknown>>): C
  * links open it. It closes at once, before the address changes, so that the dialog that follows it finds the focus.
  */
 export function useCreation(): [isOpen: boolean, setOpen: (isOpen: boolean) => void] {
-  const create: boolean = creationSearch(useSearch({ strict: false })).create ?? false;
+  const isAsked = creationSearch(useSearch({ strict: false })).create === true;
   const navigate = useNavigate();
-  const [state, setState] = useState({ isOpen: create, address: create });
-  if (state.address !== create) setState({ isOpen: create, address: create });
+  const [state, setState] = useState({ isOpen: isAsked, isAsked });
+  if (state.isAsked !== isAsked) setState({ isOpen: isAsked, isAsked });
   const setOpen = (isOpen: boolean) => {
-    setState({ isOpen, address: create });
-    const search = (before: Record<string, unknown>) => ({ ...before, create: isOpen || undefined });
-    void navigate({ to: '.', search, replace: true });
+    setState({ isOpen, isAsked });
+    const create = isOpen ? (true as const) : undefined;
+    void navigate({ to: '.', search: (before) => ({ ...before, create }), replace: true });
   };
   return [state.isOpen, setOpen];
 }

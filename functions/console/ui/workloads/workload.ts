@@ -1,7 +1,7 @@
 import type { Place } from '../api/queries.ts';
 
 /** The kinds of workloads, which share variables, secrets and runs. */
-export type WorkloadKind = 'app' | 'function' | 'job';
+type WorkloadKind = 'app' | 'function' | 'job';
 
 /** A workload by its name. */
 export interface Workload {
