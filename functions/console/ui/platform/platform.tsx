@@ -8,6 +8,7 @@ const tabs = [
   { to: '/platform', title: platformText.tabs.status },
   { to: '/platform/alerts', title: platformText.tabs.alerts },
   { to: '/platform/settings', title: platformText.tabs.settings },
+  { to: '/platform/assistant', title: platformText.tabs.assistant },
   { to: '/platform/audit', title: platformText.tabs.audit },
 ] as const;
 

@@ -1,10 +1,11 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
 import type { alertList, silenceList } from '../../../../runtime/contracts/api/alerts.ts';
+import type { AssistantSettingsView } from '../../../../runtime/contracts/api/assistant.ts';
 import type { GateStatus } from '../../../../runtime/contracts/api/gate.ts';
 import type { ControllerHealth } from '../../../../runtime/contracts/api/health.ts';
 import type { PlatformConfigView, PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
-import { request, requestHealth } from '../api/client.ts';
+import { ApiError, request, requestHealth } from '../api/client.ts';
 import { polled } from '../api/live.ts';
 
 export const statusQuery = queryOptions({
@@ -38,6 +39,20 @@ export const configQuery = queryOptions({
 export const alertsQuery = queryOptions({
   queryKey: ['platform', 'alerts'],
   queryFn: ({ signal }) => request<z.infer<typeof alertList>>('/platform/alerts', { signal }),
+  ...polled,
+});
+
+/** The provider of the assistant; null when there is none. */
+export const providerQuery = queryOptions({
+  queryKey: ['platform', 'assistant'],
+  queryFn: async ({ signal }) => {
+    try {
+      return await request<AssistantSettingsView>('/platform/assistant', { signal });
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_found') return null;
+      throw error;
+    }
+  },
   ...polled,
 });
 

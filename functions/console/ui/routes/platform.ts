@@ -27,6 +27,12 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('../platform/settings.tsx'), 'Settings'),
 });
 
+const assistant = createRoute({
+  getParentRoute: () => platform,
+  path: 'assistant',
+  component: lazyRouteComponent(() => import('../platform/assistant.tsx'), 'AssistantSettings'),
+});
+
 const audit = createRoute({
   getParentRoute: () => platform,
   path: 'audit',
@@ -52,4 +58,8 @@ const user = createRoute({
 });
 
 /** The pages for platform admins. */
-export const platformRoutes = [platform.addChildren([status, alerts, settings, audit]), users, user] as const;
+export const platformRoutes = [
+  platform.addChildren([status, alerts, settings, assistant, audit]),
+  users,
+  user,
+] as const;

@@ -2,7 +2,7 @@
 export const platformText = {
   adminsOnly: 'Only platform admins can see this page. A platform admin can give you the role:',
   title: 'Platform',
-  tabs: { status: 'Status', alerts: 'Alerts', settings: 'Settings', audit: 'Audit' },
+  tabs: { status: 'Status', alerts: 'Alerts', settings: 'Settings', assistant: 'Assistant', audit: 'Audit' },
   status: {
     unhealthy: (names: string) => `Not healthy: ${names}.`,
     healthy: 'All parts of the platform work.',
