@@ -186,12 +186,12 @@ t.test('a viewer sees no button that the API would refuse', async (t) => {
     () => page.getByRole('button').allInnerTexts(),
     (names) => !names.includes('Loading…'),
   );
-  t.same(await page.getByRole('button').allInnerTexts(), ['Search', 'Sign out', 'Copy']);
+  t.same(await page.getByRole('button').allInnerTexts(), ['Search', 'Assistant', 'Sign out', 'Copy']);
   await pages.open(`${place}/apps/api/variables`);
   await pages.row('LOG_LEVEL').waitFor();
   await page.getByText('This app has no secrets.').waitFor();
   await page.getByText('This app is not bound to a service.').waitFor();
-  t.same(await page.getByRole('button').allInnerTexts(), ['Search', 'Sign out', 'Copy', 'Copy', 'Copy']);
+  t.same(await page.getByRole('button').allInnerTexts(), ['Search', 'Assistant', 'Sign out', 'Copy', 'Copy', 'Copy']);
 
   // Without a role, the project does not exist for the user.
   await platform.ok(['member', 'remove', email, '--project', project, '--yes']);

@@ -54,6 +54,7 @@ t.test('objects lead to their pages, or to the environment that lists them', (t)
     ['Open api in a new tab', 'url'],
     ['data', '/projects/shop/environments/staging'],
     ['evil', '/projects/shop/environments/prod'],
+    ['Ask the assistant', 'assistant'],
     ['Show keyboard shortcuts', 'shortcuts'],
     ['Sign out', 'sign-out'],
   ]);

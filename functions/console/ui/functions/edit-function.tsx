@@ -13,14 +13,22 @@ import { viewQuery } from '../workloads/queries.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
 import { changeBody, changedFields, changeWords, draftOf, type Draft, type DraftField } from './draft.ts';
 import { FunctionFields, isShownAtField } from './function-form.tsx';
+import type { Offered } from './offered.ts';
 
 const words = functionText.form;
 
+interface EditFunctionProps {
+  workload: Workload;
+  view: FunctionView;
+  /** Values that the form has first. */
+  offered: Offered;
+}
+
 /** Changes the code and settings of a function, after showing what differs. */
-export function EditFunction({ workload, view }: { workload: Workload; view: FunctionView }) {
+export function EditFunction({ workload, view, offered }: EditFunctionProps) {
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
   const [before, setBefore] = useState(() => draftOf(view));
-  const [draft, setDraft] = useState(before);
+  const [draft, setDraft] = useState<Draft>({ ...before, ...offered });
   const [asks, setAsks] = useState(false);
   const changed = changedFields(before, draft);
   const seen = draftOf(view);

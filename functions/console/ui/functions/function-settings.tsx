@@ -1,11 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMay } from '../api/role.ts';
 import { functionText } from '../text/functions.ts';
 import { DangerZone } from '../workloads/danger.tsx';
 import { viewQuery } from '../workloads/queries.ts';
 import { EditFunction } from './edit-function.tsx';
 import { useFunction } from './function.tsx';
+import { offerOf } from './offered.ts';
 
 const words = functionText.settings;
 
@@ -13,6 +14,9 @@ const words = functionText.settings;
 export function FunctionSettings() {
   const workload = useFunction();
   const navigate = useNavigate();
+  const { offer } = useSearch({
+    from: '/frame/projects/$project/environments/$environment/functions/$function/settings',
+  });
   const mayDelete = useMay(workload.place.project, 'deployer');
   const { data: view } = useQuery(viewQuery(workload));
   if (!mayDelete) return <p className="text-sm">{words.viewer}</p>;
@@ -23,7 +27,7 @@ export function FunctionSettings() {
           <h2 id="change" className="text-lg font-semibold">
             {words.title}
           </h2>
-          <EditFunction workload={workload} view={view} />
+          <EditFunction key={offer} workload={workload} view={view} offered={offerOf(offer)} />
         </section>
       )}
       <DangerZone

@@ -1,4 +1,4 @@
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { useChange } from '../api/change.ts';
@@ -13,15 +13,22 @@ import { functionText } from '../text/functions.ts';
 import { readLines } from '../workloads/env-text.ts';
 import { createBody, createWords, newDraft, type Draft } from './draft.ts';
 import { FunctionFields, isShownAtField } from './function-form.tsx';
+import { offerOf } from './offered.ts';
 
 const words = functionText.form;
 
 /** The form of a new function from code. */
 export function NewFunction() {
+  const { offer } = useSearch({ from: '/frame/projects/$project/environments/$environment/new-function' });
+  return <NewFunctionForm key={offer} start={{ ...newDraft, ...offerOf(offer) }} />;
+}
+
+/** @param start what the form has first */
+function NewFunctionForm({ start }: { start: Draft }) {
   const place = useParams({ from: '/frame/projects/$project/environments/$environment' });
   const navigate = useNavigate();
   const mayCreate = useMay(place.project, 'deployer');
-  const [draft, setDraft] = useState<Draft>(newDraft);
+  const [draft, setDraft] = useState<Draft>(start);
   const create = useChange<FunctionView>(place, (view) => {
     const params = { ...place, function: view.name };
     void navigate({ to: '/projects/$project/environments/$environment/functions/$function', params });

@@ -27,7 +27,11 @@ export function Cells({ heads }: { heads: readonly { title: string; wide?: boole
     <thead className="border-b border-zinc-300 text-left text-xs text-zinc-600 dark:border-zinc-700 dark:text-zinc-400">
       <tr>
         {heads.map(({ title, wide }) => (
-          <th key={title} scope="col" className={`py-2 pr-4 font-medium wrap-break-word ${wide ? 'hidden md:table-cell' : ''}`}>
+          <th
+            key={title}
+            scope="col"
+            className={`py-2 pr-4 font-medium wrap-break-word ${wide ? 'hidden md:table-cell' : ''}`}
+          >
             {title}
           </th>
         ))}

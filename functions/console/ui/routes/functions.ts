@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { offerSearch } from '../functions/offered.ts';
 import { logSearch } from '../logs/search.ts';
 import { metricsSearch } from '../metrics/search.ts';
 import { environmentRoute } from './frame.tsx';
@@ -63,12 +64,15 @@ const gate = createRoute({
 const settings = createRoute({
   getParentRoute: () => page,
   path: 'settings',
+  // Values for the form, which the page keeps in memory.
+  validateSearch: offerSearch,
   component: lazyRouteComponent(() => import('../functions/function-settings.tsx'), 'FunctionSettings'),
 });
 
 const create = createRoute({
   getParentRoute: () => environmentRoute,
   path: 'new-function',
+  validateSearch: offerSearch,
   component: lazyRouteComponent(() => import('../functions/new-function.tsx'), 'NewFunction'),
 });
 

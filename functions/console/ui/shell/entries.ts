@@ -23,6 +23,7 @@ export interface Entry {
     | { to: 'url'; url: string }
     | { to: 'restart'; place: Place; app: string }
     | { to: 'sign-out' }
+    | { to: 'assistant' }
     | { to: 'shortcuts' };
 }
 
@@ -95,6 +96,13 @@ export function entriesOf(sources: Sources): Entry[] {
     ),
     ...pagesOf(sources),
     ...creationsOf(sources),
+    {
+      id: 'assistant',
+      kind: words.action,
+      title: words.askAssistant,
+      command: commandOf('ask', '…', ...(project === undefined ? [] : ['--project', project])),
+      target: { to: 'assistant' },
+    },
     { id: 'shortcuts', kind: words.action, title: words.shortcuts, target: { to: 'shortcuts' } },
     {
       id: 'sign-out',
@@ -193,6 +201,7 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
     ...(isAdmin
       ? [
           ...page('platform', pages.platform, commandOf('platform', 'status')),
+          ...page('platformAssistant', pages.platformAssistant, commandOf('platform', 'assistant', 'show')),
           ...page('platformAudit', pages.platformAudit, commandOf('audit', '--platform')),
           ...page('users', pages.users, commandOf('user', 'list')),
         ]

@@ -38,6 +38,7 @@ export function enableShortcuts(enabled: boolean): void {
 interface Actions {
   openPalette: () => void;
   showHelp: () => void;
+  openAssistant: () => void;
   go: (place: PlaceName) => void;
 }
 
@@ -63,6 +64,7 @@ export function useShortcuts(actions: Actions): void {
       goUntil = 0;
       if (place) latest.current.go(place);
       else if (key === 'g') goUntil = event.timeStamp + sequenceMs;
+      else if (key === 'a') latest.current.openAssistant();
       else if (key === '?') latest.current.showHelp();
       else if (key === '/') {
         const field = document.querySelector<HTMLElement>('main input[type="search"]');

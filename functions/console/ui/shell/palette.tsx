@@ -23,14 +23,15 @@ interface PaletteProps {
   close: () => void;
   signOut: () => void;
   showShortcuts: () => void;
+  openAssistant: () => void;
 }
 
 /** Finds objects, pages and actions by parts of their names: a combobox whose list is always open, in a dialog. */
-export function Palette({ close, signOut, showShortcuts }: PaletteProps) {
+export function Palette({ close, ...actions }: PaletteProps) {
   const { entries, isLoading, isPartial } = useEntries();
   const [written, setWritten] = useState('');
   const [index, setIndex] = useState(0);
-  const { run, error } = useRun({ close, signOut, showShortcuts });
+  const { run, error } = useRun({ close, ...actions });
   const id = useId();
   const list = useRef<HTMLUListElement>(null);
   const matches = bestMatches(written, entries, ({ title, detail = '', kind }) => `${title} ${detail} ${kind}`);
@@ -134,7 +135,7 @@ function useEntries() {
 }
 
 /** Carries out an entry: most lead to a page. */
-function useRun({ close, signOut, showShortcuts }: PaletteProps) {
+function useRun({ close, signOut, showShortcuts, openAssistant }: PaletteProps) {
   const router = useRouter();
   const client = useQueryClient();
   const find = useFindPath();
@@ -160,6 +161,7 @@ function useRun({ close, signOut, showShortcuts }: PaletteProps) {
     if (target.to === 'path') router.history.push(target.path);
     else if (target.to === 'url') window.open(target.url, '_blank', 'noopener,noreferrer');
     else if (target.to === 'sign-out') signOut();
+    else if (target.to === 'assistant') openAssistant();
     else showShortcuts();
   };
   return { run, error: restart.error };

@@ -19,6 +19,7 @@ export function ShortcutList({ close }: { close: () => void }) {
   const rows: readonly { keys: readonly string[]; effect: string }[] = [
     { keys: ['Ctrl+K'], effect: words.effects.palette },
     { keys: ['/'], effect: words.effects.search },
+    { keys: ['a'], effect: words.effects.assistant },
     ...Object.entries(goKeys)
       .filter(([, place]) => hasPlace(place) && (isAdmin || !adminPlaces.includes(place)))
       .map(([key, place]) => ({ keys: ['g', key], effect: words.effects[place] })),

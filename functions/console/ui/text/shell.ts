@@ -14,6 +14,7 @@ export const shellText = {
     members: 'Members',
     notifications: 'Notifications',
     audit: 'Audit',
+    platformAssistant: 'Provider of the assistant',
     platformAudit: 'Audit of the platform',
   },
   palette: {
@@ -51,6 +52,9 @@ export const shellText = {
     openUrl: (app: string) => `Open ${app} in a new tab`,
     signOut: 'Sign out',
     shortcuts: 'Show keyboard shortcuts',
+    assistant: 'Assistant',
+    assistantHint: 'Ask the assistant (a)',
+    askAssistant: 'Ask the assistant',
   },
   shortcuts: {
     title: 'Keyboard shortcuts',
@@ -62,6 +66,7 @@ export const shellText = {
     effects: {
       palette: 'Search for objects and actions',
       search: 'Search in the page',
+      assistant: 'Ask the assistant',
       help: 'Show this list',
       close: 'Close a dialog',
       projects: 'Go to the projects',
