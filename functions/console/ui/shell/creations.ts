@@ -1,6 +1,6 @@
 import { commandOf, placeFlags } from '../api/command.ts';
 import { shellText } from '../text/shell.ts';
-import type { Entry } from './entries.ts';
+import type { Entry } from './entry.ts';
 import type { FindPath, PlaceName } from './places.ts';
 
 const words = shellText.palette;

@@ -3,29 +3,11 @@ import type { Place } from '../api/queries.ts';
 import { shellText } from '../text/shell.ts';
 import { text } from '../text/common.ts';
 import { creationsOf } from './creations.ts';
+import type { Entry } from './entry.ts';
 import type { FindPath } from './places.ts';
 import type { RecentObject } from './recent.ts';
 
 const words = shellText.palette;
-
-/** A line of the palette. */
-export interface Entry {
-  id: string;
-  /** What it is: a kind of object, a page or an action. */
-  kind: string;
-  title: string;
-  /** Where it is. */
-  detail?: string;
-  /** The `svc` command that does the same. */
-  command?: string;
-  target:
-    | { to: 'path'; path: string }
-    | { to: 'url'; url: string }
-    | { to: 'restart'; place: Place; app: string }
-    | { to: 'sign-out' }
-    | { to: 'assistant' }
-    | { to: 'shortcuts' };
-}
 
 type WorkloadKind = 'app' | 'function' | 'job' | 'service' | 'volume';
 
