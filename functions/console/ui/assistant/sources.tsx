@@ -66,8 +66,8 @@ function SourceLink({ target, title, followed }: { target: Target | undefined; t
   if (!target) return title;
   const { path, search = {} } = target;
   return (
-    // The router has this path, which only its types cannot know.
-    <Link to={path as '/'} search={search} className={linkLook} onClick={followed}>
+    // The router has this path with these parameters, which only its types cannot know.
+    <Link to={path as '/'} search={search as object} className={linkLook} onClick={followed}>
       {title}
     </Link>
   );
