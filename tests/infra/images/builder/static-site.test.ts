@@ -66,3 +66,15 @@ t.test('a static site serves its files, and nothing else', async (t) => {
   server.kill('SIGTERM');
   t.same(await once(server, 'exit'), [0, null], 'it ends by itself');
 });
+
+t.test('a site of one file is counted as one', async (t) => {
+  const folder = t.testdir({ 'index.html': 'home' });
+  addStaticServer(folder);
+  const server = spawn(process.execPath, [join(folder, '.svc/static-server.mjs')], {
+    cwd: folder,
+    env: { PORT: String(await freePort()) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => server.kill('SIGKILL'));
+  t.match(await once(server.stdout, 'data'), [/^serving 1 file\n$/]);
+});
