@@ -80,7 +80,7 @@ const objects: readonly object[] = [
 ];
 
 async function leavingAt(level: AssistantLevel): Promise<string[]> {
-  const tools = await testTools({ handlers: await replay(recorded) });
+  const tools = await testTools({ handlers: await replay(() => recorded) });
   let texts = '';
   for (const object of objects) {
     const names = createModelTools({
