@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestamp } from './common.ts';
 
 /** A pod of an app or function. */
-export const podView = z.object({
+const podView = z.object({
   name: z.string(),
   /** `starting` until it is ready; `failing`: more waiting does not help, and `reason` says why; `ending`: it is being deleted. */
   status: z.enum(['starting', 'ready', 'failing', 'ending']),

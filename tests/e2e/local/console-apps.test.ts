@@ -357,7 +357,7 @@ t.test('a deployer sees keys and plans, and no button to change them', async (t)
   await page.getByRole('link', { name: /^Log of the build/ }).waitFor();
   t.notOk(await overflows(page));
   await pages.open(`${place}/apps/api/settings`);
-  await pages.button('Save').waitFor();
+  await pages.button('Save').first().waitFor();
   t.notOk(await overflows(page));
   await pages.open(`${place}/plans`);
   await pages.row('small').waitFor();

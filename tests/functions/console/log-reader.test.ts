@@ -6,12 +6,12 @@ const range = { sinceSeconds: 3_600, level: undefined, pod: undefined, at: undef
 
 t.test('while the API does not answer, a hidden page does not ask for the log', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
-  let asked = 0;
+  let requests = 0;
   let answer: () => Response = () => {
     throw new TypeError('no connection');
   };
   const fetchMock = mock.method(globalThis, 'fetch', async () => {
-    asked += 1;
+    requests += 1;
     return answer();
   });
   t.teardown(() => {
@@ -36,11 +36,11 @@ t.test('while the API does not answer, a hidden page does not ask for the log', 
   mock.timers.tick(60_000);
   // What follows the timer takes turns of the queue of promises, and no other time.
   for (let turn = 0; turn < 100; turn++) await Promise.resolve();
-  t.equal(asked, 1);
+  t.equal(requests, 1);
 
   const read = changed();
   reader.show(true);
   await read;
-  t.equal(asked, 2);
+  t.equal(requests, 2);
   t.equal(reader.state().error, undefined);
 });

@@ -65,8 +65,9 @@ export function VolumePage() {
 function VolumeFacts({ place, view }: { place: Place; view: VolumeView }) {
   const { status, message, size, capacity, storageClass, accessMode, mountedBy, createdAt } = view;
   const users = mountedBy.flatMap(({ kind, name }) => {
-    const known = workloadKinds.find((candidate) => candidate === kind);
-    return known ? [{ kind: known, name, remark: `(${kind})` }] : [];
+    // The API names kinds as Kubernetes does.
+    const known = workloadKinds.find((candidate) => candidate === kind.toLowerCase());
+    return known ? [{ kind: known, name, remark: `(${known})` }] : [];
   });
   return (
     <>

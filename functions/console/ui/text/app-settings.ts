@@ -49,7 +49,7 @@ export const appSettingsText = {
     deleteTitle: 'Delete the secret URL?',
     deleteWhat: 'It stops working at once. The webhook and its token stay.',
     createdTitle: 'Copy the secret URL now',
-    once: 'The URL is shown only once, because whoever knows it can deploy images of this app.',
+    once: 'The URL is shown only once, because everyone who knows it can deploy images of this app.',
     copy: 'Copy secret URL',
     done: 'I have stored the secret URL',
   },
