@@ -1,10 +1,12 @@
+import { hash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { requireStartable } from '../infra/testcluster/cluster.ts';
 import { ClusterProblem } from '../infra/testcluster/problem.ts';
 import { filesBrokenSince } from './changed.ts';
-import { createSuite } from './suite.ts';
+import { createSuite, type Check } from './suite.ts';
 import { bringUp, endToEnd, endToEndFiles, type TargetName, type TestPlatform } from './e2e/targets.ts';
 import { readImportGraph } from './support/import-graph.ts';
 
@@ -32,6 +34,26 @@ const usage = `Usage: npm test -- [options]
 `;
 
 const root = join(import.meta.dirname, '..');
+/** Results of checks by the content of files, which fresh checkouts in the same folder share. */
+const results = join(
+  process.env['SVC_CACHE'] ?? join(homedir(), '.cache/svc'),
+  'checks',
+  hash('sha256', root).slice(0, 16),
+);
+const checks = [
+  {
+    name: 'format',
+    program: 'prettier',
+    args: [
+      ...['--check', '--log-level', 'warn', '.'],
+      ...['--cache', '--cache-strategy', 'content', '--cache-location', join(results, 'format.json')],
+    ],
+  },
+  { name: 'lint', program: 'oxlint', args: ['--type-aware', '--deny-warnings', '--quiet'] },
+  typeCheck('types', '.'),
+  typeCheck('types of the web console', 'functions/console/ui'),
+  { name: 'unused files, exports and dependencies', program: 'knip', args: ['--no-progress'] },
+];
 const { values, positionals } = parseArgs({ options, allowPositionals: true });
 if (values.help) process.stdout.write(usage);
 else if (positionals.length > (values.changed ? 1 : 0)) {
@@ -64,13 +86,7 @@ async function main(): Promise<void> {
     say(`left out: ${all.length - files.length} of ${all.length} test files, which the changes cannot break`);
   }
   const ownLane = async () => {
-    await suite.checks([
-      { name: 'format', program: 'prettier', args: ['--check', '--log-level', 'warn', '.'] },
-      { name: 'lint', program: 'oxlint', args: ['--type-aware', '--deny-warnings', '--quiet'] },
-      { name: 'types', program: 'tsc', args: ['--noEmit'] },
-      { name: 'types of the web console', program: 'tsc', args: ['--noEmit', '-p', 'functions/console/ui'] },
-      { name: 'unused files, exports and dependencies', program: 'knip', args: ['--no-progress'] },
-    ]);
+    await suite.checks(checks);
     // Everything else waits for the test cluster, so that its builds come first.
     await unit('unit and integration tests', first, {}, { background: true });
   };
@@ -137,6 +153,11 @@ async function main(): Promise<void> {
     if (chosen.length > 0)
       await suite.tests(name, { files: chosen, jobs: Number(values.jobs), timeoutSeconds: 1_500 }, env, options);
   }
+}
+
+function typeCheck(name: string, project: string): Check {
+  const record = join(results, `${project.replaceAll(/\W+/g, '-')}.tsbuildinfo`);
+  return { name, program: 'tsc', args: ['--noEmit', '-p', project, '--incremental', '--tsBuildInfoFile', record] };
 }
 
 function unitTests(): string[] {
