@@ -6,6 +6,7 @@ import { run, type Ended } from '../../infra/demo/program.ts';
 import { homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo, type RunInfo } from '../../infra/run-info.ts';
 import { runCommandLine } from './command-line.ts';
+import { createKubectlGet } from './kubectl-get.ts';
 import { kubectlEnv, kubectlProgram } from './kubectl.ts';
 
 /** An HTTP answer with its whole body. */
@@ -27,6 +28,7 @@ export interface Platform {
   ok(args: string[], input?: string): Promise<string>;
   /** As {@link ok} with `-o json`. */
   json<T>(args: string[]): Promise<T>;
+  /** Calls that only get objects do not start the program. */
   kubectl(...args: string[]): Promise<Ended>;
   /** As {@link kubectl}, with this text on standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<Ended>;
@@ -59,7 +61,10 @@ export async function runningPlatform(): Promise<Platform> {
     if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${ended.code}: ${ended.stderr}`);
     return ended.stdout.trim();
   };
+  const get = createKubectlGet(info.kubeconfig);
   const kubectl = async (args: string[], input?: string): Promise<Ended> => {
+    const answer = await get(args);
+    if (answer) return answer;
     const kubeconfig = ['--kubeconfig', info.kubeconfig];
     const from = performance.now();
     const ended = await run(kubectlProgram, [...kubeconfig, ...args], {
