@@ -64,10 +64,11 @@ function titleOf({ kind, name, time }: Source): string {
 
 function SourceLink({ target, title, followed }: { target: Target | undefined; title: string; followed: () => void }) {
   if (!target) return title;
-  const { path, search = {} } = target;
+  const { path } = target;
+  // The router has this path with these parameters, which only its types cannot know.
+  const search: object = target.search ?? {};
   return (
-    // The router has this path with these parameters, which only its types cannot know.
-    <Link to={path as '/'} search={search as object} className={linkLook} onClick={followed}>
+    <Link to={path as '/'} search={search} className={linkLook} onClick={followed}>
       {title}
     </Link>
   );
