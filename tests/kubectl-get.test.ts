@@ -10,7 +10,7 @@ const pod = (name: string, app: string) => ({
   spec: { containers: ['first', 'second'].map((container) => ({ name: container, image: container })) },
 });
 
-const answered = [
+const ownCalls = [
   'get pods -o name',
   'get pod one -o json',
   'get pod one two -o json',
@@ -31,7 +31,7 @@ const answered = [
   'get pods -o jsonpath={.items[*].spec.containers[*].name}',
 ];
 
-const left = [
+const kubectlCalls = [
   'get pods',
   'get pods -o yaml',
   'get pods -o wide',
@@ -57,14 +57,14 @@ void t.test('kubectl get in this process prints what kubectl prints', { skip: no
     spec: { replicas: 2, selector, template },
   } as never);
   const get = createKubectlGet(server.kubeconfig);
-  for (const line of answered) {
+  for (const line of ownCalls) {
     const args = line.split(' ');
     const own = await get(args);
-    const theirs = await kubectl(server.kubeconfig, args);
-    t.match(own, { code: theirs.code, stderr: theirs.stderr }, line);
-    t.same(parsed(own?.stdout), parsed(theirs.stdout), line);
+    const expected = await kubectl(server.kubeconfig, args);
+    t.match(own, { code: expected.code, stderr: expected.stderr }, line);
+    t.same(valueOf(own?.stdout), valueOf(expected.stdout), line);
   }
-  for (const line of left) t.equal(await get(line.split(' ')), undefined, `${line}: for kubectl itself`);
+  for (const line of kubectlCalls) t.equal(await get(line.split(' ')), undefined, `${line}: for kubectl itself`);
 });
 
 void t.test('without an API server, the answer is a failure', async (t) => {
@@ -78,6 +78,6 @@ void t.test('without an API server, the answer is a failure', async (t) => {
   });
 });
 
-function parsed(output = ''): unknown {
+function valueOf(output = ''): unknown {
   return output.startsWith('{') ? JSON.parse(output) : output;
 }

@@ -60,7 +60,7 @@ function processorTimes(): { busy: number; all: number } {
 const checksBytes = 6 * 2 ** 30;
 
 /** Of programs in Go, such as tsc: a quarter of its time was the collection of garbage, which one run does not need. */
-const uncollected = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
+const goMemory = { GOGC: 'off', GOMEMLIMIT: '2GiB' };
 
 /** Runs a program of node_modules and resolves with its exit code. Each line of its output and errors goes to `onLine`. */
 function run(
@@ -146,7 +146,7 @@ export function createSuite(): Suite {
   const check = async ({ name, program, args }: Check) => {
     const startedAt = performance.now();
     const output: string[] = [];
-    const code = await run(program, args, (line) => output.push(line), uncollected);
+    const code = await run(program, args, (line) => output.push(line), goMemory);
     say(`${name}: ${code === 0 ? 'ok' : 'failed'} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
     if (code === 0) totals.passed++;
     else fail(`${name}: failed\n${output.join('\n')}`);

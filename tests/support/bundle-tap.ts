@@ -18,7 +18,7 @@ const reactTexts: Plugin = {
 const banner = `const __filename = process.getBuiltinModule('node:url').fileURLToPath(import.meta.url);
 const __dirname = process.getBuiltinModule('node:path').dirname(__filename);`;
 
-const built = await build({
+const result = await build({
   configFile: false,
   root: join(import.meta.dirname, '../..'),
   logLevel: 'error',
@@ -32,7 +32,7 @@ const built = await build({
     rollupOptions: { output: { codeSplitting: false, banner } },
   },
 });
-const [chunk] = [built].flat().flatMap((each) => ('output' in each ? each.output : []));
+const [chunk] = [result].flat().flatMap((each) => ('output' in each ? each.output : []));
 if (chunk?.type !== 'chunk') throw new Error('the bundle of tap has no module');
 // Test processes that run meanwhile find none, or the whole.
 const part = `${tapBundle}.${process.pid}`;

@@ -45,11 +45,11 @@ const groupOf = ({ apiVersion }: Pick<ResourceKind, 'apiVersion'>) => apiVersion
 /** The kind with a name such as `pods`, `deploy` or `jobs.batch`; undefined for any that could mean another kind, too. */
 function kindOf(name: string): ResourceKind | undefined {
   const [plain = '', ...group] = name.split('.');
-  const named = Object.entries(kinds).filter(
+  const matches = Object.entries(kinds).filter(
     ([key, { kind, plural }]) =>
       [plural, kind.toLowerCase()].includes(plain) || shortNames[key as keyof typeof kinds] === plain,
   );
-  const all: ResourceKind[] = named.map(([, kind]) => kind);
+  const all: ResourceKind[] = matches.map(([, kind]) => kind);
   if (group.length > 0) return all.find((kind) => groupOf(kind) === group.join('.'));
   return all.find((kind) => groupOf(kind) === '') ?? (all.length === 1 ? all[0] : undefined);
 }
@@ -64,16 +64,16 @@ interface Selection {
 }
 
 function selectionOf(args: readonly string[]): Selection | undefined {
-  const parsed = parsedGet(args);
-  const [verb, kindNames = '', ...names] = parsed?.positionals ?? [];
-  if (!parsed || verb !== 'get') return undefined;
-  const { namespace = 'default', output = '', selector, 'all-namespaces': everywhere, ...rest } = parsed.values;
+  const call = readGet(args);
+  const [verb, kindNames = '', ...names] = call?.positionals ?? [];
+  if (!call || verb !== 'get') return undefined;
+  const { namespace = 'default', output = '', selector, 'all-namespaces': everywhere, ...rest } = call.values;
   const print = printerOf(output);
-  const chosen = kindNames.split(',').map(kindOf);
-  if (!print || !chosen.every((kind) => kind !== undefined) || (chosen.length > 1 && names.length > 0))
+  const kindsToList = kindNames.split(',').map(kindOf);
+  if (!print || !kindsToList.every((kind) => kind !== undefined) || (kindsToList.length > 1 && names.length > 0))
     return undefined;
   return {
-    kinds: chosen,
+    kinds: kindsToList,
     names,
     namespace: everywhere ? undefined : namespace,
     labelSelector: selector,
@@ -82,7 +82,7 @@ function selectionOf(args: readonly string[]): Selection | undefined {
   };
 }
 
-function parsedGet(args: readonly string[]) {
+function readGet(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
@@ -130,11 +130,11 @@ async function answer(kube: KubeClient, selection: Selection): Promise<Ended> {
   for (const kind of selection.kinds) {
     const place = kind.namespaced ? namespace : undefined;
     if (names.length === 0) {
-      const selected = {
+      const placeSelection = {
         ...(place !== undefined && { namespace: place }),
         ...(labelSelector !== undefined && { labelSelector }),
       };
-      objects.push(...(await kube.list(kind, selected)).items);
+      objects.push(...(await kube.list(kind, placeSelection)).items);
     }
     for (const name of names) {
       const object = await kube.get(kind, name, place);
@@ -170,9 +170,9 @@ function credentialsIn(kubeconfig: string): Credentials {
     const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as KubeconfigFile;
     const { server, 'certificate-authority-data': ca } = clusters[0].cluster;
     const { token, 'client-certificate-data': cert, 'client-key-data': key } = users[0].user;
-    const decoded = { ca, cert, key };
+    const pems = { ca, cert, key };
     const tls = Object.fromEntries(
-      Object.entries(decoded).flatMap(([name, data]) =>
+      Object.entries(pems).flatMap(([name, data]) =>
         data === undefined ? [] : [[name, Buffer.from(data, 'base64').toString()]],
       ),
     );
