@@ -117,16 +117,16 @@ t.test('a slow client gets all that a pod sends, and slows the pod down', async 
   const chunkBytes = 64 * 1024;
   const parts = [head];
   socket.pause();
-  let sent = 0;
+  const sent = { bytes: 0 };
   for (let from = 0; from < content.length; from += chunkBytes) {
-    pod.write(content.subarray(from, from + chunkBytes), () => (sent += chunkBytes));
+    pod.write(content.subarray(from, from + chunkBytes), () => (sent.bytes += chunkBytes));
   }
   // Until the buffers of the kernel and of the ingress are full.
-  for (let before = -1; sent === 0 || sent !== before;) {
-    before = sent;
+  for (let before = -1; sent.bytes === 0 || sent.bytes !== before;) {
+    before = sent.bytes;
     await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
-  t.ok(sent < content.length / 2, `${sent} bytes are in buffers`);
+  t.ok(sent.bytes < content.length / 2, `${sent.bytes} bytes are in buffers`);
   socket.on('data', (data: Buffer) => {
     parts.push(data);
     if (parts.length % 50 !== 0) return;
