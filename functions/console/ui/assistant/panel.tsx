@@ -81,18 +81,20 @@ function AssistantContent({ titleId, focus, close, followed }: ContentProps) {
           </h2>
           {project !== undefined && <p className="text-xs">{words.about(project)}</p>}
         </div>
-        {project !== undefined && <Button onClick={() => setLists(!lists)}>{lists ? words.back : words.list}</Button>}
-        {conversation.conversation && (
-          <Button
-            onClick={() => {
-              conversation.begin();
-              setLists(false);
-            }}
-          >
-            {words.begin}
-          </Button>
-        )}
         <Button onClick={close}>{text.close}</Button>
+        <div className="flex basis-full flex-wrap gap-2 empty:hidden">
+          {project !== undefined && <Button onClick={() => setLists(!lists)}>{lists ? words.back : words.list}</Button>}
+          {conversation.conversation && (
+            <Button
+              onClick={() => {
+                conversation.begin();
+                setLists(false);
+              }}
+            >
+              {words.begin}
+            </Button>
+          )}
+        </div>
       </header>
       {isAvailable === false && !conversation.conversation && !lists ? (
         // Also where no project is chosen, such as on the page with the provider.
