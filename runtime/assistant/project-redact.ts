@@ -7,6 +7,7 @@ import type { Clock } from '../domain/clock.ts';
 import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
+import { createUserRate } from '../domain/user-rate.ts';
 import { findGitSecret } from '../git/credentials.ts';
 import { environmentsOf, type Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -14,7 +15,6 @@ import { readCredentials } from '../services/credentials.ts';
 import { readBinding } from '../workloads/bindings.ts';
 import type { Configurable } from '../workloads/objects.ts';
 import { readSecrets } from '../workloads/secrets.ts';
-import { createReadRate } from './read-rate.ts';
 import { createRedact, type Redact } from './redaction.ts';
 
 /**
@@ -49,7 +49,7 @@ export type ProjectRedact = (project: string, userId: Id, environment?: string) 
  */
 export function createProjectRedact({ kube, clock }: { kube: Kube; clock: Pick<Clock, 'monotonic'> }): ProjectRedact {
   const places = createFairPlaces({ total: 3, perKey: 1, waitingPerKey: 20, waitingTotal: 200 });
-  const rate = createReadRate(readRate, clock);
+  const rate = createUserRate(readRate, () => clock.monotonic());
   const kept = new Map<string, { at: number; redact: Promise<Redact> }>();
 
   const load = async ({ project, environment, namespace }: Environment): Promise<Redact> => {
@@ -74,7 +74,12 @@ export function createProjectRedact({ kube, clock }: { kube: Kube; clock: Pick<C
     for (const [key, { at }] of kept) if (now - at >= keptMs) kept.delete(key);
     const current = kept.get(namespace);
     if (current) return current.redact;
-    rate.take(userId);
+    const retryAfterSeconds = rate.take(userId);
+    if (retryAfterSeconds > 0) {
+      throw new Problem('too_many_requests', 'You call tools too often. Try again in a moment.', {
+        details: { retryAfterSeconds },
+      });
+    }
     const [oldest] = kept.keys();
     if (oldest !== undefined && kept.size >= namespacesMax) kept.delete(oldest);
     const redact = load(environment);
