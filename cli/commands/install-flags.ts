@@ -1,5 +1,9 @@
-import { buildTimeoutRange, defaultProfile, platformProfiles } from '../../runtime/domain/platform-profile.ts';
-import { imageMakers } from '../../runtime/contracts/resources/platform-config.ts';
+import {
+  buildTimeoutRange,
+  defaultProfile,
+  imageMakers,
+  platformProfiles,
+} from '../../runtime/domain/platform-profile.ts';
 import { componentNames } from '../../runtime/domain/monitoring.ts';
 import { amount, choice, choices, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { outputFlag } from '../common-flags.ts';

@@ -11,3 +11,6 @@ export const buildTimeoutRange = { min: 10, max: 86_400 };
 
 /** Accepted numbers of images that are kept of each app. */
 export const keptImagesRange = { min: 1, max: 500 } as const;
+
+/** How images of git sources are made: with buildah, or as the folders that the embedded cluster runs. */
+export const imageMakers = ['buildah', 'folder'] as const;

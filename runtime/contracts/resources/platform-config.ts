@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { certificatesMaxBytes } from '../../domain/certificates.ts';
-import { buildTimeoutRange, keptImagesRange, platformProfiles } from '../../domain/platform-profile.ts';
+import { buildTimeoutRange, imageMakers, keptImagesRange, platformProfiles } from '../../domain/platform-profile.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import type { FunctionSource } from './function.ts';
@@ -32,8 +32,6 @@ export const defaultBuildTimeoutSeconds = 25 * 60;
 
 /** Default number of images of an app that the clean-up keeps: rollbacks restore the environments of as many revisions. */
 export const defaultKeptImages = 10;
-
-export const imageMakers = ['buildah', 'folder'] as const;
 
 /** How images of git sources are built. */
 const buildSettings = z.object({

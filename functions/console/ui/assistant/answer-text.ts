@@ -10,7 +10,8 @@ export type Block =
   | { kind: 'heading' | 'paragraph' | 'table'; lines: Span[][] }
   | { kind: 'list'; ordered: boolean; start: number; items: Span[][][] };
 
-const fence = /^(`{3,}|~{3,})([^`]*)$/;
+// Without the look-ahead, a long line of tildes would be tried from each of them.
+const fence = /^(`{3,}|~{3,}(?!~))([^`]*)$/;
 const heading = /^#{1,6}[ \t]+/;
 const bullet = /^[ \t]{0,12}[-*+][ \t]+/;
 const numbered = /^[ \t]{0,12}(\d{1,9})[.)][ \t]+/;

@@ -51,7 +51,7 @@ export function providerBody(draft: ProviderDraft): Record<string, unknown> {
 /** Whether the current key is removed because it belongs to another address. */
 export function dropsKey(settings: AssistantSettingsView | null, { url, key, withoutKey }: ProviderDraft): boolean {
   if (!settings?.key || key !== '' || withoutKey) return false;
-  return url.trim().replace(/\/+$/, '') !== settings.url;
+  return url.trim().replace(/(?<!\/)\/+$/, '') !== settings.url;
 }
 
 /** The flags of `svc platform assistant set` for what differs. The key is never one of them. */
