@@ -62,31 +62,24 @@ async function describePage(page: Page): Promise<string> {
   return `${page.url()} shows:\n${text.slice(0, 2_000)}`;
 }
 
-interface Axe {
-  run(options: { resultTypes: string[]; runOnly?: readonly string[] | undefined }): Promise<AxeResult>;
-}
-
 interface AxeResult {
   violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[];
 }
 
-/** axe's rules of its category `color` that it runs by default. Only colours differ between light and dark. */
-const colourRules = ['color-contrast', 'link-in-text-block'];
-
-/** Checks what the page shows for accessibility, in light, and its colours in dark. */
+/** Checks what the page shows for accessibility, in light and dark. */
 export async function checkAccessibility(t: Test, page: Page, name: string): Promise<void> {
-  t.same(await accessibilityFaults(page), [], `${name}, light: no violations`);
-  await page.emulateMedia({ colorScheme: 'dark' });
-  t.same(await accessibilityFaults(page, colourRules), [], `${name}, dark: no violations`);
+  for (const scheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    t.same(await accessibilityFaults(page), [], `${name}, ${scheme}: no violations`);
+  }
   await page.emulateMedia({ colorScheme: 'light' });
 }
 
-/** What axe finds in the page as it is: one line for each element. @param rules default: all */
-export async function accessibilityFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
-  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    async (runOnly) => (globalThis as unknown as { axe: Axe }).axe.run({ resultTypes: ['violations'], runOnly }),
-    rules,
+/** What axe finds in the page as it is: one line for each element. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(async () =>
+    (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run(),
   );
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary = '' }) => `${id}: ${html} ${failureSummary}`),
