@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import axe from 'axe-core';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 
 /** Debian's Chromium. */
@@ -25,12 +28,14 @@ export function launchBrowser(): Promise<Browser> {
 /** Starts Chromium for a file's tests. */
 export async function startBrowser(t: Test): Promise<TestBrowser> {
   const faults: string[] = [];
+  const files: Files = new Map();
   const browser = await launchBrowser();
   t.teardown(() => browser.close());
   return {
     faults,
     async page(test, { width = 1440, scheme = 'light' } = {}) {
       const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+      await serveFiles(context, files);
       const page = await context.newPage();
       page.on('console', (message) => {
         // The tests check refusals of the API by what the page says about them.
@@ -54,6 +59,37 @@ export async function startBrowser(t: Test): Promise<TestBrowser> {
       return page;
     },
   };
+}
+
+/** Files of the console by their addresses, which change with their content. */
+type Files = Map<string, { status: number; headers: Record<string, string>; body: Buffer }>;
+
+async function load(url: string) {
+  const { host, port, pathname } = new URL(url);
+  const headers = { host, 'accept-encoding': 'identity' };
+  const request = get({ host: '127.0.0.1', port, path: pathname, headers });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const entries = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as const);
+  return { status: response.statusCode ?? 0, headers: Object.fromEntries(entries), body: await buffer(response) };
+}
+
+/**
+ * Loads the scripts and style sheets of pages with this process. A cluster beside the tests adds interfaces to the machine,
+ * and Chromium then ends what it is loading (`ERR_NETWORK_CHANGED`). A page sends requests of the API again, but stays
+ * blank or without colours when one of these is missing.
+ */
+async function serveFiles(context: BrowserContext, files: Files): Promise<void> {
+  await context.route(/\/assets\/[^/]+$/, async (route) => {
+    const url = route.request().url();
+    try {
+      const file = files.get(url) ?? (await load(url));
+      if (file.status === 200) files.set(url, file);
+      await route.fulfill(file);
+    } catch {
+      // The platform does not answer, or the page was closed.
+      await route.abort().catch(() => undefined);
+    }
+  });
 }
 
 /** What a page showed at the end of a test that failed. */
