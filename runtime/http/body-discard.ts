@@ -42,7 +42,7 @@ export interface BodyDiscards {
    */
   discard(request: IncomingMessage): void;
   /**
-   * Reads no more of a body, which pauses the request. After a response that closes the connection, this side of it is
+   * Stops reading a body, which pauses the request. After a response that closes the connection, this side of it is
    * ended, and two seconds later all of it. Of a hundred such connections, the oldest is closed for another one.
    */
   leave(request: IncomingMessage): void;

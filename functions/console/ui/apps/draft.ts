@@ -4,7 +4,8 @@ import {
   newEnvironment,
   type EnvironmentDraft,
 } from '../workloads/environment-draft.ts';
-import { linesOf, mountsOf } from '../workloads/mounts.ts';
+import { filledLines } from '../parts/lines.ts';
+import { mountsOf } from '../workloads/mounts.ts';
 
 const textFields = [
   'name',
@@ -107,7 +108,7 @@ export function createWords(draft: AppDraft): string[] {
     ...flag('cpu', draft.cpu),
     ...flag('hostname', hostname),
     ...(autoRollback ? [] : ['--auto-rollback', 'off']),
-    ...linesOf(draft.volumes).flatMap((line) => ['--volume', line]),
+    ...filledLines(draft.volumes).flatMap((line) => ['--volume', line]),
     ...environmentFlags(draft),
   ];
 }

@@ -1,6 +1,7 @@
 import type { AppView } from '../../../../runtime/contracts/api/apps.ts';
 import { commandLine, commandWords } from '../workloads/command-lines.ts';
-import { linesOf, mountLines, mountsOf } from '../workloads/mounts.ts';
+import { filledLines } from '../parts/lines.ts';
+import { mountLines, mountsOf } from '../workloads/mounts.ts';
 
 /** The settings of an app's pods, and of its security headers, in the order of the forms. */
 export const settingGroups = {
@@ -47,7 +48,7 @@ function valueOf(name: SettingName, text: string): unknown {
   if (name === 'volumes') return mountsOf(written);
   if (written === '') return null;
   if (name === 'releaseCommand') return commandWords(text);
-  if (name === 'csp') return written === onlySelf ? [] : linesOf(written);
+  if (name === 'csp') return written === onlySelf ? [] : filledLines(written);
   return written;
 }
 
@@ -90,10 +91,10 @@ const resets: Readonly<Partial<Record<SettingName, string>>> = {
 function flagsOf(name: SettingName, text: string): string[] {
   const written = text.trim();
   if (name === 'csp') {
-    return written === '' ? ['--csp', 'none'] : linesOf(written).flatMap((domain) => ['--csp', domain]);
+    return written === '' ? ['--csp', 'none'] : filledLines(written).flatMap((domain) => ['--csp', domain]);
   }
   if (written === '' && resets[name] !== undefined) return [resets[name]];
-  if (name === 'volumes') return linesOf(written).flatMap((line) => ['--volume', line]);
+  if (name === 'volumes') return filledLines(written).flatMap((line) => ['--volume', line]);
   if (name === 'releaseCommand') {
     return ['--release-command', commandLine(commandWords(text))];
   }

@@ -1,6 +1,7 @@
 import type { FunctionView } from '../../../../runtime/contracts/api/functions.ts';
 import { readLines } from '../workloads/env-text.ts';
-import { linesOf, mountLines, mountsOf } from '../workloads/mounts.ts';
+import { filledLines } from '../parts/lines.ts';
+import { mountLines, mountsOf } from '../workloads/mounts.ts';
 
 /** The fields of the form of a function, as texts; the API checks them. */
 const draftFields = [
@@ -135,7 +136,7 @@ function flagsOf(field: DraftField, draft: Draft): string[] {
   const text = draft[field].trim();
   if (field === 'code') return ['--code-file', draft.runtime === 'python' ? 'handler.py' : 'handler.mjs'];
   if (field === 'dependencies') return wordsOf(text).flatMap((word) => ['--dependency', word]);
-  if (field === 'volumes') return linesOf(text).flatMap((line) => ['--volume', line]);
+  if (field === 'volumes') return filledLines(text).flatMap((line) => ['--volume', line]);
   if (field === 'idleTimeoutSeconds') return ['--idle-timeout', `${text}s`];
   return flags[field] === undefined ? [] : [flags[field], text];
 }

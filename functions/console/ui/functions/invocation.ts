@@ -1,4 +1,5 @@
 import type { FunctionInvocation, InvocationAnswer } from '../../../../runtime/contracts/api/invocations.ts';
+import { filledLines } from '../parts/lines.ts';
 
 /** The form of a request to a function, as texts. */
 export interface InvocationDraft {
@@ -13,10 +14,7 @@ export const newInvocation: InvocationDraft = { method: 'GET', path: '/', header
 
 /** The lines of the form's headers that are not empty. */
 export function headerLines({ headers }: InvocationDraft): string[] {
-  return headers
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+  return filledLines(headers);
 }
 
 /** The first line that is no header; undefined if there is none. */

@@ -1,7 +1,8 @@
 import type { JobView } from '../../../../runtime/contracts/api/jobs.ts';
 import { readLines } from '../workloads/env-text.ts';
 import { commandLine, commandWords } from '../workloads/command-lines.ts';
-import { linesOf, mountLines, mountsOf } from '../workloads/mounts.ts';
+import { filledLines } from '../parts/lines.ts';
+import { mountLines, mountsOf } from '../workloads/mounts.ts';
 
 /** The fields of the form of a job, in its order. */
 export const jobFields = [
@@ -82,7 +83,7 @@ const flags: Readonly<Partial<Record<JobField, string>>> = {
 };
 
 function flagsOf(field: JobField, text: string): string[] {
-  if (field === 'volumes') return linesOf(text).flatMap((line) => ['--volume', line]);
+  if (field === 'volumes') return filledLines(text).flatMap((line) => ['--volume', line]);
   if (field === 'timeoutSeconds') return ['--run-timeout', `${text.trim()}s`];
   if (field === 'command') return ['--command', commandLine(commandWords(text))];
   return flags[field] === undefined ? [] : [flags[field], text.trim()];

@@ -1,4 +1,5 @@
 import type { PlatformConfigView } from '../../../../runtime/contracts/api/platform.ts';
+import { filledLines } from '../parts/lines.ts';
 
 type Kind = 'text' | 'number' | 'seconds' | 'list' | 'domains' | 'switch';
 
@@ -83,16 +84,10 @@ export function settingText(config: PlatformConfigView, { path, kind }: Setting)
   return typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
 }
 
-const linesOf = (written: string) =>
-  written
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
-
 function valueOf(written: string, kind: Kind): unknown {
-  if (kind === 'list') return linesOf(written);
+  if (kind === 'list') return filledLines(written);
   if (kind === 'domains') {
-    return linesOf(written).map((line): HostDomain => {
+    return filledLines(written).map((line): HostDomain => {
       const [domain = '', ...rest] = line.split('=').map((part) => part.trim());
       // The API refuses a second equals sign, as part of a name.
       const projects = rest.join('=').split(',');
@@ -106,7 +101,7 @@ function valueOf(written: string, kind: Kind): unknown {
 }
 
 function flagsOf(written: string, { kind, flag, clear = '' }: Setting): string[] {
-  const lines = kind === 'domains' ? linesOf(written.replaceAll(/[ \t]/g, '')) : linesOf(written);
+  const lines = kind === 'domains' ? filledLines(written.replaceAll(/[ \t]/g, '')) : filledLines(written);
   if (kind === 'list' || kind === 'domains')
     return lines.length === 0 ? [clear] : lines.flatMap((line) => [flag, line]);
   return [flag, lines.length === 0 ? 'default' : kind === 'seconds' ? `${written.trim()}s` : written.trim()];

@@ -1,5 +1,5 @@
 import { readLines } from './env-text.ts';
-import { linesOf } from './mounts.ts';
+import { filledLines } from '../parts/lines.ts';
 
 /** What the form of a new workload has of its environment, without the values of secrets. */
 export interface EnvironmentDraft {
@@ -36,7 +36,7 @@ export function environmentBody(draft: EnvironmentDraft, values: ReadonlyMap<num
  */
 export function environmentFlags(draft: EnvironmentDraft): string[] {
   return [
-    ...(linesOf(draft.variables).length > 0 ? ['--env-file', '.env'] : []),
+    ...(filledLines(draft.variables).length > 0 ? ['--env-file', '.env'] : []),
     // A value that was written behind the name is a secret too.
     ...namedSecrets(draft).flatMap(({ name }) => ['--secret', name.trim().replace(/=.*/s, '')]),
     ...draft.bindings.flatMap((service) => ['--bind', service]),
