@@ -163,8 +163,19 @@ t.test('Back closes a dialog, and the page below stays as it is', async (t) => {
   t.ok(await fresh.pages.button('Promote').isVisible());
 
   await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '10', ...flags]);
+  // The list for the form comes late, as on a slow network; the page has read its own before.
+  let reads = 0;
+  const { promise: names, resolve: release } = Promise.withResolvers<undefined>();
+  await page.route(/\/plans\?.*\blimit=/, async (route) => {
+    if (++reads > 1) await names;
+    await route.continue();
+  });
   await pages.open(`${place}/keys?create=true`);
-  await pages.dialog().getByRole('button', { name: 'Create a key' }).click();
+  const create = pages.dialog().getByRole('button', { name: 'Create a key' });
+  await create.waitFor();
+  t.ok(await create.isDisabled(), 'no key without a plan');
+  release(undefined);
+  await create.click();
   const key = page.getByRole('dialog', { name: 'Copy the key now' });
   await key.waitFor();
   await back();

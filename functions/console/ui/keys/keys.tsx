@@ -19,7 +19,7 @@ import { createBody, createWords } from './key-draft.ts';
 import { keyDraftIn, KeyFields } from './key-fields.tsx';
 import { KeyState } from './key-state.tsx';
 import { NewKeyDialog, type NewKey } from './new-key.tsx';
-import { keysQuery, plansQuery } from './queries.ts';
+import { keysQuery, planNamesQuery, plansQuery } from './queries.ts';
 
 const words = keyText.keys;
 
@@ -116,11 +116,14 @@ function CreateDialog({ place, close, done }: { place: Place; close: () => void;
     done(key);
   });
   const plan = useQuery(plansQuery(place)).data?.items[0]?.name ?? 'small';
+  // Before the form knows the plans, there is none to choose, and the browser would keep the form back without a word.
+  const isReady = !useQuery(planNamesQuery(place)).isPending;
   return (
     <FormDialog
       title={words.create}
       close={close}
       action={words.create}
+      disabled={!isReady}
       command={commandOf('key', 'create', '--plan', plan, ...placeFlags(place))}
       commandFor={(form) => commandOf(...createWords(keyDraftIn(form)), ...placeFlags(place))}
       request={create}
