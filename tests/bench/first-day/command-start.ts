@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { writePackageFolder } from '../../../infra/package/package-folder.ts';
 import { median, printFigure } from '../figure.ts';
@@ -77,6 +77,11 @@ function installPackage(folder: string): string {
   const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
     dependencies: Readonly<Record<string, string>>;
   };
-  for (const name of Object.keys(dependencies)) symlinkSync(join(root, 'node_modules', name), join(folder, name));
+  for (const name of Object.keys(dependencies)) {
+    const link = join(folder, name);
+    // A name with a scope is below the folder of its scope.
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), link);
+  }
   return join(installed, 'cli/svc.js');
 }
