@@ -7,6 +7,11 @@ import { connectToPod, isConnectError } from './pod-socket.ts';
 const idleMaxMs = 4_000;
 /** How much earlier than the pod's announced time-out an idle connection is closed, to allow for delays. */
 const idleMarginMs = 1_000;
+/**
+ * A head and a body up to this size are sent as one string: node:http and node:net write strings up to 16 KiB without a
+ * copy on the heap, in one system call.
+ */
+const smallBody = 15 * 1024;
 /** All connections read into this buffer; its content is forwarded or copied before the next read. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -88,6 +93,15 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   let restsUntil = Infinity;
   let timeoutMs = 0;
   let refused = false;
+  /** The head of a request whose body follows, until the first part of the body or the end of this event. */
+  let head: string | undefined;
+
+  const sendHead = () => {
+    if (head === undefined) return;
+    const text = head;
+    head = undefined;
+    socket.write(text, 'latin1');
+  };
 
   const lose = (failure: Failure) => {
     const lost = exchange;
@@ -178,21 +192,34 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
       reader.expect(next.method, events);
       restsUntil = Infinity;
       if (!socket.connecting) limit(next.timeoutMs);
-      socket.write(next.head, 'latin1');
+      head = next.head;
+      // A small body usually came in one packet with the head, and leaves with it.
+      if (next.hasBody && !socket.connecting) setImmediate(sendHead);
+      else sendHead();
     },
     whenOpen(ready) {
       if (socket.connecting) socket.once('connect', ready);
       else ready();
     },
-    write: (bytes) => socket.write(bytes),
+    write(bytes) {
+      if (head !== undefined && bytes.length <= smallBody) {
+        const text = head + (typeof bytes === 'string' ? bytes : bytes.toString('latin1'));
+        head = undefined;
+        return socket.write(text, 'latin1');
+      }
+      sendHead();
+      return socket.write(bytes);
+    },
     writeAll(pieces) {
       socket.cork();
+      sendHead();
       let more = true;
       for (const piece of pieces) more = socket.write(piece);
       socket.uncork();
       return more;
     },
     finish() {
+      sendHead();
       sent = true;
       release();
     },

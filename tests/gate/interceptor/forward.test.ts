@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import t from 'tap';
 import { separators } from '../../support/header-spellings.ts';
 import { createWorld, functionId, host, until } from './world.ts';
@@ -114,6 +114,33 @@ t.test('every framing of a body is preserved', async (t) => {
   });
   const head = await world.ask(port, { method: 'HEAD' });
   t.same([head.status, head.body], [200, '']);
+});
+
+t.test('on a kept connection, a body of any size arrives whole, and a head does not wait for its body', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const connections = new Set<Socket>();
+  const heads = new EventEmitter();
+  await world.startPod((request, response) => {
+    connections.add(request.socket);
+    heads.emit(request.url ?? '');
+    request.pipe(response);
+  });
+  for (const size of [1, 1_000, 15 * 1024, 15 * 1024 + 1, 200_000]) {
+    const body = Buffer.from(Array.from({ length: size }, (_, index) => index % 256));
+    const request = world.open(port, { method: 'POST', headers: { 'content-length': String(size) } });
+    request.end(body);
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    t.ok((await buffer(response)).equals(body), `${size} bytes`);
+  }
+  const request = world.open(port, { method: 'POST', path: '/late', headers: { 'content-length': '4' } });
+  const head = once(heads, '/late');
+  request.flushHeaders();
+  await head;
+  request.end('body');
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  t.equal(await text(response), 'body');
+  t.equal(connections.size, 1);
 });
 
 t.test('100 MB are forwarded in both directions at once', async (t) => {
