@@ -1,9 +1,10 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { BodyDiscards } from '../../runtime/http/body-discard.ts';
 import type { Endpoint } from './endpoints.ts';
 import { failureBody, type Failure } from './failure.ts';
 import { forward, isRepeatable, type Outcome } from './forward.ts';
-import type { Mark } from './headers.ts';
+import { hasBody, type Mark } from './headers.ts';
 import type { PodPool } from './pod-pool.ts';
 import { forwardUpgrade, writeRawHead } from './upgrade.ts';
 
@@ -27,10 +28,12 @@ interface CarrierOptions {
   pool: PodPool;
   /** Whether to close the client's connection after the response, because the process drains. */
   closing: () => boolean;
+  /** For bodies of requests that are answered without a pod, or whose pod does not read them. */
+  discards: BodyDiscards;
 }
 
 export function httpCarrier(
-  { pool, closing }: CarrierOptions,
+  { pool, closing, discards }: CarrierOptions,
   request: IncomingMessage,
   response: ServerResponse,
   requestId: string,
@@ -39,7 +42,7 @@ export function httpCarrier(
     gone: () => response.destroyed || response.closed,
     onGone: (listener) => response.once('close', listener),
     send: (endpoint, mark, timeoutMs, settle) =>
-      forward(pool, { request, response, endpoint, requestId, timeoutMs, mark, closing }, settle),
+      forward(pool, { request, response, endpoint, requestId, timeoutMs, mark, closing, discards }, settle),
     repeatable: isRepeatable(request),
     status: () => response.statusCode,
     fail(failure) {
@@ -48,7 +51,9 @@ export function httpCarrier(
         return;
       }
       const body = failureBody(failure, requestId);
-      const headers = failureHeaders(failure, requestId, body, closing());
+      // node:http would read all of a body that nobody has begun to read.
+      if (hasBody(request)) discards.discard(request);
+      const headers = failureHeaders(failure, requestId, body, closing() || request.isPaused());
       // With its own reason phrase, because that of a pod's rejected head may still be set on the response.
       response.writeHead(failure.status, STATUS_CODES[failure.status] ?? '', headers).end(body);
     },

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BodyDiscards } from '../../runtime/http/body-discard.ts';
 import type { AnswerHead } from './answer-head.ts';
 import type { Endpoint } from './endpoints.ts';
 import {
@@ -30,6 +31,8 @@ export interface Exchange {
   mark: () => Mark;
   /** Whether to close the connection after this response, because the process drains. */
   closing: () => boolean;
+  /** For the rest of a body that the pod does not take. */
+  discards: BodyDiscards;
 }
 
 /** Bodies up to this size are sent in one write with the head. */
@@ -51,7 +54,7 @@ export function isRepeatable(request: IncomingMessage): boolean {
  * @param onOutcome called once at the end of the attempt; unless the outcome says otherwise, a response was sent
  */
 export function forward(pool: PodPool, attempt: Exchange, onOutcome: (outcome: Outcome) => void): void {
-  const { request, response, endpoint, requestId, timeoutMs, mark, closing } = attempt;
+  const { request, response, endpoint, requestId, timeoutMs, mark, closing, discards } = attempt;
   const connection = pool.take(endpoint);
   let body: RequestBody | undefined;
   let answering = false;
@@ -110,7 +113,7 @@ export function forward(pool: PodPool, attempt: Exchange, onOutcome: (outcome: O
   if (!exchange.hasBody) return;
   // The body is read only after the connection is open, so that a refused attempt can be repeated with it.
   connection.whenOpen(() => {
-    body = sendBody(request, connection, () => request.socket.off('close', abort));
+    body = sendBody({ request, connection, discards }, () => request.socket.off('close', abort));
   });
 }
 
@@ -132,12 +135,15 @@ function writeHead(
 interface RequestBody {
   /** Continues after the pod has drained. */
   resume(): void;
-  /** Discards the rest of the body, which the pod does not want, so that the client's connection stays usable. */
+  /** Discards the rest of the body, which the pod does not want, within the limits of {@link BodyDiscards}. */
   drop(): void;
 }
 
 /** @param over called once, when the body is sent or discarded */
-function sendBody(request: IncomingMessage, connection: PodConnection, over: () => void): RequestBody {
+function sendBody(
+  { request, connection, discards }: { request: IncomingMessage; connection: PodConnection; discards: BodyDiscards },
+  over: () => void,
+): RequestBody {
   const chunked = request.headers['transfer-encoding'] !== undefined;
   const onData = (bytes: Buffer) => {
     const more = chunked
@@ -157,7 +163,9 @@ function sendBody(request: IncomingMessage, connection: PodConnection, over: () 
     drop() {
       request.off('data', onData);
       request.off('end', onEnd);
+      // It may be paused, because the pod had not taken enough.
       request.resume();
+      discards.discard(request);
       over();
     },
   };

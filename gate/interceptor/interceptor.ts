@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
 import type { TrafficReport } from '../../runtime/contracts/traffic-report.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { createBodyDiscards } from '../../runtime/http/body-discard.ts';
 import type { DenialLog } from '../../runtime/process/denial-log.ts';
 import type { Activator } from './activator.ts';
 import type { Activity } from './activity.ts';
@@ -82,7 +83,8 @@ interface RequestState {
 export function createInterceptor(options: InterceptorOptions): Interceptor {
   const { replica, routes, endpoints, activator, queue, activity, metrics, clock, log, holdMs } = options;
   let draining = false;
-  const carrying = { pool: createPodPool(), closing: () => draining };
+  const discards = createBodyDiscards();
+  const carrying = { pool: createPodPool(), closing: () => draining, discards };
 
   const start = (request: IncomingMessage, requestId: string, carrier: Carrier): void => {
     const target = routes.find(request.headers.host);
@@ -212,7 +214,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     handle(request, response) {
       if (isGateCheck(request)) {
         metrics.unrouted('gate_unavailable');
-        refuseGateCheck(request, response, options);
+        refuseGateCheck(request, response, { ...options, discards });
         return;
       }
       const requestId = requestIdOf(request);

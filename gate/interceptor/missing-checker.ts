@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { BodyDiscards } from '../../runtime/http/body-discard.ts';
 import { clientOf, keyPrefixOf, senderOf, type DenialLog } from '../../runtime/process/denial-log.ts';
 import { checkerHost, gateUnavailable } from '../../runtime/contracts/gate-denials.ts';
 
@@ -19,8 +20,9 @@ export function isGateCheck({ headers: { host } }: IncomingMessage): boolean {
 export function refuseGateCheck(
   request: IncomingMessage,
   response: ServerResponse,
-  { denials, clock }: { denials: Pick<DenialLog, 'record'>; clock: Clock },
+  { denials, clock, discards }: { denials: Pick<DenialLog, 'record'>; clock: Clock; discards: BodyDiscards },
 ): void {
+  discards.discard(request);
   const { status, headers, body } = gateUnavailable;
   response.writeHead(status, [...headers, 'Connection', 'close']).end(body, 'latin1');
   denials.record({

@@ -23,8 +23,12 @@ export const huge = 64 * mebibyte;
 const zeros = Buffer.alloc(huge);
 
 /** A request whose body is sent as far as the server takes it, and what the client sees of the connection. */
-export function flood(port: number, path: string, { size, method = 'POST' }: { size: number; method?: string }) {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: console.test\r\nContent-Length: ${size}\r\n\r\n`;
+export function flood(
+  port: number,
+  path: string,
+  { size, method = 'POST', host = 'console.test' }: { size: number; method?: string; host?: string },
+) {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: ${size}\r\n\r\n`;
   const sending = send(port, head);
   const { socket } = sending;
   const ended = new Promise<'ended' | 'reset'>((resolve) => {

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { readBytes } from '../../../runtime/domain/read-bytes.ts';
 import { ApiError, badRequest } from './api-error.ts';
 import type { User } from './user.ts';
 
@@ -32,8 +31,7 @@ export function flag(query: URLSearchParams, name: string): boolean {
 
 /** Reads a JSON body; undefined when it is empty. @throws ApiError 400, 413, 415 */
 export async function readJson(request: IncomingMessage, accepted = 'application/json'): Promise<unknown> {
-  const tooLarge = () => new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${bodyMax}`);
-  const body = await readBytes(request, bodyMax, tooLarge);
+  const body = await readBody(request);
   if (body.length === 0) return undefined;
   const type = (request.headers['content-type'] ?? accepted).split(';')[0]?.trim() ?? '';
   if (type !== accepted) {
@@ -45,6 +43,33 @@ export async function readJson(request: IncomingMessage, accepted = 'application
   } catch (error) {
     throw badRequest(`the body is not JSON: ${String(error)}`);
   }
+}
+
+/** Reads a body to its end. What is more than {@link bodyMax} stays unread, for the caller to discard. */
+function readBody(request: IncomingMessage): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const stop = () => request.off('data', onData).off('end', onEnd).off('error', onBreak).off('close', onBreak);
+  const onData = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= bodyMax) {
+      chunks.push(chunk);
+      return;
+    }
+    stop();
+    reject(new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${bodyMax}`));
+  };
+  const onEnd = () => {
+    stop();
+    resolve(Buffer.concat(chunks));
+  };
+  const onBreak = () => {
+    stop();
+    reject(badRequest('the connection ended before the body'));
+  };
+  request.on('data', onData).on('end', onEnd).on('error', onBreak).on('close', onBreak);
+  return promise;
 }
 
 /** Sends a JSON response. A string is sent unchanged. */

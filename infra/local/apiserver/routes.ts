@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createBodyDiscards } from '../../../runtime/http/body-discard.ts';
 import { forbidden, methodNotAllowed, noSuchResource, notFound, notImplemented } from './api-error.ts';
 import type { User } from './user.ts';
 import type { Authentication } from './authentication.ts';
@@ -32,6 +33,7 @@ export function createRoutes(
   options: RouteOptions,
 ): (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void> {
   const { registry, rest, authenticate, isAllowed, documents, subresources, reviews } = options;
+  const discards = createBodyDiscards();
 
   const authorize = (user: User, attributes: Attributes) => {
     if (!isAllowed(user, attributes)) throw forbiddenRequest(user, attributes);
@@ -86,19 +88,26 @@ export function createRoutes(
     else sendPageNotFound(exchange);
   };
 
+  /** The rest of a body that is not read, before the response: node:http would read all of it, however long it is. */
+  const discard = (request: IncomingMessage, response: ServerResponse) => {
+    discards.discard(request);
+    if (request.isPaused() && !response.headersSent) response.setHeader('Connection', 'close');
+  };
+
   return async (request, response, upgrade) => {
     try {
       const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'https://apiserver');
-      if (['/healthz', '/livez', '/readyz'].includes(path)) {
+      const isHealth = ['/healthz', '/livez', '/readyz'].includes(path);
+      if ((isHealth || request.method === 'GET') && !upgrade) discard(request, response);
+      if (isHealth) {
         response.writeHead(200, { 'content-type': 'text/plain' }).end('ok');
         return;
       }
       const user = authenticate(request.headers.authorization);
       await serve({ request, response, upgrade, method: request.method ?? 'GET', path, query, user });
     } catch (error) {
+      if (!upgrade) discard(request, response);
       sendError(response, error);
-      // Unread body would be parsed as the next request.
-      request.resume();
     }
   };
 }

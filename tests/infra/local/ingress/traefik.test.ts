@@ -11,6 +11,7 @@ import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
+import { createBodyDiscards } from '../../../../runtime/http/body-discard.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
 import { refuseGateCheck } from '../../../../gate/interceptor/missing-checker.ts';
 import { gateUnavailable } from '../../../../runtime/contracts/gate-denials.ts';
@@ -282,9 +283,10 @@ tap.test('without a checker, both pass on the denial of the interceptor that sta
   const world = await createWorld(t);
   const app = await world.serve('api', namespace, (_, response) => response.writeHead(500).end('of the app'));
   let ready = false;
+  const standIn = { denials: { record: () => undefined }, clock: systemClock, discards: createBodyDiscards() };
   const authz = await world.serveChecker((request, response) => {
     if (ready) response.writeHead(200).end();
-    else refuseGateCheck(request, response, { denials: { record: () => undefined }, clock: systemClock });
+    else refuseGateCheck(request, response, standIn);
   });
   await world.put(...objects);
   const traefik = await startTraefik(t, objects, { app: [app.port], authz: authz.port });
