@@ -7,6 +7,7 @@ import { clientAddress, clientNetwork, type AddressMatcher } from '../domain/add
 import { newId } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { RecordAudit } from '../records/audit-entries.ts';
+import { watchAccess, type AccessChecks } from './access-watch.ts';
 import { createAuditedLimit, type AuditedLimit, type AuditedLimits } from './audited-limit.ts';
 import { createBodyMemory, type BodyMemory } from './body-memory.ts';
 import { readBody } from './body.ts';
@@ -29,7 +30,6 @@ import {
   type Session,
 } from './route.ts';
 import { answerAsSite, type Site } from './site.ts';
-import { closeWithAccess } from './stream-access.ts';
 import { createWebSockets, type WebSockets } from './web-sockets.ts';
 
 /** The prefix of every path of the management API (docs/reference/api.md#paths). */
@@ -243,20 +243,33 @@ async function serve(route: Route, context: Context, host: Host): Promise<void> 
     return;
   }
   const body = bodies.place({ name, isKnown: session !== undefined });
+  const access = new AbortController();
+  let stopWatch = () => {};
   try {
     const rawBody = takesBody ? await readBody(req, body, route.bodyLimit) : Buffer.alloc(0);
-    const reply = await handle(route, context, host, { session, grant, clientAddress: address, rawBody, query });
+    if (session) stopWatch = watchAccess(accessChecks(route, context, host, grant), (end) => access.abort(end));
+    const caller = { session, grant, clientAddress: address, rawBody, query };
+    const reply = await handle(route, context, host, caller, access.signal);
     if (typeof reply === 'function') body.free();
     send(context, typeof reply === 'function' ? await reply() : reply);
-    if (session && context.body instanceof Readable) {
-      closeWithAccess(res, {
-        authenticate: () => host.authenticate({ method: route.method, headers: req.headers }),
-        authorize: () => admit(route, context, host),
-      });
-    }
   } finally {
     body.free();
+    if (!(context.body instanceof Readable)) stopWatch();
+    else if (access.signal.aborted) res.destroy();
+    else access.signal.addEventListener('abort', () => res.destroy(), { once: true });
   }
+}
+
+/** Whether the caller of a request in progress may still call its route, of the same project. */
+function accessChecks(route: Route, context: Context, host: Host, grant: ProjectGrant | undefined): AccessChecks {
+  return {
+    isClosed: () => context.res.closed,
+    authenticate: () => authenticateCaller(route, context, host),
+    async authorize() {
+      const current = await admit(route, context, host);
+      if (current.grant?.projectId !== grant?.projectId) throw new Problem('not_found', 'The project was deleted.');
+    },
+  };
 }
 
 /** Serves a request for a WebSocket, which does not count as a request in progress once it is open. */
@@ -279,7 +292,7 @@ async function serveSocket(
     if (!useSocket) throw new Error(`${route.path} returned no use of its WebSocket`);
     context.status = 101;
     context.respond = false;
-    const socket = sockets.accept(req, res, () => admit(route, context, host));
+    const socket = sockets.accept(req, res, accessChecks(route, context, host, caller.grant));
     if (socket) useSocket(socket);
   } catch (error) {
     leave();
@@ -287,12 +300,13 @@ async function serveSocket(
   }
 }
 
-/** Performs a request until its client disconnects. */
+/** Performs a request until its client disconnects, or its caller's access ends. */
 async function handle(
   route: Route,
   context: Context,
   { checkReplies, sockets, recordAudit }: Host,
   caller: Pick<RouteRequest<unknown, object, unknown>, 'session' | 'grant' | 'clientAddress' | 'rawBody' | 'query'>,
+  access?: AbortSignal,
 ): Promise<RouteReply | LateReply> {
   const { state, req, res } = context;
   const disconnected = new AbortController();
@@ -308,7 +322,7 @@ async function handle(
     headers: req.headers,
     requestId: state.requestId,
     log: state.log,
-    signal: disconnected.signal,
+    signal: access ? AbortSignal.any([disconnected.signal, access]) : disconnected.signal,
   };
   try {
     return await perform(route, request, { checkReplies, recordAudit });
@@ -329,17 +343,25 @@ function send(context: Context, reply: RouteReply): void {
 
 /** Decides who may call a route, before its body is read. */
 async function admit(
-  { access, method, webSocket }: Route,
+  route: Route,
   context: Context,
-  { authenticate, authorize }: HttpAppOptions,
+  host: HttpAppOptions,
 ): Promise<{ session?: Session; grant?: ProjectGrant }> {
-  const { headers } = context.req;
+  const { access } = route;
   if (access === 'public' || access === 'webhook') return {};
-  if (typeof access === 'object' && access.orWebhook && headers['x-svc-token'] !== undefined) return {};
-  // A WebSocket begins with a GET, but what it carries can change something.
-  const session = await authenticate({
+  if (typeof access === 'object' && access.orWebhook && context.req.headers['x-svc-token'] !== undefined) return {};
+  const session = await authenticateCaller(route, context, host);
+  return admitSession(access, session, context['params'] as Record<string, string>, host.authorize);
+}
+
+function authenticateCaller(
+  { access, method, webSocket }: Route,
+  { req: { headers } }: Context,
+  { authenticate }: HttpAppOptions,
+): Promise<Session> {
+  return authenticate({
+    // A WebSocket begins with a GET, but what it carries can change something.
     method: webSocket === undefined ? method : 'POST',
     headers: access === 'bearer' ? { ...headers, cookie: undefined } : headers,
   });
-  return admitSession(access, session, context['params'] as Record<string, string>, authorize);
 }

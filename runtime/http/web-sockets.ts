@@ -4,20 +4,21 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { sessionCodes } from '../contracts/session-codes.ts';
 import { Problem } from '../domain/problem.ts';
+import { watchAccess, type AccessChecks } from './access-watch.ts';
 
 export interface SocketLimits {
   /** Open WebSockets of the process. */
   total: number;
   /** Open WebSockets of one user. */
   perUser: number;
-  /** Interval at which the caller's rights are checked again, in ms. */
+  /** Interval at which the caller's session or token is checked again, in ms; the role at each tenth. */
   checkMs: number;
   /** How long a client whose rights have ended may take to close its connection, in ms. */
   closeMs: number;
 }
 
 /** Each WebSocket holds a few megabytes at most: `messageMax`, what relays let wait, and what was read before a pause. */
-const defaults: SocketLimits = { total: 200, perUser: 20, checkMs: 30_000, closeMs: 1_000 };
+const defaults: SocketLimits = { total: 200, perUser: 20, checkMs: 1_000, closeMs: 1_000 };
 /** Largest message of a client, in bytes. */
 const messageMax = 128 * 1024;
 /** Interval of pings: proxies close a silent connection, most of them after 60 s. */
@@ -43,17 +44,17 @@ export interface WebSockets {
   enter(userId: string): () => void;
   /**
    * Completes the handshake.
-   * @param isAllowed called at intervals; when it rejects, the WebSocket is closed with the code of the Problem
+   * @param checks called at intervals; when one rejects, the WebSocket is closed with the code of the Problem
    * @returns undefined when the client has gone
    */
-  accept(request: IncomingMessage, response: ServerResponse, isAllowed: () => Promise<unknown>): WebSocket | undefined;
+  accept(request: IncomingMessage, response: ServerResponse, checks: AccessChecks): WebSocket | undefined;
   /** Asks the clients of all WebSockets to close them, because the server goes away. */
   stop(): void;
   /** Closes the connections of all WebSockets at once. */
   terminate(): void;
 }
 
-/** @param limits default: 200 in all, 20 per user; rights are checked every 30 s, and 1 s to close when they end */
+/** @param limits default: 200 in all, 20 per user; the session is checked every second, and 1 s to close when it ends */
 export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets {
   const { total, perUser, checkMs, closeMs } = { ...defaults, ...limits };
   const upgrades = new WeakMap<IncomingMessage, Upgrade>();
@@ -113,7 +114,7 @@ export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets
         else users.delete(userId);
       };
     },
-    accept(request, response, isAllowed) {
+    accept(request, response, checks) {
       const upgrade = upgrades.get(request);
       if (!upgrade || upgrade.socket.destroyed) return undefined;
       response.detachSocket(upgrade.socket as Socket);
@@ -121,7 +122,7 @@ export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets
       server.handleUpgrade(request, upgrade.socket, upgrade.head, (socket) => {
         accepted = socket;
         socket.on('error', () => socket.terminate());
-        watch(socket, { isAllowed, checkMs, closeMs });
+        watch(socket, checks, { checkMs, closeMs });
       });
       return accepted;
     },
@@ -137,22 +138,20 @@ export function createWebSockets(limits: Partial<SocketLimits> = {}): WebSockets
 
 function watch(
   socket: WebSocket,
-  { isAllowed, checkMs, closeMs }: { isAllowed: () => Promise<unknown> } & Pick<SocketLimits, 'checkMs' | 'closeMs'>,
+  checks: AccessChecks,
+  { checkMs, closeMs }: Pick<SocketLimits, 'checkMs' | 'closeMs'>,
 ): void {
   const ping = setInterval(() => socket.ping(), pingMs);
   let closing: NodeJS.Timeout | undefined;
-  const check = setInterval(() => {
-    isAllowed().catch((error: unknown) => {
-      // A store that does not answer takes no rights away.
-      if (!(error instanceof Problem) || error.status >= 500 || socket.readyState === socket.CLOSED) return;
-      socket.close(sessionCodes.policyViolation, error.code);
-      // A client that does not answer would keep its session: `ws` gives it 30 s.
-      closing ??= setTimeout(() => socket.terminate(), closeMs);
-    });
-  }, checkMs);
+  const onEnd = ({ code }: Problem) => {
+    socket.close(sessionCodes.policyViolation, code);
+    // A client that does not answer would keep its session: `ws` gives it 30 s.
+    closing = setTimeout(() => socket.terminate(), closeMs);
+  };
+  const stopWatch = watchAccess(checks, onEnd, checkMs);
   socket.once('close', () => {
     clearInterval(ping);
-    clearInterval(check);
+    stopWatch();
     clearTimeout(closing);
   });
 }

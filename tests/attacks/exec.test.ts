@@ -11,6 +11,7 @@ import { newId } from '../../runtime/domain/ids.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { execProtocol } from '../../runtime/contracts/exec-channels.ts';
+import { testSession } from '../support/api.ts';
 import { signedIn } from '../support/people.ts';
 import { podSessions } from '../support/pod-sessions.ts';
 import { startRunPods } from '../support/run-pods.ts';
@@ -220,6 +221,21 @@ t.test('a session ends when its user loses the role, although its client ignores
   t.pass('the command has ended');
 });
 
+t.test('a session ends soon after the access token or session of its user', ownTimeout, async (t) => {
+  let isValid = true;
+  const { attempt } = await withApps(t, {
+    async authenticate() {
+      if (!isValid) throw new Problem('unauthenticated', 'The access token is not valid.');
+      return testSession;
+    },
+  });
+  const socket = await attempt('/projects/shop/apps/api/exec?command=sleep&command=600');
+  if (!(socket instanceof WebSocket)) throw new Error('refused');
+  isValid = false;
+  const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
+  t.same([code, reason.toString()], [1008, 'unauthenticated']);
+});
+
 const until = async (holds: () => boolean) => {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 };
@@ -252,8 +268,8 @@ async function withDeafClient(t: Test, exec: PodExec, hasPod: boolean) {
     },
     refuse: async () => {
       hasRole = false;
-      // The first refusal has closed the WebSocket by the time of the second.
-      await until(() => refusals >= 2);
+      // A refusal closes the WebSocket before anything else runs.
+      await until(() => refusals >= 1);
     },
     startPod: async () => {
       const run = `slow-${runs.requests[0]?.id}`;

@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import t from 'tap';
 import { answerMaxBytes, functionInvocation } from '../../runtime/contracts/api/invocations.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { testSession } from '../support/api.ts';
 import { fakeClock } from '../support/clock.ts';
 import { forgeries, separators } from '../support/header-spellings.ts';
 import { answering, invocations, sending } from '../functions/invocations/rig.ts';
@@ -183,6 +185,27 @@ t.test('a client that leaves ends its request to the function, which is in the a
   await t.rejects(answer);
   await once(socket.resume(), 'close');
   t.match(await recorded.promise, { action: 'function.invoke', function: 'hello', request: 'GET', answer: undefined });
+});
+
+t.test('an invocation ends with the access of its caller, and is in the audit log all the same', async (t) => {
+  // The function never answers.
+  const arrival = Promise.withResolvers<Socket>();
+  const url = await sending(t, (socket) => arrival.resolve(socket));
+  const entries: object[] = [];
+  let isValid = true;
+  const { invoke } = await invocations(t, url, {
+    recordAudit: ({ line }) => Promise.resolve(void entries.push(line)),
+    async authenticate() {
+      if (!isValid) throw new Problem('unauthenticated', 'The access token is not valid.');
+      return testSession;
+    },
+  });
+  const answer = invoke();
+  const socket = await arrival.promise;
+  isValid = false;
+  t.match(await answer, { status: 401, body: { code: 'unauthenticated' } });
+  await once(socket.resume(), 'close');
+  t.match(entries, [{ action: 'function.invoke', request: 'GET' }]);
 });
 
 t.test('a request without an answer is in the audit log, and one that was not sent is not', async (t) => {
