@@ -13,16 +13,24 @@ export interface PlaceLimits {
   waitingTotal: number;
 }
 
-/** Bounds what runs at once. The keys, such as projects, get places in turn, so one that asks much delays no other. */
+/**
+ * Bounds what runs at once. A place that is left goes to a waiting key with the fewest places, and of several to the one
+ * that has waited longest, also if it gave up meanwhile and came again: keys that ask much delay no other for longer than
+ * the attempts that are under way.
+ */
 export interface FairPlaces {
   /**
    * Waits for a place. @returns leaves the place; may be called more than once
-   * @throws PlacesFull, also later, for a key that has fewer waiting; the signal's reason when it aborts first
+   * @throws PlacesFull, also later, for a key that has fewer waiting or none under way; the signal's reason when it aborts
+   * first
    */
   enter(key: string, signal?: AbortSignal): Promise<() => void>;
   /** Places that are taken. */
   active(): number;
 }
+
+/** Keys whose turn is kept after they gave up, so that they do not wait behind those that came later. */
+const keptTurns = 1_000;
 
 interface Waiter {
   resolve: (leave: () => void) => void;
@@ -31,8 +39,10 @@ interface Waiter {
 
 export function createFairPlaces({ total, perKey, waitingPerKey, waitingTotal }: PlaceLimits): FairPlaces {
   const taken = new Map<string, number>();
-  /** The first key is the next to get a place. */
   const waiting = new Map<string, Waiter[]>();
+  /** Since when a key waits, as a number that grows, in the order of these numbers. */
+  const turns = new Map<string, number>();
+  let nextTurn = 0;
   let active = 0;
   let waitingCount = 0;
 
@@ -51,25 +61,56 @@ export function createFairPlaces({ total, perKey, waitingPerKey, waitingTotal }:
     };
   };
   const isFree = (key: string) => active < total && (taken.get(key) ?? 0) < perKey;
-  const admit = () => {
-    for (const [key, waiters] of waiting) {
-      if (active >= total) return;
+  const next = (): string | undefined => {
+    const rank = (key: string) => [taken.get(key) ?? 0, turns.get(key) ?? nextTurn] as const;
+    let best: string | undefined;
+    for (const key of waiting.keys()) {
       if (!isFree(key)) continue;
+      const [[count, turn], [bestCount, bestTurn]] = [rank(key), rank(best ?? key)];
+      if (best === undefined || count < bestCount || (count === bestCount && turn < bestTurn)) best = key;
+    }
+    return best;
+  };
+  const admit = () => {
+    for (let key = next(); key !== undefined; key = next()) {
+      const waiters = waiting.get(key) ?? [];
       const waiter = waiters.shift();
-      waiting.delete(key);
-      // The key gets its next place after all others.
-      if (waiters.length > 0) waiting.set(key, waiters);
+      if (waiters.length === 0) waiting.delete(key);
       waitingCount -= 1;
+      turns.delete(key);
+      if (waiters.length > 0) beginTurn(key);
       waiter?.resolve(take(key));
     }
   };
+  const beginTurn = (key: string) => {
+    if (turns.has(key)) return;
+    turns.set(key, nextTurn++);
+    if (turns.size <= keptTurns) return;
+    for (const each of turns.keys()) {
+      if (waiting.has(each)) continue;
+      turns.delete(each);
+      return;
+    }
+  };
 
-  /** Refuses the newest waiter of the key that has most of them, for a key that has fewer. @throws PlacesFull if none has */
-  const displace = (count: number) => {
-    let most: Waiter[] = [];
-    for (const waiters of waiting.values()) if (waiters.length > most.length) most = waiters;
-    const newest = most.length >= count + 2 ? most.pop() : undefined;
-    if (!newest) throw new PlacesFull('too many wait');
+  /**
+   * Refuses the newest waiter of the key that has most of them, for a key that has fewer, or of the key that has most
+   * places, for a key that has neither a place nor a waiter. @throws PlacesFull if there is none
+   */
+  const displace = (key: string, count: number) => {
+    const mostBy = (sizeOf: (each: string) => number) =>
+      [...waiting.keys()].reduce<string | undefined>(
+        (most, each) => (sizeOf(each) > (most === undefined ? 0 : sizeOf(most)) ? each : most),
+        undefined,
+      );
+    const waitingOf = (each: string) => waiting.get(each)?.length ?? 0;
+    let giving = mostBy(waitingOf);
+    if (giving !== undefined && waitingOf(giving) < count + 2) giving = undefined;
+    if (giving === undefined && count === 0 && !taken.has(key)) giving = mostBy((each) => taken.get(each) ?? 0);
+    const waiters = giving === undefined ? undefined : waiting.get(giving);
+    const newest = waiters?.pop();
+    if (giving === undefined || !newest) throw new PlacesFull('too many wait');
+    if (waiters?.length === 0) waiting.delete(giving);
     waitingCount -= 1;
     newest.reject(new PlacesFull('others wait, too'));
   };
@@ -79,13 +120,17 @@ export function createFairPlaces({ total, perKey, waitingPerKey, waitingTotal }:
     async enter(key, signal) {
       signal?.throwIfAborted();
       const waiters = waiting.get(key) ?? [];
-      if (waiters.length === 0 && isFree(key)) return take(key);
+      if (waiters.length === 0 && isFree(key)) {
+        turns.delete(key);
+        return take(key);
+      }
       if (waiters.length >= waitingPerKey) throw new PlacesFull('too many wait');
-      if (waitingCount >= waitingTotal) displace(waiters.length);
+      if (waitingCount >= waitingTotal) displace(key, waiters.length);
       const { promise, resolve, reject } = Promise.withResolvers<() => void>();
       const waiter = { resolve, reject };
       waiters.push(waiter);
       waiting.set(key, waiters);
+      beginTurn(key);
       waitingCount += 1;
       const onAbort = () => {
         const index = waiters.indexOf(waiter);

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
+import { createFairPlaces, PlacesFull } from '../domain/fair-places.ts';
 import { startClient, type ClientProcess } from './client-process.ts';
 
-/** No client process became free in time: others use them all. */
+/** No client process became free in time: others use them all, or the owner has its share. */
 export class NoClientError extends Error {
   override readonly name = 'NoClientError';
 }
@@ -18,7 +19,7 @@ export interface ClientPoolOptions {
   memoryMaxBytes?: number;
   /** Time-out of one lease, after which its process is killed, in ms. Default 50 s. */
   leaseMs?: number;
-  /** How long a request for a lease waits for a process, in ms. Default 8 s. */
+  /** How long a request for a lease waits for a process, in ms. Default 4 s. */
   waitMs?: number;
   /** How long a process waits for its next lease, in ms. Default 30 s. */
   idleMs?: number;
@@ -37,9 +38,9 @@ interface ClientLease {
 
 export interface ClientPool {
   /**
-   * @param owner whom the server belongs to: one owner never has all processes at the same time, and while it has its
-   * share, one of its requests waits for a process, because each that waits takes a place of its queue
-   * @throws NoClientError when no process became free in time, or at once for an owner with a share and a waiting request
+   * @param owner whom the server belongs to: one owner never has all processes at the same time, and one of its requests
+   * waits for a process, because each that waits takes a place of its queue. A free process goes to the owner that has fewest
+   * @throws NoClientError when no process became free in time, or at once for an owner with a waiting request
    */
   lease(owner: string): Promise<ClientLease>;
   /** Kills all processes, and resolves when they have ended. */
@@ -49,15 +50,12 @@ export interface ClientPool {
 const defaultMemoryMaxBytes = 192 * 1024 * 1024;
 /** The attempts of the queues that use clients take at most 60 s, waiting included. */
 const defaultLeaseMs = 50_000;
-const defaultWaitMs = 8_000;
+const defaultWaitMs = 4_000;
+/** Owners that wait at once: as many as the queues have jobs. */
+const waitingMax = 50;
 const defaultIdleMs = 30_000;
 /** How often the memory of processes is read; a process can take a few megabytes in the meantime. */
 const watchMs = 50;
-
-interface Waiter {
-  owner: string;
-  grant: (client: ClientProcess) => void;
-}
 
 /**
  * Processes that talk to tenants' servers (decision 0037): what a hostile server does to its client ends one of them, and
@@ -67,17 +65,15 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
   const { max, memoryMaxBytes = defaultMemoryMaxBytes, leaseMs = defaultLeaseMs } = options;
   const { idleMs = defaultIdleMs, waitMs = defaultWaitMs } = options;
   const clients = new Set<ClientProcess>();
-  const owners = new Map<ClientProcess, string>();
+  const leased = new Set<ClientProcess>();
   const idle = new Map<ClientProcess, NodeJS.Timeout>();
-  let waiters: Waiter[] = [];
+  const perKey = Math.max(1, max - 1);
+  const places = createFairPlaces({ total: max, perKey, waitingPerKey: 1, waitingTotal: waitingMax });
   let watch: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  const leasesOf = (owner: string) => [...owners.values()].filter((each) => each === owner).length;
-  const mayLease = (owner: string) => leasesOf(owner) < Math.max(1, max - 1);
-
   const watchMemory = () => {
-    for (const client of owners.keys()) if (client.memoryBytes() > memoryMaxBytes) client.kill('memory');
+    for (const client of leased) if (client.memoryBytes() > memoryMaxBytes) client.kill('memory');
   };
 
   const forgetAtEnd = async (client: ClientProcess) => {
@@ -85,7 +81,6 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
     clients.delete(client);
     clearTimeout(idle.get(client));
     idle.delete(client);
-    grant();
   };
 
   const start = (): ClientProcess => {
@@ -104,27 +99,22 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
     return client;
   };
 
-  const grant = () => {
-    for (const waiter of [...waiters]) {
-      if (!mayLease(waiter.owner)) continue;
-      if (idle.size === 0 && clients.size >= max) return;
-      const client = takeIdle() ?? start();
-      owners.set(client, waiter.owner);
-      waiter.grant(client);
-    }
-  };
-
-  const release = (client: ClientProcess, reuse: boolean) => {
-    owners.delete(client);
-    if (owners.size === 0) watch = clearInterval(watch) as undefined;
+  const release = (client: ClientProcess, reuse: boolean, leave: () => void) => {
+    leased.delete(client);
+    if (leased.size === 0) watch = clearInterval(watch) as undefined;
     // One that keeps much of a lease's memory would not have it for the next lease.
     const isSmall = client.memoryBytes() <= memoryMaxBytes / 2;
-    if (!reuse || stopped || !isSmall || !client.isUsable()) client.kill('released');
-    else idle.set(client, setTimeout(() => client.kill('released'), idleMs).unref());
-    grant();
+    if (!reuse || stopped || !isSmall || !client.isUsable()) {
+      client.kill('released');
+      // Its memory is in use until then.
+      void client.ended.then(leave);
+      return;
+    }
+    idle.set(client, setTimeout(() => client.kill('released'), idleMs).unref());
+    leave();
   };
 
-  const toLease = (client: ClientProcess): ClientLease => {
+  const toLease = (client: ClientProcess, leave: () => void): ClientLease => {
     let released = false;
     // The client's process keeps this one running for as long as there is something to kill.
     const timer = setTimeout(() => client.kill('time'), leaseMs).unref();
@@ -135,7 +125,7 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
         if (released) return;
         released = true;
         clearTimeout(timer);
-        release(client, reuse);
+        release(client, reuse, leave);
       },
     };
   };
@@ -143,26 +133,20 @@ export function createClientPool(options: ClientPoolOptions): ClientPool {
   return {
     async lease(owner) {
       if (stopped) throw new NoClientError('The process is stopping.');
-      if (!mayLease(owner) && waiters.some((waiter) => waiter.owner === owner)) {
-        throw new NoClientError('This owner has its share of the client processes, and waits for one.');
-      }
-      const client = await new Promise<ClientProcess>((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiters = waiters.filter((each) => each !== waiter);
-          reject(new NoClientError(`No client process was free within ${waitMs / 1000} s.`));
-        }, waitMs);
-        const waiter: Waiter = {
-          owner,
-          grant(granted) {
-            clearTimeout(timer);
-            waiters = waiters.filter((each) => each !== waiter);
-            resolve(granted);
-          },
-        };
-        waiters.push(waiter);
-        grant();
+      const leave = await places.enter(owner, AbortSignal.timeout(waitMs)).catch((error: unknown) => {
+        throw new NoClientError(
+          error instanceof PlacesFull
+            ? 'This owner waits for a client process already.'
+            : `No client process was free within ${waitMs / 1000} s.`,
+        );
       });
-      return toLease(client);
+      if (stopped) {
+        leave();
+        throw new NoClientError('The process is stopping.');
+      }
+      const client = takeIdle() ?? start();
+      leased.add(client);
+      return toLease(client, leave);
     },
     async stop() {
       stopped = true;

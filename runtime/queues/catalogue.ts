@@ -15,6 +15,11 @@ export interface QueueDefinition<Payload extends z.ZodType = z.ZodType> {
   timeoutMs: number;
   /** Maximum concurrent jobs in one worker process. */
   concurrency: number;
+  /**
+   * How many of them talk to servers of tenants at once, where projects have shares (runtime/bus/owner-shares.ts). The
+   * others wait for a place, or are told to come again.
+   */
+  places?: number;
   /** Maximum jobs that all worker processes together start in `duration` ms; default unlimited. */
   limiter?: { max: number; duration: number };
 }
@@ -60,7 +65,8 @@ export const catalogue = {
     backoffMs: 10_000,
     backoffMaxMs: 4 * 3_600_000,
     timeoutMs: 30_000,
-    concurrency: 16,
+    concurrency: 48,
+    places: 16,
   },
   /**
    * Checks for new commits; the record is the app's `workloads.id`. A row is scheduled again while the app has a git
@@ -72,7 +78,8 @@ export const catalogue = {
     backoffMs: 5_000,
     backoffMaxMs: 5 * 60_000,
     timeoutMs: 30_000,
-    concurrency: 4,
+    concurrency: 24,
+    places: 4,
   },
   /**
    * Reads the data source of one function and marks delivered events as done; the record is the function's
@@ -84,7 +91,8 @@ export const catalogue = {
     backoffMs: 1_000,
     backoffMaxMs: 5 * 60_000,
     timeoutMs: 60_000,
-    concurrency: 16,
+    concurrency: 48,
+    places: 16,
   },
   /**
    * Provisions one binding of an app or function to a service; the record is `bindings.id`. The processor sets the
@@ -96,7 +104,8 @@ export const catalogue = {
     backoffMs: 1_000,
     backoffMaxMs: 60_000,
     timeoutMs: 60_000,
-    concurrency: 4,
+    concurrency: 24,
+    places: 4,
   },
   /**
    * Deletes one image that a build made; the record is `images.id`. The row {@link imageCleanupId} searches for images that

@@ -19,6 +19,7 @@ export interface BindingRecord {
   id: Id;
   workloadId: Id;
   service: string;
+  project: string;
   namespace: string;
   /** The workload's kind and name. */
   kind: 'App' | 'Function' | 'Job';
@@ -71,7 +72,7 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
 /** A binding; undefined after it was removed with everything created for it. */
 export async function findBinding(database: Database, id: Id): Promise<BindingRecord | undefined> {
   const { rows } = await database.query<BindingRecord>(
-    `SELECT b.id, b.workload_id AS "workloadId", b.service, w.namespace, w.kind, w.name, w.environment,
+    `SELECT b.id, b.workload_id AS "workloadId", b.service, w.project, w.namespace, w.kind, w.name, w.environment,
        b.service_id AS "serviceId", b.username, b.database, b.failures
      FROM bindings b JOIN workloads w ON w.id = b.workload_id WHERE b.id = $1`,
     [id],

@@ -27,6 +27,7 @@ export const eventsChannel = 'function_events';
 /** The state of reading a function's source. */
 export interface EventSourceState {
   workloadId: Id;
+  project: string;
   namespace: string;
   name: string;
   settings: FunctionEvents;
@@ -122,7 +123,7 @@ async function removeEventSource(pool: Pool, workloadId: Id): Promise<void> {
 /** The data source of an existing function; undefined without one, or before its controller projected it. */
 export async function findEventSource(database: Database, workloadId: Id): Promise<EventSourceState | undefined> {
   const { rows } = await database.query<EventSourceState>(
-    `SELECT s.workload_id AS "workloadId", w.namespace, w.name, s.settings, s.origin, s.polled_at AS "polledAt", s.more, s.error,
+    `SELECT s.workload_id AS "workloadId", w.project, w.namespace, w.name, s.settings, s.origin, s.polled_at AS "polledAt", s.more, s.error,
        s.marks_since IS NOT NULL AS "unmarkedLeft", s.failures, clock_timestamp() AS "readAt"
      FROM event_sources s JOIN workloads w ON w.id = s.workload_id
      WHERE s.workload_id = $1 AND w.deleted_at IS NULL`,

@@ -13,7 +13,7 @@ import { projectWorkload } from '../../runtime/records/workloads.ts';
 import { createNotificationProcessor } from '../../workers/notifications/process.ts';
 import { createPollingProcessor } from '../../workers/polling/process.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
-import { fakeClock } from '../support/clock.ts';
+import { fakeClock, settle } from '../support/clock.ts';
 import { fakeKube } from '../support/fake-kube.ts';
 import { gitServer } from '../support/git-server.ts';
 import { platformConfigObject, settings } from '../support/objects.ts';
@@ -146,25 +146,95 @@ t.test('git servers of one project that do not answer leave places for the polls
   await Promise.all(hanging);
 });
 
+const waits = { waitMs: 60_000, soonMs: 1_000, spacingMs: 100 };
+const ongoing = new AbortController().signal;
+
+t.test('projects that fill a queue together hold up another one for one of their attempts', async (t) => {
+  const shares = createOwnerShares(fakeClock(), { places: 4, concurrency: 12 }, { ...waits, perOwner: 2 });
+  const started: string[] = [];
+  const ends: (() => void)[] = [];
+  const run = (owner: string) =>
+    shares.run(owner, { signal: ongoing }, () => {
+      started.push(owner);
+      return new Promise((resolve) => ends.push(() => resolve('done')));
+    });
+  const again: Outcome[] = [];
+  // Each tries to have more places than it may, and to keep the others out of the room in which they wait.
+  for (const owner of ['mallory-1', 'mallory-2', 'mallory-1', 'mallory-2', 'mallory-3', 'mallory-4', 'mallory-1']) {
+    void run(owner).then((outcome) => again.push(outcome));
+  }
+  await settle();
+  t.same(started.splice(0), ['mallory-1', 'mallory-2', 'mallory-1', 'mallory-2']);
+  t.equal(again.length, 1, 'the third attempt of one does not wait');
+  const quiet = [run('shop'), run('blog')];
+  const end = async () => {
+    ends.shift()?.();
+    await settle();
+  };
+  // Whoever has nothing under way gets the next places, in the order in which they came.
+  await end();
+  await end();
+  await end();
+  t.same(started.splice(0), ['mallory-3', 'mallory-4', 'shop']);
+  void run('mallory-3');
+  void run('mallory-4');
+  await settle();
+  await end();
+  t.same(started.splice(0), ['blog'], 'before those that have a place');
+  for (let left = ends.length; left > 0; left = ends.length) await end();
+  await Promise.all(quiet);
+});
+
+t.test('those that have a place leave the room to wait to those that have none', async (t) => {
+  const shares = createOwnerShares(fakeClock(), { places: 1, concurrency: 5 }, { ...waits, perOwner: 2 });
+  const first = Promise.withResolvers<Outcome>();
+  const holding = shares.run('mallory', { signal: ongoing }, () => first.promise);
+  const started: string[] = [];
+  const run = (owner: string) =>
+    shares.run(owner, { signal: ongoing }, () => {
+      started.push(owner);
+      return Promise.resolve('done');
+    });
+  const second = run('mallory');
+  const others = [run('blog'), run('shop')];
+  t.match(await second, { again: Date }, 'two can wait');
+  t.match(await run('docs'), { again: Date });
+  first.resolve('done');
+  t.same(await Promise.all([holding, ...others]), ['done', 'done', 'done']);
+  t.same(started, ['blog', 'shop']);
+});
+
+t.test('an attempt without a place for too long is due again', async (t) => {
+  const shares = createOwnerShares(fakeClock(), { places: 1, concurrency: 5 }, { ...waits, waitMs: 1, perOwner: 1 });
+  const first = Promise.withResolvers<Outcome>();
+  const holding = shares.run('mallory', { signal: ongoing }, () => first.promise);
+  const alive = setInterval(() => undefined, 1_000);
+  t.match(await shares.run('shop', { signal: ongoing }, () => Promise.reject(new Error('no place'))), { again: Date });
+  clearInterval(alive);
+  first.resolve('done');
+  await holding;
+});
+
 t.test(
   'attempts of an owner without a place are due after each other, and anew when its others have ended',
   async (t) => {
     const clock = fakeClock();
-    const shares = createOwnerShares(clock, { perOwner: 1, soonMs: 1_000, spacingMs: 100 });
+    const shares = createOwnerShares(clock, { places: 2, concurrency: 4 }, { ...waits, perOwner: 1 });
+    const run = (owner: string, attempt: () => Promise<Outcome>) => shares.run(owner, { signal: ongoing }, attempt);
     const attempt = Promise.withResolvers<Outcome>();
-    const first = shares.run('a', () => attempt.promise);
-    const refused = () => shares.run('a', () => Promise.reject(new Error('it must not run')));
+    const first = run('a', () => attempt.promise);
+    const refused = () => run('a', () => Promise.reject(new Error('it must not run')));
     t.equal(waitOf(await refused(), clock.now()), 1);
     t.equal(waitOf(await refused(), clock.now()), 1.1);
-    t.equal(await shares.run('b', () => Promise.resolve('done')), 'done');
+    t.equal(await run('b', () => Promise.resolve('done')), 'done');
     attempt.resolve('done');
     t.equal(await first, 'done');
     await t.rejects(
-      shares.run('a', () => Promise.reject(new Error('failed'))),
+      run('a', () => Promise.reject(new Error('failed'))),
       /failed/,
     );
     const next = Promise.withResolvers<Outcome>();
-    const second = shares.run('a', () => next.promise);
+    const second = run('a', () => next.promise);
     t.equal(waitOf(await refused(), clock.now()), 1, 'a failure left its place, and the waits begin anew');
     next.resolve('done');
     await second;

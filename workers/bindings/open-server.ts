@@ -5,8 +5,8 @@ export const boundTypes = ['postgres', 'mysql', 'mongodb', 'redis', 'minio'] as 
 
 export type BoundType = (typeof boundTypes)[number];
 
-/** Opens a server for the bindings of an environment, by its namespace. @throws BindingError */
-export type OpenServer = (type: BoundType, target: ServerTarget, namespace: string) => Promise<BoundServer>;
+/** Opens a server for a binding of a project. @throws BindingError */
+export type OpenServer = (type: BoundType, target: ServerTarget, project: string) => Promise<BoundServer>;
 
 /** Loaded when needed, because the clients are large and a process rarely uses all. */
 const openers: Readonly<Record<BoundType, (target: ServerTarget) => Promise<BoundServer>>> = {

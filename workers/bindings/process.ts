@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { Outcome, Processor } from '../../runtime/bus/runner.ts';
+import { createOwnerShares } from '../../runtime/bus/owner-shares.ts';
+import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { bindingStatus, type Binding, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
 import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
@@ -19,6 +20,7 @@ import { changeOwnedSecret } from '../../runtime/workloads/owned-secret.ts';
 import { serviceEndpoint } from '../../runtime/services/address.ts';
 import { isLiving, type Configurable } from '../../runtime/workloads/objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { catalogue } from '../../runtime/queues/catalogue.ts';
 import { countFailures, findBinding, deleteBindingRecord, type BindingRecord } from '../../runtime/records/bindings.ts';
 import { removeDropped, reportBinding } from './report.ts';
 import { BindingError } from './server.ts';
@@ -39,6 +41,8 @@ export interface BindingsDependencies {
 
 /** Retry delay for a service that is starting, or after a concurrent change. */
 const soonMs = 1_000;
+/** What a project uses of the queue: half (decision 0082). */
+const share = { perOwner: catalogue.bindings.places / 2, waitMs: 3_000, soonMs, spacingMs: 100 };
 /** Retry delay after a failure; it doubles with each, up to the maximum. */
 const failingMs = 2_000;
 const failingMaxMs = 10 * 60_000;
@@ -55,6 +59,7 @@ const recheckMs = 24 * 3_600_000;
 export function createBindingProcessor(dependencies: BindingsDependencies): Processor {
   const { pool, kube, clock, makePassword = () => randomBytes(24).toString('base64url') } = dependencies;
   const provisioner = createProvisioner(dependencies);
+  const shares = createOwnerShares(clock, catalogue.bindings, share);
   const again = (ms: number): Outcome => ({ again: new Date(clock.now().getTime() + ms) });
   const retryLater = async ({ id, failures }: BindingRecord) => {
     await countFailures(pool, id, failures + 1);
@@ -134,9 +139,7 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
     return again(soonMs);
   };
 
-  return async ({ recordId, log }) => {
-    const record = await findBinding(pool, recordId);
-    if (!record) return 'done';
+  const provision = async (record: BindingRecord, { log }: Attempt): Promise<Outcome> => {
     const current = await kube.get<Configurable>(workloadResources[record.kind], record.name, record.namespace);
     const resource = current && isLiving(current, record.workloadId) ? current : undefined;
     const binding = resource?.spec.bindings?.find(({ service }) => service === record.service);
@@ -149,6 +152,11 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
       if (error instanceof NoClientError) return again(soonMs);
       throw error;
     }
+  };
+
+  return async (attempt) => {
+    const record = await findBinding(pool, attempt.recordId);
+    return record ? shares.run(record.project, attempt, () => provision(record, attempt)) : 'done';
   };
 }
 

@@ -106,7 +106,7 @@ export function createProvisioner(dependencies: Dependencies) {
       plan: Plan,
       password: string,
     ): Promise<boolean> {
-      const enabled = await withServer(dependencies, service, (server) =>
+      const enabled = await withServer(dependencies, record, service, (server) =>
         applyPlan(pool, record, service, { server, plan, password }),
       );
       return enabled ?? true;
@@ -123,7 +123,7 @@ export function createProvisioner(dependencies: Dependencies) {
       // An earlier binding may have created the database although this one created nothing yet.
       const database =
         (isProvisioned && record.database) || dropped?.database || defaultDatabase(service.spec.type, record);
-      await withServer(dependencies, service, async (server) => {
+      await withServer(dependencies, record, service, async (server) => {
         if (isProvisioned) {
           await deleteUser(record, server);
           await updateBucketEvents(pool, server, { id: record.id, serviceId }, undefined);
@@ -169,6 +169,7 @@ function planBinding(
 /** Opens the server of a service for some work; undefined where bindings create nothing in it. @throws BindingError */
 async function withServer<T>(
   { kube, names, open = openServer }: Dependencies,
+  { project }: BindingRecord,
   service: Stored<ServiceResource>,
   work: (server: BoundServer) => Promise<T>,
 ): Promise<T | undefined> {
@@ -177,13 +178,12 @@ async function withServer<T>(
   if (!type) return undefined;
   const { host, port } = serviceEndpoint(service);
   const credentials = (await readCredentials(kube, service)) ?? {};
-  const { namespace = '' } = service.metadata;
-  const lookup = names && { lookup: (name: string) => names(namespace, name) };
+  const lookup = names && { lookup: (name: string) => names(project, name) };
   const address = await serviceAddress(kube, service, lookup).catch((error: unknown) => {
     throw error instanceof BlockedHostError ? new BindingError(error.message) : error;
   });
   const target = { host, address, port, tls: external?.tls ?? false, managed: !external, credentials };
-  const server = await open(type, target, namespace);
+  const server = await open(type, target, project);
   try {
     return await work(server);
   } finally {

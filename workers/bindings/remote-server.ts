@@ -14,9 +14,9 @@ const errors: ClientErrors = {
 
 /** Servers that client processes talk to (decision 0037), so that a hostile server ends one of those at most. */
 export function createRemoteServers(clients: ClientPool): OpenServer {
-  return async (type, target, namespace) => {
+  return async (type, target, project) => {
     const first = { method: 'openServer', parameters: { type, target }, result: opened };
-    const { client, result } = await openClient(clients, namespace, errors, first);
+    const { client, result } = await openClient(clients, project, errors, first);
     const run = async (method: string, parameters: object) => {
       await client.call(method, parameters, z.unknown());
     };

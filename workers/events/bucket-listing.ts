@@ -10,7 +10,7 @@ import { connectionFailure, SourceError } from './source.ts';
 /** A bucket and how to list it. */
 export interface BucketTarget extends ObjectStoreTarget {
   /** Of the function that reads it. */
-  namespace: string;
+  project: string;
   bucket: string;
   /** Objects in a page of the listing, default 1,000. */
   pageKeys?: number;

@@ -89,12 +89,12 @@ function noticesOfEvents(notices: readonly ComparedNotice[], count: number): Com
   return notices.slice(0, next < 0 ? notices.length : next);
 }
 
-function targetOf({ namespace, settings, credentials, address }: SourceRequest): BucketTarget {
+function targetOf({ project, settings, credentials, address }: SourceRequest): BucketTarget {
   const { host, port, tls, accessKey, secretKey, region } = credentials;
   const bucket = settings.bucket ?? credentials.bucket;
   if (bucket === undefined) throw new SourceError('Neither the function nor the service names a bucket.');
   if (accessKey === undefined || secretKey === undefined) throw new SourceError('The service has no access key.');
-  return { namespace, host, port, tls, address, accessKey, secretKey, bucket, ...(region !== undefined && { region }) };
+  return { project, host, port, tls, address, accessKey, secretKey, bucket, ...(region !== undefined && { region }) };
 }
 
 async function* flatten(pages: AsyncGenerator<ListedObject[]>): AsyncGenerator<ListedObject> {

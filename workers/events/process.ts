@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import type { Processor } from '../../runtime/bus/runner.ts';
+import { createOwnerShares } from '../../runtime/bus/owner-shares.ts';
+import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { EventType, FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -7,6 +8,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { LookupAll } from '../../runtime/services/address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { catalogue } from '../../runtime/queues/catalogue.ts';
 import type { NameLookup } from '../../runtime/process/name-lookup.ts';
 import { NoClientError } from '../../runtime/process/client-pool.ts';
 import { findEventSource, recordPass, type EventSourceState } from '../../runtime/records/function-events.ts';
@@ -37,6 +39,11 @@ const defaultIntervalMs = 5_000;
 const failingMaxMs = 5 * 60_000;
 /** Retry delay while the controller has not processed a change yet. */
 const soonMs = 1_000;
+/**
+ * What a project uses of the queue: half. Of the client processes it has fewer, and each source that waits for one or for a
+ * name takes a place (decision 0082).
+ */
+const share = { perOwner: catalogue.events.places / 2, waitMs: 3_000, soonMs, spacingMs: 25 };
 
 /**
  * One pass over one function's data source: marks delivered events as done and copies new ones into the function's events
@@ -47,14 +54,15 @@ const soonMs = 1_000;
 export function createEventsProcessor(dependencies: EventsDependencies): Processor {
   const { pool, kube, sources, clock, random = Math.random } = dependencies;
   const { intervalMs = defaultIntervalMs, names } = dependencies;
+  const shares = createOwnerShares(clock, catalogue.events, share);
 
   const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
-    const { workloadId, namespace, settings } = state;
+    const { workloadId, project, settings } = state;
     const open = sources[settings.type];
     if (!open) throw new SourceError(`This installation does not read event sources of type ${settings.type}.`);
-    const lookup = dependencies.lookup ?? (names && ((host: string) => names(namespace, host)));
+    const lookup = dependencies.lookup ?? (names && ((host: string) => names(project, host)));
     const credentials = await readSourceCredentials(kube, resource, settings.source, lookup);
-    const source = await open({ workloadId, namespace, settings, ...credentials });
+    const source = await open({ workloadId, project, settings, ...credentials });
     try {
       return await runPass({ ...dependencies, intervalMs }, source, state, signal);
     } finally {
@@ -62,9 +70,7 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     }
   };
 
-  return async ({ recordId, signal, log }) => {
-    const state = await findEventSource(pool, recordId);
-    if (!state) return 'done';
+  const readSource = async (state: EventSourceState, { recordId, signal, log }: Attempt): Promise<Outcome> => {
     const { namespace, name } = state;
     const again = (ms: number) => ({ again: new Date(clock.now().getTime() + ms * (0.75 + random() / 2)) });
     const resource = await kube.get<FunctionResource>(kinds.Function, name, namespace);
@@ -87,5 +93,10 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
       log.debug({ namespace, function: name, reason: error.message }, 'event source failed');
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(state.failures, 8)));
     }
+  };
+
+  return async (attempt) => {
+    const state = await findEventSource(pool, attempt.recordId);
+    return state ? shares.run(state.project, attempt, () => readSource(state, attempt)) : 'done';
   };
 }

@@ -36,7 +36,7 @@ async function readOnce<Result>(
 export function createRemoteSource(clients: ClientPool): OpenSource {
   return async (request) => {
     const first = { method: 'openSource', parameters: request, result: opened };
-    const { client, result } = await openClient(clients, request.namespace, errors, first);
+    const { client, result } = await openClient(clients, request.project, errors, first);
     const { consumed } = result;
     return {
       async *read(signal) {
@@ -71,7 +71,7 @@ export function createRemoteSource(clients: ClientPool): OpenSource {
 export function createRemoteListing(clients: ClientPool): ListBucket {
   return async function* (target, signal) {
     const first = { method: 'openListing', parameters: target, result: z.unknown() };
-    const { client } = await openClient(clients, target.namespace, errors, first);
+    const { client } = await openClient(clients, target.project, errors, first);
     try {
       for (;;) {
         const page = await readOnce(client, 'nextObjects', objectPage, signal);

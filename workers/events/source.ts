@@ -58,9 +58,10 @@ export const unreadable = 'Reading stopped: the server sent something that canno
 
 /** What is needed to open a source. */
 export interface SourceRequest {
-  /** The function's id and namespace. */
+  /** The function's id. */
   workloadId: Id;
-  namespace: string;
+  /** Whose the source is, for the shares of projects. */
+  project: string;
   settings: FunctionEvents;
   /** Of the function's own user. */
   credentials: BoundCredentials;

@@ -38,8 +38,11 @@ const blocked =
 /** Maximum of a receiver's Retry-After. */
 const retryAfterMaxSeconds = 3_600;
 const { attempts: attemptsMax } = catalogue.notifications;
-/** What a project, or the platform with its alerts, uses of the queue: a quarter (decision 0082). */
-const share = { perOwner: catalogue.notifications.concurrency / 4, soonMs: 1_000, spacingMs: 50 };
+/**
+ * What a project, or the platform with its alerts, uses of the queue: a quarter (decision 0082). The wait for a place and
+ * the request together take less than the time-out of an attempt.
+ */
+const share = { perOwner: catalogue.notifications.places / 4, waitMs: 8_000, soonMs: 1_000, spacingMs: 50 };
 
 /**
  * Sends one notification according to Standard Webhooks 1.0.0: signed, with the same id at every attempt. Delivery is at
@@ -48,7 +51,7 @@ const share = { perOwner: catalogue.notifications.concurrency / 4, soonMs: 1_000
  */
 export function createNotificationProcessor(dependencies: NotificationDependencies): Processor {
   const { pool, kube, keyRing, clock, failpoint, timeoutMs = 15_000, names } = dependencies;
-  const shares = createOwnerShares(clock, share);
+  const shares = createOwnerShares(clock, catalogue.notifications, share);
 
   const attempt = async ({ signal, log }: Attempt, delivery: Delivery): Promise<Outcome> => {
     const settings = await readPlatformConfig(kube);
@@ -104,7 +107,7 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
     const delivery = await findDelivery(pool, work.recordId);
     if (!delivery || delivery.state !== 'pending') return 'done';
     try {
-      if (delivery.enabled) return await shares.run(delivery.project, () => attempt(work, delivery));
+      if (delivery.enabled) return await shares.run(delivery.project, work, () => attempt(work, delivery));
     } catch (error) {
       if (!work.last) throw error;
       work.log.error({ err: error, delivery: delivery.id }, 'notification failed after all retries');

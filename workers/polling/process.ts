@@ -50,8 +50,11 @@ const soonMs = 3_000;
 const timeoutMs = 20_000;
 /** Enough for 200,000 branches; four polls run at the same time. */
 const memoryMaxMib = 64;
-/** What a project uses of the queue: half, since a server may take 20 s to answer nothing (decision 0082). */
-const share = { perOwner: catalogue.polling.concurrency / 2, soonMs: 1_000, spacingMs: 250 };
+/**
+ * What a project uses of the queue: half, since a server may take 20 s to answer nothing (decision 0082). The wait for a
+ * place and the poll together take less than the time-out of an attempt.
+ */
+const share = { perOwner: catalogue.polling.places / 2, waitMs: 4_000, soonMs: 1_000, spacingMs: 250 };
 
 /**
  * Polls one git source: reads the tip of its branch and deploys a new commit. The work row is the schedule: every outcome
@@ -61,7 +64,7 @@ const share = { perOwner: catalogue.polling.concurrency / 2, soonMs: 1_000, spac
 export function createPollingProcessor(dependencies: PollingDependencies): Processor {
   const { pool, kube, env, intervalMs = minuteMs, random = Math.random } = dependencies;
   const { names, clock = systemClock } = dependencies;
-  const shares = createOwnerShares(clock, share);
+  const shares = createOwnerShares(clock, catalogue.polling, share);
 
   const readTip = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
     const { builds, caCertificates } = await readPlatformConfig(kube);
@@ -110,6 +113,6 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
 
   return async (attempt) => {
     const source = await findGitSource(pool, attempt.recordId);
-    return source ? shares.run(source.project, () => poll(source, attempt)) : 'done';
+    return source ? shares.run(source.project, attempt, () => poll(source, attempt)) : 'done';
   };
 }

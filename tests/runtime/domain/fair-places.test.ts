@@ -135,6 +135,8 @@ t.test('the limit of those that wait holds after some got their places', async (
       leave();
       leave = await place;
     }
+    leave();
+    leave = await places.enter('a');
   }
   leave();
   t.equal(places.active(), 0);
@@ -158,5 +160,44 @@ t.test('the limit of those that wait holds after one stopped waiting', async (t)
   await t.rejects(places.enter('d'), PlacesFull);
   last();
   for (const place of again) (await place)();
+  t.equal(places.active(), 0);
+});
+
+t.test('a place goes to the key with the fewest, and of several to the one that has waited longest', async (t) => {
+  const places = createFairPlaces({ total: 3, perKey: 2, waitingPerKey: 2, waitingTotal: 6 });
+  const leaves = [await places.enter('a'), await places.enter('a'), await places.enter('b')];
+  const order: string[] = [];
+  const enter = async (key: string) => {
+    const leave = await places.enter(key);
+    order.push(key);
+    return leave;
+  };
+  const stop = new AbortController();
+  const gone = places.enter('d', stop.signal);
+  const entered = [enter('b'), enter('c')];
+  stop.abort(new Error('gone'));
+  await t.rejects(gone, /gone/);
+  // It gave up and came again: c came later than it did at first.
+  entered.push(enter('d'));
+  for (const leave of leaves) {
+    leave();
+    await settle();
+  }
+  t.same(order, ['d', 'c', 'b']);
+  for (const leave of await Promise.all(entered)) leave();
+  t.equal(places.active(), 0);
+});
+
+t.test('a key that has a place makes room among those that wait for one that has none', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 2, waitingPerKey: 1, waitingTotal: 1 });
+  const leave = await places.enter('a');
+  const refused = t.rejects(places.enter('a'), PlacesFull);
+  const waiting = places.enter('b');
+  await refused;
+  await t.rejects(places.enter('c'), PlacesFull, 'b has none either');
+  await t.rejects(places.enter('a'), PlacesFull);
+  leave();
+  (await waiting)();
+  (await places.enter('a'))();
   t.equal(places.active(), 0);
 });

@@ -104,7 +104,7 @@ t.test(
     const pool = poolOf(t, { waitMs: 60_000 });
     const lease = await pool.lease('a');
     const waiting = pool.lease('a');
-    await t.rejects(pool.lease('a'), { name: 'NoClientError', message: /has its share/ });
+    await t.rejects(pool.lease('a'), { name: 'NoClientError', message: /waits for a client process already/ });
     const other = await pool.lease('b');
     lease.release(true);
     (await waiting).release(true);

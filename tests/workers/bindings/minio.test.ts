@@ -87,7 +87,7 @@ t.test('a binding creates a bucket and a user that can access only the objects i
 
   const source = await createMinioSource({ pool })({
     workloadId: (await api.object()).metadata.labels?.['platform.svc/id'] as never,
-    namespace: 'shop-prod',
+    project: 'shop',
     address: server.host,
     settings: { type: 'minio', source: 'files' },
     credentials: first,

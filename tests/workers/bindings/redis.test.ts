@@ -80,7 +80,7 @@ t.test('events are read as that user', async (t) => {
   await (await signIn(t, entry)).rpush('queue', 'one', 'two');
   const source = await createRedisSource()({
     workloadId: newId(),
-    namespace: 'shop-prod',
+    project: 'shop',
     credentials,
     address: server.host,
     settings: { type: 'redis', source: 'cache', list: 'queue' },

@@ -86,7 +86,7 @@ t.test('nothing is lost or duplicated when the reader is killed between storing 
   const { settings } = current;
   const source = await createRedisSource()({
     workloadId: id,
-    namespace: 'shop-prod',
+    project: 'shop',
     settings,
     credentials,
     address: '127.0.0.1',
