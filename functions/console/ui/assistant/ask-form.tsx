@@ -5,8 +5,10 @@ import { assistantText as words } from '../text/assistant.ts';
 import { attach, type AttachedFile } from './files.ts';
 import type { Suggestion } from './page.ts';
 import type { AssistantView } from './queries.ts';
+import type { QuestionState } from './use-question.ts';
 
 interface AskFormProps {
+  question: QuestionState;
   limits: AssistantView['limits'];
   suggestions: readonly Suggestion[];
   /** The page in words; empty when there is nothing to send of it. */
@@ -20,10 +22,8 @@ interface AskFormProps {
 }
 
 /** The field for a question, its files, and the questions that fit the page. */
-export function AskForm({ limits, suggestions, page, isAnswering, ask, stop, focus }: AskFormProps) {
-  const [text, setText] = useState('');
-  const [files, setFiles] = useState<readonly AttachedFile[]>([]);
-  const [sendsPage, setSendsPage] = useState(true);
+export function AskForm({ question, limits, suggestions, page, isAnswering, ask, stop, focus }: AskFormProps) {
+  const { text, setText, files, setFiles, sendsPage, setSendsPage } = question;
   const [error, setError] = useState<unknown>();
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();

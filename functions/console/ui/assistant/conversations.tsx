@@ -1,14 +1,13 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { request } from '../api/client.ts';
+import { commandOf } from '../api/command.ts';
 import { Button } from '../parts/button.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
-import { ErrorNote } from '../parts/note.tsx';
 import { linkLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { assistantText } from '../text/assistant.ts';
-import { text } from '../text/common.ts';
 import { conversationsPath, conversationsQuery, type ConversationView } from './queries.ts';
 
 const words = assistantText.conversations;
@@ -97,17 +96,16 @@ function DeleteDialog({ project, conversation, close, deleted }: DeleteProps) {
     },
   });
   return (
-    <Dialog title={words.deleteTitle} close={close}>
-      <div className="flex flex-col gap-3 text-sm">
-        <p>{words.deleteWhat(titleOf(conversation))}</p>
-        {remove.error && <ErrorNote error={remove.error} />}
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>{text.cancel}</Button>
-          <Button look="danger" onClick={() => remove.mutate()} disabled={remove.isPending}>
-            {words.delete}
-          </Button>
-        </div>
-      </div>
-    </Dialog>
+    <FormDialog
+      title={words.deleteTitle}
+      close={close}
+      action={words.delete}
+      look="danger"
+      command={commandOf('conversation', 'delete', conversation.id, '--project', project)}
+      request={remove}
+      submit={() => remove.mutate()}
+    >
+      <p>{words.deleteWhat(titleOf(conversation))}</p>
+    </FormDialog>
   );
 }

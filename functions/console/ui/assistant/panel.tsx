@@ -18,6 +18,7 @@ import { assistantQuery, type AssistantView } from './queries.ts';
 import { Unavailable } from './unavailable.tsx';
 import { useConversation } from './use-conversation.ts';
 import { usePage } from './use-page.ts';
+import { useQuestion, type QuestionState } from './use-question.ts';
 import { WhatIsSent } from './what-is-sent.tsx';
 
 interface PanelProps {
@@ -68,6 +69,7 @@ interface ContentProps {
 function AssistantContent({ titleId, focus, close, followed }: ContentProps) {
   const here = usePage();
   const conversation = useConversation();
+  const question = useQuestion();
   const [lists, setLists] = useState(false);
   const [chosen, setChosen] = useState<string>();
   const project = conversation.conversation?.project ?? here.project ?? chosen;
@@ -119,7 +121,7 @@ function AssistantContent({ titleId, focus, close, followed }: ContentProps) {
           />
         </div>
       ) : (
-        <Talk project={project} here={here} conversation={conversation} focus={focus} followed={followed} />
+        <Talk {...{ project, here, conversation, question, focus, followed }} />
       )}
     </>
   );
@@ -151,12 +153,13 @@ interface TalkProps {
   project: string;
   here: ReturnType<typeof usePage>;
   conversation: ReturnType<typeof useConversation>;
+  question: QuestionState;
   focus: number;
   followed: () => void;
 }
 
 /** The conversation, and the field for the next question. */
-function Talk({ project, here, conversation, focus, followed }: TalkProps) {
+function Talk({ project, here, conversation, question, focus, followed }: TalkProps) {
   const query = useQuery(assistantQuery);
   const exchanges = conversation.conversation?.exchanges ?? [];
   const isHere = here.project === project;
@@ -191,7 +194,7 @@ function Talk({ project, here, conversation, focus, followed }: TalkProps) {
       </div>
       {query.data?.available && (
         <div className="max-h-2/3 overflow-y-auto border-t border-zinc-200 p-4 dark:border-zinc-800">
-          <Ask view={query.data} {...{ project, here, conversation, focus }} />
+          <Ask view={query.data} {...{ project, here, conversation, question, focus }} />
         </div>
       )}
     </>
@@ -202,15 +205,15 @@ interface AskProps extends Omit<TalkProps, 'followed'> {
   view: AssistantView;
 }
 
-function Ask({ view, project, here, conversation, focus }: AskProps) {
+function Ask({ view, project, here, conversation, question, focus }: AskProps) {
   const { address, deployment } = here;
   const page = here.project === project ? pageOf(address, deployment) : {};
   const isNew = (conversation.conversation?.exchanges.length ?? 0) === 0;
   const flags =
     page.environment === undefined ? ['--project', project] : placeFlags({ project, environment: page.environment });
-  const ask: React.ComponentProps<typeof AskForm>['ask'] = async ({ sendsPage, ...question }) => {
+  const ask: React.ComponentProps<typeof AskForm>['ask'] = async ({ sendsPage, ...asked }) => {
     try {
-      await conversation.ask({ project, ...question, page: sendsPage ? page : {} });
+      await conversation.ask({ project, ...asked, page: sendsPage ? page : {} });
       return true;
     } catch {
       // The conversation shows why.
@@ -220,6 +223,7 @@ function Ask({ view, project, here, conversation, focus }: AskProps) {
   return (
     <div className="flex flex-col gap-3">
       <AskForm
+        question={question}
         limits={view.limits}
         suggestions={isNew ? suggestionsOf(address, view.level ?? 'names', deployment) : []}
         page={pageText(page)}
