@@ -102,7 +102,7 @@ const create = command({
   ],
   async run({ context, args, flags }) {
     checkNewTrigger(flags);
-    const settings = { ...newSourceBody(flags), ...settingsBody(flags), ...securityBody(flags) };
+    const settings = { ...(await newSourceBody(context, flags)), ...settingsBody(flags), ...securityBody(flags) };
     const scope = resolveScope(context, flags);
     const body = { name: args.function, ...settings, ...(await newEnvironmentBody(context, flags)) };
     const created = await functionKind.create(scope, body);
@@ -142,7 +142,7 @@ const update = command({
     'svc function update import --trigger http --trigger postgres --event-concurrency 4',
   ],
   async run({ context, args, flags }) {
-    const body = { ...sourceBody(flags), ...settingsBody(flags) };
+    const body = { ...(await sourceBody(context, flags)), ...settingsBody(flags) };
     if (Object.keys(body).length === 0) throw usageFailure('Nothing to change. See svc function update --help.');
     const scope = resolveScope(context, flags);
     const path = scope.path('functions', args.function);

@@ -16,3 +16,11 @@ export function commandText(words: readonly string[], { project, environment }: 
 function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
+
+/** A command with its standard input, as a POSIX shell reads both: nothing in the input is expanded. @param input lines */
+export function withInput(command: string, input: string): string {
+  const lines = new Set(input.split('\n'));
+  let end = 'END';
+  while (lines.has(end)) end += '_';
+  return `${command} <<'${end}'\n${input}${end}`;
+}

@@ -50,6 +50,8 @@ export const toolLevels: Readonly<Record<string, AssistantLevel | null>> = {
   run_job: 'names',
   set_variables: 'names',
   redrive_dead_letters: 'names',
+  create_function: 'names',
+  update_function_code: 'names',
 };
 
 /** The fields of a result at the level `names`. */
@@ -80,8 +82,6 @@ export const sentAtLevel: Readonly<Record<AssistantLevel, readonly string[]>> = 
     'your questions, the files that you attach, and which page you look at',
     'names of projects, environments, apps, functions, jobs, services, volumes, plans, keys, images and secrets',
   ],
-  state: [
-    'status, settings without values of variables, deployments with their commits and users, metrics, usage and alerts',
-  ],
-  logs: ['log lines, output of builds, and errors of events'],
+  state: ['status, settings without values of variables, deployments with their commits, metrics, usage and alerts'],
+  logs: ['log lines, output of builds, errors of events, and email addresses of users'],
 };

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AnswerEvent } from '../contracts/api/assistant.ts';
-import type { AssistantLevel } from '../domain/assistant.ts';
+import { includesLevel, type AssistantLevel } from '../domain/assistant.ts';
 import type { AuditFields } from '../http/route.ts';
 import type { ToolCaller } from './call-route.ts';
 import type { ChatCall } from './provider.ts';
 import { fieldsAtLevel, toolsAtLevel } from './data-levels.ts';
 import { createLineSources, sourceOf } from './sources.ts';
 import type { Tools, ToolView } from './tools.ts';
-import { hasUnseen, withoutUnseen } from './unseen.ts';
+import { hasUnseen, hasUnseenInText, withoutUnseen } from './unseen.ts';
 
 /** Characters of all results of one answer. */
 const resultsMax = 200_000;
@@ -61,16 +61,19 @@ export function createModelTools({ tools, level, project, caller, recordCall }: 
         return refusal(tool.name, `This conversation is about the project ${project} only.`);
       }
       const complete = isInProject ? { ...args, project } : args;
-      const result = await tools.call(caller, tool.name, complete, { keeps: fieldsAtLevel(tool.name, level) });
+      const result = await tools.call(caller, tool.name, complete, {
+        keeps: fieldsAtLevel(tool.name, level),
+        hidesUsers: includesLevel(level, 'logs') ? 'in refusals' : 'everywhere',
+      });
       const names = shownNames(result.names);
       const { prepared, isError } = result;
-      if (prepared && hasUnseen(prepared.command)) {
+      if (prepared && (hasUnseen(prepared.parts.line) || hasUnseenInText(prepared.parts.input))) {
         return refusal(tool.name, 'The request contains characters that are not seen. Prepare it without them.');
       }
       if (result.audit !== false) await recordCall(result.audit);
       // The next result gets its turn after other requests.
       await setImmediate();
-      const text = isError ? withoutUsers(result.text) : result.text;
+      const { text } = result;
       room -= text.length;
       const source = isError || prepared ? undefined : sourceOf(tool.name, names);
       const { request, command } = prepared ?? {};
@@ -124,9 +127,4 @@ function shownNames(names: Readonly<Record<string, string>>): Record<string, str
   return Object.fromEntries(
     Object.entries(objects).map(([name, value]) => [name, withoutUnseen(value).replaceAll(/[\t\n]/g, ' ')]),
   );
-}
-
-/** A refusal without the email addresses of those who could allow it. */
-function withoutUsers(text: string): string {
-  return text.replaceAll(/[^\s"',;:()<>[\]{}]+/g, (word) => (word.includes('@') ? '[user]' : word));
 }

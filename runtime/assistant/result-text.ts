@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Redact } from './redaction.ts';
 import { escapeUnseen } from './unseen.ts';
+import { withoutUsers } from './users.ts';
 
 /** The largest result, in characters. */
 export const resultMax = 64_000;
@@ -27,6 +28,10 @@ export interface ResultOptions {
   keeps?: ReadonlySet<string> | undefined;
   /** Of a list that is too long, the last items are kept. */
   newestLast?: boolean | undefined;
+  /** Whether email addresses are masked. */
+  hidesUsers?: boolean;
+  /** Whether values of variables are shown, because they are those that the caller has sent; default: they are hidden. */
+  showsVariables?: boolean;
 }
 
 /**
@@ -72,7 +77,7 @@ async function redactValue(
       searched.turn = 0;
       await setImmediate();
     }
-    return shorten(options.redact(value), key, notes);
+    return shorten(masked(value, key, options), key, notes);
   }
   if (Array.isArray(value)) {
     const items: unknown[] = [];
@@ -83,10 +88,14 @@ async function redactValue(
   const fields: [string, unknown][] = [];
   for (const [name, field] of Object.entries(value)) {
     if (options.hides?.includes(name) || options.keeps?.has(name) === false) continue;
-    const shown = variableFields.has(name) ? hideValues(field) : field;
-    fields.push([options.redact(name), await redactValue(shown, name, options, searched, notes)]);
+    const shown = variableFields.has(name) && !options.showsVariables ? hideValues(field) : field;
+    fields.push([masked(name, '', options), await redactValue(shown, name, options, searched, notes)]);
   }
   return Object.fromEntries(fields);
+}
+
+function masked(text: string, field: string, { redact, hidesUsers = false }: ResultOptions): string {
+  return hidesUsers ? withoutUsers(redact(text), field) : redact(text);
 }
 
 function hideValues(variables: unknown): unknown {

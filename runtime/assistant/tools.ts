@@ -12,7 +12,8 @@ import type { ProjectRedact } from './project-redact.ts';
 import { readTools, type ReadTool } from './read-tools.ts';
 import { createRedact, type Redact } from './redaction.ts';
 import { resultText, type ResultOptions } from './result-text.ts';
-import { prepare, writeTools, type PreparedRequest, type WriteTool } from './write-tools.ts';
+import type { WriteTool } from './write-tool.ts';
+import { prepare, writeTools, type CommandParts, type PreparedRequest } from './write-tools.ts';
 
 /** A tool as a model sees it. */
 export interface ToolView {
@@ -33,15 +34,22 @@ export interface ToolResult {
   /** The tool, and the names of the objects that the request names. */
   names: Readonly<Record<string, string>>;
   /** Of a tool that changes something, the request that was not sent. */
-  prepared?: PreparedRequest | undefined;
+  prepared?: (PreparedRequest & { parts: CommandParts }) | undefined;
+}
+
+interface CallOptions extends Pick<ResultOptions, 'keeps'> {
+  hidesUsers?: 'everywhere' | 'in refusals';
 }
 
 /** The tools of the assistant and of other agents, called with the rights of their caller. */
 export interface Tools {
   /** The tools that a caller can use. A role that only some projects give decides when the tool is called. */
   list(session: Session): ToolView[];
-  /** Never rejects. @param options.keeps the only fields of the result that are not left out; default all */
-  call(caller: ToolCaller, name: string, args: unknown, options?: Pick<ResultOptions, 'keeps'>): Promise<ToolResult>;
+  /**
+   * Never rejects. @param options.keeps the only fields of the result that are not left out; default all
+   * @param options.hidesUsers where email addresses are masked; default nowhere
+   */
+  call(caller: ToolCaller, name: string, args: unknown, options?: CallOptions): Promise<ToolResult>;
 }
 
 export interface ToolDependencies {
@@ -62,7 +70,7 @@ interface Written {
   sent: boolean;
   /** For the model. */
   value: unknown;
-  prepared?: PreparedRequest;
+  prepared?: NonNullable<ToolResult['prepared']>;
   redact: Redact;
   projectId: Id | undefined;
 }
@@ -100,12 +108,13 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
     const { session } = caller;
     const { projectId } = await routeCaller.check(route, caller, complete);
     if (scope !== undefined) requireScope({ session }, scope, 'This tool');
+    if (body) definition.check?.(body);
     // Before it is sent: afterwards, nothing must fail that could make the caller send it again.
     const redact = await redactFor(request, session);
-    const prepared = prepare(definition, route, args, { ...request, body });
+    const { prepared, parts } = prepare(definition, route, args, { ...request, body });
     if (!session.token || args['confirm'] !== true) {
       const value = { ...prepared, reason: session.token ? unconfirmed : withoutToken };
-      return { sent: false, value, prepared: value, redact, projectId };
+      return { sent: false, value, prepared: { ...value, parts }, redact, projectId };
     }
     const { reply } = await routeCaller.call(route, caller, complete);
     return { sent: true, value: { sent: true, status: reply.status, result: reply.body }, redact, projectId };
@@ -116,8 +125,9 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
       [...tools.values()]
         .filter((tool) => isUsable(tool, session))
         .map(({ name, description, inputSchema, readOnly }) => ({ name, description, inputSchema, readOnly })),
-    async call(caller, name, args, { keeps } = {}) {
+    async call(caller, name, args, { keeps, hidesUsers: place } = {}) {
       const { session, log } = caller;
+      const hidesUsers = place === 'everywhere';
       const tool = tools.get(name);
       const names: Record<string, string> = { tool: tool ? name : 'unknown' };
       try {
@@ -129,7 +139,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
           tool.write ? [...Object.keys(tool.write.arguments), 'confirm'] : [],
         );
         const { route, request } = chosen;
-        Object.assign(names, namesOf(request));
+        Object.assign(names, namesOf(request, createdBy(tool, chosen.args)));
         const { write: definition, hides, newestLast, shows = (body: unknown) => body } = tool;
         if (definition) {
           const { sent, value, prepared, redact, projectId } = await write(
@@ -137,7 +147,8 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
             caller,
             chosen,
           );
-          const text = await resultText(value, { redact });
+          // What was not sent has the variables of the caller only.
+          const text = await resultText(value, { redact, hidesUsers, showsVariables: !sent });
           return { text, isError: false, audit: { ...names, sent, projectId }, names, prepared };
         }
         const { reply, projectId } = await routeCaller.call(route, caller, request);
@@ -145,6 +156,7 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         if (body instanceof Readable) throw new Error(`${route.path} answered a tool with a stream`);
         const text = await resultText(shows(body), {
           redact: await redactFor(request, session),
+          hidesUsers,
           hides,
           keeps,
           newestLast,
@@ -156,16 +168,28 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
         if (problem.status >= 500) log.error({ ...entry, err: problem.cause ?? problem }, 'tool call failed');
         else log.info(entry, 'tool call refused');
         // A message can repeat the request and the names of objects, but no value that only the project has.
-        const text = await resultText(problemBodyOf(problem), { redact: createRedact() });
+        const text = await resultText(problemBodyOf(problem), {
+          redact: createRedact(),
+          hidesUsers: place !== undefined,
+        });
         return { text, isError: true, audit: false, names };
       }
     },
   };
 }
 
-/** The names in a request's path, without tokens that were put there by mistake. */
-function namesOf({ params, query: { environment } }: ToolRequest): Record<string, string> {
-  const names = { ...params, ...(environment !== undefined && { environment }) };
+/** The name of what a tool creates, which is in no path. */
+function createdBy({ write }: Tool, args: Readonly<Record<string, unknown>>): Record<string, string> {
+  const name = write?.creates && args[write.creates];
+  return write?.creates && typeof name === 'string' ? { [write.creates]: name } : {};
+}
+
+/** The names in a request's path and of what it creates, without tokens that were put there by mistake. */
+function namesOf(
+  { params, query: { environment } }: ToolRequest,
+  created: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const names = { ...params, ...(environment !== undefined && { environment }), ...created };
   return Object.fromEntries(
     Object.entries(names).map(([name, value]) => [name, value.replaceAll(platformTokens, '[token]').slice(0, 100)]),
   );

@@ -26,6 +26,11 @@ export function hasUnseen(text: string): boolean {
   return text.search(unseen) >= 0;
 }
 
+/** Whether a text of several lines has an unseen character. */
+export function hasUnseenInText(text: string): boolean {
+  return text.search(unseenInText) >= 0;
+}
+
 function escapes(match: string): string {
   return [...Array(match.length).keys()].map((at) => escapeOf(match.charCodeAt(at))).join('');
 }

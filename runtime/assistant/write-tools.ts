@@ -1,50 +1,9 @@
 import type { Route } from '../http/route.ts';
-import type { TokenScope } from '../domain/token-scopes.ts';
 import { wrong } from './arguments.ts';
 import type { ToolRequest } from './call-route.ts';
-import { commandText } from './command-text.ts';
-import type { ToolKind } from './read-tools.ts';
-
-type Args = Readonly<Record<string, unknown>>;
-
-/** A tool that changes something. Without a confirmation, it prepares the request and the command of `svc`. */
-export interface WriteTool {
-  name: string;
-  /** For a model: what it changes, and what follows. */
-  description: string;
-  method: Exclude<Route['method'], 'GET'>;
-  /** The route's path; `{kind}` stands for each of `kinds`. */
-  path: string;
-  kinds?: readonly ToolKind[];
-  /** The scope that the arguments of the tool need, if it is not the route's. */
-  scope?: TokenScope;
-  /** JSON Schemas of the arguments that the body is made of, of which `required` are required. */
-  arguments: Readonly<Record<string, object>>;
-  required?: readonly string[];
-  /** The body of the request; absent: none. */
-  bodyOf?: (args: Args) => object;
-  /** The words of the command after `svc`, and its options. */
-  commandOf: (args: Args, params: ToolRequest['params']) => { words: string[]; options?: string[] };
-}
-
-const present = (args: Args, names: readonly string[]) =>
-  Object.fromEntries(names.flatMap((name) => (args[name] === undefined ? [] : [[name, args[name]]])));
-
-/** An option of a command with its value; nothing without one. */
-function option(name: string, value: unknown): string[] {
-  return typeof value === 'string' || typeof value === 'number' ? [name, String(value)] : [];
-}
-
-function variablesOf({ variables }: Args): Record<string, unknown> {
-  if (typeof variables !== 'object' || variables === null || Array.isArray(variables)) {
-    throw wrong('The argument variables must be an object, such as {"LOG_LEVEL": "debug"}');
-  }
-  const entries = Object.entries(variables);
-  if (entries.length === 0 || entries.some(([, value]) => typeof value !== 'string')) {
-    throw wrong('The argument variables must have at least one variable, and each value must be a text');
-  }
-  return Object.fromEntries(entries);
-}
+import { commandText, withInput } from './command-text.ts';
+import { functionTools } from './function-tools.ts';
+import { option, present, variablesOf, type Args, type WriteTool } from './write-tool.ts';
 
 /** The tools that change something, few and reversible: nothing is deleted, and no secret is set (decision 0077). */
 export const writeTools: readonly WriteTool[] = [
@@ -159,6 +118,7 @@ export const writeTools: readonly WriteTool[] = [
       options: Array.isArray(ids) ? ids.flatMap((id) => ['--id', String(id)]) : ['--all'],
     }),
   },
+  ...functionTools,
 ];
 
 /** A request that was not sent, for a model to show. */
@@ -167,7 +127,16 @@ export interface PreparedRequest {
   /** Why it was not sent, and what sends it. */
   reason: string;
   request: { method: string; path: string; body?: object };
+  /** Complete, with what it reads from standard input. */
   command: string;
+}
+
+/** The command of a prepared request in its parts. */
+export interface CommandParts {
+  /** One line, unless an argument has several. */
+  line: string;
+  /** What it reads from standard input. */
+  input: string;
 }
 
 /** @throws Problem `invalid_request` for a name that a shell command would take for an option */
@@ -176,15 +145,19 @@ export function prepare(
   { path }: Route,
   args: Args,
   { params, query, body }: ToolRequest,
-): Omit<PreparedRequest, 'reason'> {
-  const { words, options = [] } = commandOf(args, params);
+): { prepared: Omit<PreparedRequest, 'reason'>; parts: CommandParts } {
+  const { words, options = [], input } = commandOf(args, params);
   const dashed = words.find((word) => word.startsWith('-'));
   if (dashed !== undefined) throw wrong(`${JSON.stringify(dashed.slice(0, 100))} is not a name`);
   const url = path.replaceAll(/:([A-Za-z]+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
   const search = new URLSearchParams(query).toString();
+  const line = commandText([...words, ...options], { project: params['project'], environment: query['environment'] });
   return {
-    sent: false,
-    request: { method, path: `/api/v1${url}${search === '' ? '' : `?${search}`}`, ...(body && { body }) },
-    command: commandText([...words, ...options], { project: params['project'], environment: query['environment'] }),
+    prepared: {
+      sent: false,
+      request: { method, path: `/api/v1${url}${search === '' ? '' : `?${search}`}`, ...(body && { body }) },
+      command: input === undefined ? line : withInput(line, input),
+    },
+    parts: { line, input: input ?? '' },
   };
 }

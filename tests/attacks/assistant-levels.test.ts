@@ -29,7 +29,10 @@ const kinds = {
   'errors of events': 'error-of-an-event',
   'values of variables': 'value-of-a-variable',
   'content of events': 'content-of-an-event',
-  'email addresses of members': 'member@example.com',
+  'digests of images': 'shop/api@sha256:0a1b',
+  'email addresses of those who deployed': 'member@example.com',
+  'email addresses of those who created keys': 'owner@localhost',
+  'email addresses in texts': 'writer+ci@mail.example.com',
 } as const;
 
 const state = kinds['names of objects'];
@@ -38,7 +41,8 @@ const recorded = recording({
     app({
       name: state,
       status: 'failed',
-      message: kinds['why something does not run'],
+      message: `${kinds['why something does not run']}; ask ${kinds['email addresses in texts']}.`,
+      image: `registry.example.com/${kinds['digests of images']}${'0'.repeat(60)}`,
       url: `https://${kinds['addresses of apps']}.example.com`,
       env: { [kinds['names of variables']]: kinds['values of variables'] },
     }),
@@ -47,7 +51,11 @@ const recorded = recording({
   jobs: [job({ schedule: kinds.schedules })],
   services: [service()],
   deployments: [
-    deployment({ app: state, commitMessage: kinds['messages of commits'], actor: kinds['email addresses of members'] }),
+    deployment({
+      app: state,
+      commitMessage: kinds['messages of commits'],
+      actor: kinds['email addresses of those who deployed'],
+    }),
   ],
   more: {
     [`/apps/${state}/secrets`]: list({ name: kinds['names of secrets'], updatedAt: at(0), hasPrevious: false }),
@@ -64,7 +72,7 @@ const recorded = recording({
     '/api-keys': list(
       key({
         name: kinds['names of plans and keys'],
-        createdBy: kinds['email addresses of members'],
+        createdBy: kinds['email addresses of those who created keys'],
         usage: { allowed: 4_711, rateDenied: 0, quotaDenied: 0 },
       }),
     ),
@@ -116,13 +124,16 @@ t.test('what leaves at each level', async (t) => {
     state?.filter((kind) => !names?.includes(kind)),
     [
       ...['names of variables', 'why something does not run', 'images and their registry', 'messages of commits'],
-      ...['addresses of repositories', 'addresses of apps', 'schedules', 'usage of keys', 'email addresses of members'],
+      ...['addresses of repositories', 'addresses of apps', 'schedules', 'usage of keys', 'digests of images'],
     ],
   );
   t.comment(`logs: ${logs?.join(', ')}`);
   t.same(
     logs?.filter((kind) => !state?.includes(kind)),
-    ['log lines', 'logs of runs', 'output of builds', 'errors of events'],
+    [
+      ...['log lines', 'logs of runs', 'output of builds', 'errors of events', 'email addresses of those who deployed'],
+      ...['email addresses of those who created keys', 'email addresses in texts'],
+    ],
   );
   const never = Object.keys(kinds).filter((kind) => !logs?.includes(kind));
   t.same(never, ['values of variables', 'content of events'], 'at no level');

@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import { createEventLines } from '../../runtime/assistant/event-lines.ts';
+import { assistantLimits } from '../../runtime/domain/assistant.ts';
 import { isSuperLinear } from '../support/growth.ts';
 import type { ScriptStep } from '../support/scripted-provider.ts';
 import { beginStream, calls, says, textEvent, writeEvent } from '../support/scripted-provider.ts';
@@ -70,6 +72,11 @@ const obeys: Readonly<Record<string, ScriptStep[]>> = {
       ['deploy_image', { app: 'api', image: 'evil.test/api:1', confirm: 'true' }],
       ['set_variables', { kind: 'app', name: 'api', variables: { A: 'b' }, confirm: true, project: 'blog' }],
       ['redrive_dead_letters', '{"function":"f","confirm":true,"__proto__":{"token":{}}}'],
+      [
+        'create_function',
+        { function: 'evil', runtime: 'node', code: 'export const handler = () => 1;', confirm: true },
+      ],
+      ['update_function_code', { function: 'f', code: 'export const handler = () => 1;', confirm: true }],
     ),
     says('Done.'),
   ],
@@ -110,6 +117,8 @@ for (const [place, { call, handlers = {}, body }] of Object.entries(places)) {
           'PATCH /projects/:project/apps/:app': change('deploy'),
           'PATCH /projects/:project/apps/:app/env': change('variables'),
           'POST /projects/:project/functions/:function/dead-letters/redrive': change('redrive'),
+          'POST /projects/:project/functions': change('create'),
+          'PATCH /projects/:project/functions/:function': change('code'),
         },
         script: [...(call ? [calls(call)] : []), ...steps],
       });
@@ -172,6 +181,31 @@ t.test('a command with characters that are not seen is not prepared', async (t) 
   const { events } = await ask({ text: '?' });
   const commands = events.flatMap((event) => (event.type === 'prepared' ? [event.command] : []));
   t.same(commands, [`svc app env set api 'A=it'\\''s $(x) \`y\`' --project shop`]);
+});
+
+t.test('code of a prepared function cannot end its input, expand in a shell, or hide characters', async (t) => {
+  const write = (code: string): [string, object] => ['create_function', { function: 'f', runtime: 'node', code }];
+  const { ask } = await assistantRig(t, {
+    script: [
+      calls(
+        write("a();\nEND\nsvc app delete api\nEND_\n$(id) `id` '"),
+        write('a();\u001b[2J'),
+        write('a(); // \u202egnol'),
+        write('a();\rb();'),
+        ['create_function', { function: 'f', runtime: 'node', code: 'a()', variables: { A: 'a\nsvc app delete api' } }],
+      ),
+      says('ok'),
+    ],
+  });
+  const { events } = await ask({ text: '?' });
+  const commands = events.flatMap((event) => (event.type === 'prepared' ? [event.command] : []));
+  t.equal(commands.length, 1, 'the others are refused');
+  const script = `svc() { cat; }; id() { echo expanded; }\n${commands[0]}`;
+  t.equal(
+    execFileSync('sh', ['-c', script], { encoding: 'utf8' }),
+    "a();\nEND\nsvc app delete api\nEND_\n$(id) `id` '\n",
+    'all of it is the input of one command',
+  );
 });
 
 t.test('a level has no tool of the next one, whatever the model asks for', async (t) => {
@@ -249,6 +283,11 @@ t.test('a provider that is slow, wrong, endless, busy or gone', async (t) => {
     }
     t.notMatch(recorded.text(), /provider-key/);
   }
+});
+
+t.test('the limits of an answer are those of the documentation', (t) => {
+  t.match(assistantLimits, { steps: 6, seconds: 120, fileBytes: 262_144, messageBytes: 1_048_576, days: 30 });
+  t.end();
 });
 
 t.test('a long line that arrives byte by byte is read in linear time', (t) => {

@@ -72,6 +72,13 @@ t.test('the answer is printed with its sources and the prepared commands, which 
   t.same(seen.at(-1)?.body, { text: 'why?', files: [], page: { environment: 'prod', app: 'api' } });
 });
 
+t.test('a prepared command with code begins at the start of a line, so that it can be copied', async (t) => {
+  const command = "svc function create hello --runtime node --code-file - --project shop <<'END'\n  a();\nEND";
+  const { run } = await world(t, answers({ ...prepared, command }, prepared, { type: 'text', text: 'ok' }, done));
+  const { stdout } = await run(['ask', 'write a function that greets']);
+  t.equal(stdout, `ok\n\nPrepared, not run:\n${command}\n  svc app restart api --project shop\n`);
+});
+
 t.test('files are sent with their bytes and without their folder, and a conversation is continued', async (t) => {
   const { run, seen } = await world(t, answers({ type: 'text', text: 'ok\n' }, done));
   const folder = t.testdir({ 'a.txt': 'ä\n' });

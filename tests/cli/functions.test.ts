@@ -133,6 +133,24 @@ t.test('function create derives the language from the file name', async (t) => {
   t.match(seen.at(-1)?.body, { dependencies: ['a@1', 'b@2'] });
 });
 
+t.test('code is read from standard input as it is', async (t) => {
+  const { run: svc, seen } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: hello },
+    [`PATCH ${functions}/hello`]: { body: hello },
+  });
+  const stdin = 'export const handler = () => "ä";\n\n';
+  const create = ['function', 'create', 'hello', '--no-wait', '--code-file', '-'];
+  t.equal((await svc(create, { stdin })).code, 0);
+  t.same(seen[0]?.body, { name: 'hello', runtime: 'node', code: stdin });
+  t.equal((await svc([...create, '--runtime', 'python'], { stdin })).code, 0);
+  t.match(seen[1]?.body, { runtime: 'python', code: stdin });
+  t.equal((await svc(['function', 'update', 'hello', '--no-wait', '--code-file', '-'], { stdin })).code, 0);
+  t.same(seen[2]?.body, { code: stdin });
+  t.match(await svc(create, { stdin: '' }), { code: 2, stderr: /Standard input is empty/ });
+  t.match(await svc(create, { stdin: 'x'.repeat(600_000) }), { code: 2, stderr: /Standard input is too large/ });
+  t.equal(seen.length, 3);
+});
+
 t.test('an image replaces a file', async (t) => {
   const image = 'registry.example.com/shop/resize:3';
   const { runtime: _, ...rest } = hello;

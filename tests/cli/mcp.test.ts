@@ -96,7 +96,7 @@ t.test('a platform without tools, and the end of standard input', async (t) => {
 });
 
 t.test('the command of a prepared request sends the same request', async (t) => {
-  for (const [name, args, [method, path, body], command] of writeCases) {
+  for (const [name, args, [method, path, body], command, stdin] of writeCases) {
     const environment = 'environment' in args ? ['--environment', 'prod'] : [];
     const { run, seen } = await world(t, { 'GET /api/v1/projects/shop/apps/api/history': { body: { items: [] } } });
     // The command asks a person.
@@ -105,7 +105,9 @@ t.test('the command of a prepared request sends the same request', async (t) => 
     const words = execFileSync('sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
       .trimEnd()
       .split('\n');
-    const ran = await run([...words.slice(1), '--project', 'shop', ...environment, ...confirmed]);
+    const ran = await run([...words.slice(1), '--project', 'shop', ...environment, ...confirmed], {
+      ...(stdin !== undefined && { stdin }),
+    });
     const sent = seen.find((request) => request.method !== 'GET');
     t.match(
       sent,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
@@ -212,6 +213,15 @@ t.test('a prepared change is shown as a difference, and only a click sends it', 
   t.same(await env(), { LEVEL: hostile });
   t.equal(await variables.getByRole('button', { name: 'Set variables of api' }).count(), 0);
   t.match(await platform.json(['app', 'show', 'api', ...flags]), { replicas: 1 }, 'the other one was not sent');
+  const back = await send(
+    'go back to revision 1',
+    calls(['roll_back_app', { app: 'api', revision: 1, withConfig: true, ...inProd }]),
+    says('Prepared.'),
+  );
+  const rollback = back.getByRole('region', { name: 'Roll back api' });
+  const level = rollback.getByRole('listitem').filter({ hasText: 'Variable LEVEL' });
+  await level.getByText('comes back').waitFor();
+  await level.getByText(`- ${hostile}`).waitFor();
 
   await shown.getByRole('link', { name: 'revision 1 of api' }).click();
   await pages.deployment(1).waitFor();
@@ -308,6 +318,142 @@ t.test('a function of an answer opens the form filled in', async (t) => {
   t.match(view, { runtime: 'node', trigger: 'cron', schedule: '0 3 * * *' });
 });
 
+t.test('a prepared function opens its form filled in, and only the form sends it', async (t) => {
+  const { page, pages, send } = await ask(t, place);
+  const code = (text: string) => `export const handler = () => ({ body: "${text}" });\n`;
+  const counter = { function: 'counter', ...inProd };
+  const settings = { runtime: 'node', trigger: 'cron', schedule: '15 4 * * *', variables: { LEVEL: hostile } };
+  const created = await send(
+    'Write a function that counts',
+    calls(['create_function', { ...counter, ...settings, code: code('first') }]),
+    says(`It is prepared:\n\`\`\`js\n${code('first')}\`\`\``),
+  );
+  const card = created.getByRole('region', { name: 'Create the function counter' });
+  await card.getByText('+ 15 4 * * *').waitFor();
+  await card.getByText(`+ LEVEL='${hostile}'`).waitFor();
+  await card.getByText('With the command line').click();
+  await card.getByText('svc function create counter --runtime node --code-file - --trigger cron').waitFor();
+  await checkAccessibility(t, page, 'a prepared function');
+  t.equal(await created.getByRole('button', { name: 'Open the form of a new function' }).count(), 0);
+  await card.getByRole('button', { name: 'Open the form of counter' }).click();
+  await pages.heading('Create a function').waitFor();
+  t.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'counter');
+  t.equal(await page.getByLabel('Cron expression with five fields').inputValue(), '15 4 * * *');
+  const show = ['function', 'show', 'counter', ...flags];
+  t.not((await platform.svc(show)).code, 0, 'nothing is sent yet');
+  await pages.button('Create a function').click();
+  await pages.heading('counter').waitFor();
+  const digest = (text: string) => hash('sha256', code(text));
+  const { runtime, schedule } = settings;
+  t.match(await platform.json(show), { runtime, schedule, env: { LEVEL: hostile }, codeDigest: digest('first') });
+
+  const changed = await send(
+    'count by two',
+    calls(['update_function_code', { ...counter, code: code('second') }]),
+    says('Changed.'),
+  );
+  const change = changed.getByRole('region', { name: 'Change the code of counter' });
+  await change.getByText('- the current code').waitFor();
+  await change.getByText('+ export const handler').waitFor();
+  await change.getByRole('button', { name: 'Open the form of counter' }).click();
+  await pages.button('Review changes').click();
+  await pages.dialog().getByText('+ export const handler').waitFor();
+  t.match(await platform.json(show), { codeDigest: digest('first') });
+  await pages.dialog().getByRole('button', { name: 'Save 1 change' }).click();
+  await pages.dialog().waitFor({ state: 'detached' });
+  t.match(await platform.json(show), { codeDigest: digest('second') });
+});
+
+t.test('a half-written question is there again after the list of conversations', async (t) => {
+  const { panel, field } = await ask(t, place);
+  await field.fill('half a question');
+  await panel
+    .locator('input[type="file"]')
+    .setInputFiles({ ...{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') } });
+  await panel.getByText('notes.txt (6 B)').waitFor();
+  await panel.getByRole('button', { name: 'Conversations' }).click();
+  await panel.getByText('Each is deleted 30 days after its last message.').waitFor();
+  await panel.getByRole('button', { name: 'Back to the conversation' }).click();
+  t.equal(await field.inputValue(), 'half a question');
+  await panel.getByText('notes.txt (6 B)').waitFor();
+});
+
+t.test('what the API itself would send is text in the panel, and nothing is sent without a click', async (t) => {
+  const { page, panel, send } = await ask(t, `${place}/apps/api`);
+  const text = `${hostile} ![a](https://evil.example/a.png) [b](javascript:alert(1)) <a href="//evil.example">c</a>\n`;
+  const link = '[Open app api](https://console.evil.example/projects/shop)';
+  const root = `/api/v1/projects/${project}`;
+  const prepare = (method: string, path: string, body?: object) => ({
+    ...{ type: 'prepared', method, path, command: `svc ${hostile}` },
+    ...(body && { body }),
+  });
+  const events = [
+    { type: 'text', text: `${text}# ${text}- ${text}| ${text}${link}\n` },
+    { type: 'text', text: `\`\`\`html\n${`${text.trim()} `.repeat(20)}\n${'x'.repeat(300_000)}\n\`\`\`\n` },
+    { type: 'source', kind: 'app', name: 'javascript:alert(1)', project, ...inProd },
+    { type: 'source', kind: 'logs', of: 'app', name: '//evil.example', project, ...inProd },
+    prepare('PATCH', '/api/v1/projects/another/apps/api', { replicas: 0 }),
+    prepare('DELETE', `${root}/apps/api`),
+    prepare('POST', `https://evil.example${root}/apps/api/restart`),
+    prepare('POST', `${root}/functions`, {
+      name: 'f',
+      runtime: 'node',
+      code: 'x',
+      trigger: 'http',
+      secrets: { A: 'b' },
+    }),
+    prepare('PATCH', `${root}/apps/api?environment=prod`, { replicas: 1 }),
+    { type: 'text', text: 'The end.' },
+    {
+      type: 'done',
+      message: '019a0000-0000-7000-8000-000000000001',
+      usage: { inputTokens: 1, outputTokens: 1 },
+      cut: true,
+    },
+  ];
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`));
+  await page.route(/\/messages$/, (route) =>
+    route.fulfill({
+      contentType: 'application/x-ndjson',
+      body: events.map((each) => `${JSON.stringify(each)}\n`).join(''),
+    }),
+  );
+  const shown = await send('hostile?');
+  await shown.getByText('The end.').waitFor();
+  await shown.getByText('The answer was too long, and was cut.').waitFor();
+  t.equal((await shown.getByText(hostile).count()) > 0, true);
+  const unknown = shown.getByRole('region', { name: 'Prepared, not sent' });
+  t.equal(await unknown.count(), 4);
+  t.equal(await unknown.getByRole('button').count(), 4, 'only the buttons that copy');
+  const links = await shown
+    .getByRole('link')
+    .evaluateAll((all) => all.map((each) => (each as unknown as { pathname: string }).pathname));
+  t.equal(links.length, 2);
+  for (const address of links) t.ok(address.startsWith(`${place}/apps/`), address);
+  t.equal(await panel.locator('img, script, iframe, svg, object, embed, form[action]').count(), 0);
+  const others = () => requests.filter((each) => !each.startsWith('GET '));
+  const own = requests.every((each) => new URL(each.split(' ')[1] ?? '').origin === new URL(page.url()).origin);
+  t.ok(own, 'no request leaves the console');
+  t.match(others(), [/^POST .*\/conversations$/, /^POST .*\/messages$/]);
+  await shown.getByRole('button', { name: 'Scale api' }).click();
+  await shown.getByText('Sent.').waitFor();
+  t.match(others().slice(2), [new RegExp(`^PATCH [^?]*${root}/apps/api\\?environment=prod$`)]);
+});
+
+t.test('an endless answer is cut', async (t) => {
+  const { send } = await ask(t, place);
+  const shown = await send('go on', (response) => {
+    beginStream(response);
+    const pour = () => {
+      while (!response.destroyed && writeEvent(response, textEvent('word '.repeat(200))));
+      if (!response.destroyed) response.once('drain', pour);
+    };
+    pour();
+  });
+  await shown.getByText('The answer was too long, and was cut.').waitFor();
+});
+
 t.test('conversations are listed, opened again, and deleted', async (t) => {
   const { page, panel, pages } = await ask(t, place);
   const before = await stored(page);
@@ -326,6 +472,10 @@ t.test('conversations are listed, opened again, and deleted', async (t) => {
 
   await panel.getByRole('button', { name: 'Conversations' }).click();
   await panel.getByRole('button', { name: 'Delete "set the level and scale"' }).click();
+  await pages
+    .dialog()
+    .getByText(/^svc conversation delete [0-9a-f-]{36} --project /)
+    .waitFor();
   await pages.dialog().getByRole('button', { name: 'Delete', exact: true }).click();
   await panel.getByRole('button', { name: 'Open "set the level and scale"' }).waitFor({ state: 'detached' });
   const after = await stored(page);

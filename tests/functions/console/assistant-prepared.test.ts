@@ -1,7 +1,10 @@
 import t from 'tap';
-import { readPrepared, requestOf } from '../../../functions/console/ui/assistant/prepared-request.ts';
+import { isForm, readPrepared, requestOf } from '../../../functions/console/ui/assistant/prepared-request.ts';
+import { changeBody, createBody, newDraft, type Draft } from '../../../functions/console/ui/functions/draft.ts';
 import { writeTools, prepare } from '../../../runtime/assistant/write-tools.ts';
 import type { Route } from '../../../runtime/http/route.ts';
+
+const code = 'export const handler = () => 1;\n';
 
 /** Arguments of each tool. */
 const cases: Readonly<Record<string, { args: object; operation: object }[]>> = {
@@ -34,6 +37,39 @@ const cases: Readonly<Record<string, { args: object; operation: object }[]>> = {
     { args: {}, operation: { kind: 'redrive', name: 'resize' } },
     { args: { ids: ['e1', 'e2'] }, operation: { kind: 'redrive', name: 'resize', ids: ['e1', 'e2'] } },
   ],
+  create_function: [
+    {
+      args: { function: 'hello', runtime: 'node', code },
+      operation: { kind: 'create', name: 'hello', values: { name: 'hello', runtime: 'node', code, trigger: 'http' } },
+    },
+    {
+      args: {
+        ...{ function: 'nightly', runtime: 'python', code, trigger: 'cron', schedule: '0 2 * * *' },
+        ...{ timeZone: 'Europe/Berlin', dependencies: ['a@1.0.0', 'b@2.0.0'] },
+        variables: { LEVEL: 'debug', TEXT: "it's a #text", LINES: 'one\ntwo' },
+      },
+      operation: {
+        kind: 'create',
+        values: {
+          trigger: 'cron',
+          schedule: '0 2 * * *',
+          dependencies: 'a@1.0.0\nb@2.0.0',
+          variables: /^LEVEL=debug\n/,
+        },
+      },
+    },
+    {
+      args: { function: 'work', runtime: 'node', code, trigger: 'redis', source: 'cache', list: 'jobs' },
+      operation: { kind: 'create', values: { trigger: 'redis', source: 'cache', list: 'jobs' } },
+    },
+  ],
+  update_function_code: [
+    { args: { code }, operation: { kind: 'code', name: 'resize', values: { code } } },
+    {
+      args: { code, dependencies: ['a@1.0.0'] },
+      operation: { kind: 'code', name: 'resize', values: { code, dependencies: 'a@1.0.0' } },
+    },
+  ],
 };
 const params = { project: 'shop', app: 'api', function: 'resize', job: 'sync', id: 'd1' };
 
@@ -45,19 +81,23 @@ t.test('the console shows and sends what each tool prepares', (t) => {
       const kind = (args as { kind?: string }).kind ?? '';
       const path = tool.path.replaceAll('{kind}', kind);
       const body = tool.bodyOf?.({ ...args });
-      const { request } = prepare(
-        tool,
-        { path } as Route,
-        { ...args },
-        { params, query: { environment: 'prod' }, body },
-      );
+      const complete = { params, query: { environment: 'prod' }, body };
+      const { request } = prepare(tool, { path } as Route, { ...args }, complete).prepared;
       const ready = readPrepared({ ...request, body: request.body && { ...request.body } }, 'shop');
       if (!ready) {
         t.fail(`${tool.name} is not known`);
         continue;
       }
+      const { operation: read } = ready;
       t.match(ready, { environment: 'prod', operation });
-      const sent = requestOf(ready);
+      if (isForm(read)) {
+        const { kind, values } = read;
+        const before: Draft = { ...newDraft, name: 'resize', dependencies: 'old@1.0.0' };
+        const after: Draft = { ...(kind === 'create' ? newDraft : before), ...values };
+        t.same(kind === 'create' ? createBody(after) : changeBody(before, after), body, `the form of ${tool.name}`);
+        continue;
+      }
+      const sent = requestOf({ environment: ready.environment, operation: read });
       const sentPath = `/api/v1/projects/shop/${sent.path.map(encodeURIComponent).join('/')}?environment=prod`;
       t.equal(`${sent.method} ${sentPath}`, `${request.method} ${request.path}`, tool.name);
       t.same(sent.query, { environment: 'prod' });
@@ -94,12 +134,14 @@ t.test('a request that is not known, or has more than the panel shows, cannot be
     ['POST', '/api/v1/projects/shop/apps/%E0%A4%A/restart'],
     ['POST', '/api/v1/projects/shop/functions/f/dead-letters/redrive', { ids: [1] }],
     ['POST', '/api/v1/projects/shop/functions/f/dead-letters/redrive', { ids: [] }],
+    ['POST', '/api/v1/projects/shop/apps/../restart'],
+    ['POST', '/api/v1/projects/shop/functions/%2E%2E/restart'],
   ];
   for (const [method, path, body] of refused) {
     t.equal(read(method, path, body), undefined, `${method} ${path} ${JSON.stringify(body)}`);
   }
   // A name with a slash stays one segment.
   const slash = read('POST', '/api/v1/projects/shop/apps/a%2Fb/restart');
-  t.same(slash && requestOf(slash).path, ['apps', 'a/b', 'restart']);
+  t.match(slash, { operation: { kind: 'restart', name: 'a/b' } });
   t.end();
 });

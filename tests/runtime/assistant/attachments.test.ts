@@ -38,6 +38,7 @@ t.test('a message has up to 1 MB with its files and its text', (t) => {
 t.test('the content decides, not the name', (t) => {
   t.equal(code('?', [file('%PDF-1.4\n', 'notes.txt')]), 'file_not_text');
   t.equal(code('?', [file(Buffer.from('hello', 'utf16le'), 'notes.txt')]), 'file_not_text');
+  t.equal(code('?', [file(Buffer.from('\ufeff漢字', 'utf16le'), 'notes.txt')]), 'file_not_text', 'without NUL bytes');
   t.equal(code('?', [file('a\0b', 'main.ts')]), 'file_not_text');
   t.equal(code('?', [file('plain', 'picture.png')]), 'ok');
   t.equal(code('?', [file('', 'empty')]), 'ok');

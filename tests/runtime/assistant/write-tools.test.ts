@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import t, { type Test } from 'tap';
 import { writeTools } from '../../../runtime/assistant/write-tools.ts';
 import type { TokenScope } from '../../../runtime/domain/token-scopes.ts';
@@ -42,7 +43,7 @@ t.test('without a confirmation, the result is the request and the command, and n
     writeTools.map(({ name }) => name),
     'every tool has a case',
   );
-  for (const [name, args, [method, path, body], command] of cases) {
+  for (const [name, args, [method, path, body], command, input] of cases) {
     for (const confirmation of [{}, { confirm: false }, { confirm: 'true' }, { confirm: 1 }]) {
       const result = await tools.call(toolCaller(writer), name, { ...args, ...confirmation });
       t.notOk(result.isError, result.text);
@@ -50,12 +51,75 @@ t.test('without a confirmation, the result is the request and the command, and n
       const query = 'environment' in args ? '?environment=prod' : '';
       t.same(prepared.request, { method, path: `/api/v1${path}${query}`, ...(body && { body }) }, name);
       const scope = `--project shop${'environment' in args ? ' --environment prod' : ''}`;
-      t.equal(prepared.command, `${command} ${scope}`);
+      if (input === undefined) t.equal(prepared.command, `${command} ${scope}`);
+      else t.match(prepared.command, `${command} ${scope} <<'END`);
       t.match(prepared, { sent: false, reason: /confirm: true/ });
       t.match(result.audit, { sent: false });
     }
   }
   t.same(sent, []);
+});
+
+t.test('a shell gives the code of a command to it as it is', async (t) => {
+  const { tools } = await world();
+  const withInput = cases.filter(([, , , , input]) => input !== undefined);
+  t.ok(withInput.length > 2);
+  for (const [name, args, , , input = ''] of withInput) {
+    const { prepared } = await tools.call(toolCaller(writer), name, args);
+    const script = `svc() { cat; }\n${prepared?.command}\n`;
+    t.equal(execFileSync('sh', ['-c', script], { encoding: 'utf8' }), input, name);
+  }
+});
+
+t.test(
+  'a function that the API would refuse is refused before it is prepared, and its name is in the audit entry',
+  async (t) => {
+    const { tools, sent } = await world();
+    const good = { ...named, function: 'hello', runtime: 'node', code: 'export const handler = () => 1;' };
+    const call = async (args: object) => tools.call(toolCaller(writer), 'create_function', { ...good, ...args });
+    t.match(await call({}), { isError: false, audit: { tool: 'create_function', function: 'hello', sent: false } });
+    const wrong: [object, RegExp][] = [
+      [{ function: '--yes' }, /not a valid name/],
+      [{ function: 'a_b' }, /not a valid name/],
+      [{ runtime: 'cobol' }, /runtime/],
+      [{ code: '' }, /code/],
+      [{ code: 5 }, /code/],
+      [{ code: 'x'.repeat(600_000) }, /code|body/],
+      [{ dependencies: ['lodash'] }, /exact version/],
+      [{ dependencies: ['--yes'] }, /not a package/],
+      [{ trigger: 'cron' }, /needs the argument schedule/],
+      [{ trigger: 'cron', schedule: 'every night' }, /schedule|field/],
+      [{ trigger: 'cron', schedule: '0 2 * * *', timeZone: 'Mars/Base' }, /time zone/i],
+      [{ schedule: '0 2 * * *' }, /needs the trigger cron/],
+      [{ source: 'orders' }, /Events need one of the triggers/],
+      [{ trigger: 'redis', source: 'cache' }, /needs --list/],
+      [{ trigger: 'postgres', source: 'db', query: '-- x' }, /is not a value of --query/],
+      [{ variables: { A: 1 } }, /each value must be a text/],
+      [{ variables: { '--yes': '1' } }, /is not a value of --env/],
+      [{ secrets: { A: 'x' } }, /no argument/],
+    ];
+    for (const [args, message] of wrong) {
+      const { isError, text, prepared } = await call(args);
+      t.ok(isError, JSON.stringify(args).slice(0, 100));
+      t.equal(prepared, undefined);
+      t.match(text, message);
+    }
+    const update = { ...named, function: 'hello' };
+    t.match(await tools.call(toolCaller(writer), 'update_function_code', { ...update, code: '' }), { isError: true });
+    t.match(await tools.call(toolCaller(writer), 'update_function_code', update), { isError: true });
+    t.same(sent, []);
+  },
+);
+
+t.test('the agent sees the variables that it has sent, and those of no reply', async (t) => {
+  const { tools } = await world();
+  const [, args = {}] = cases.find(([name]) => name === 'create_function') ?? [];
+  t.match((await tools.call(toolCaller(writer), 'create_function', args)).text, '"env":{"LEVEL":"debug"');
+  const hidden = await testTools({
+    handlers: { 'POST /projects/:project/functions': async () => ({ status: 201, body: { env: { LEVEL: 'debug' } } }) },
+  });
+  const result = await hidden.call(toolCaller(writer), 'create_function', { ...args, confirm: true });
+  t.match(dataOf(result.text), { sent: true, result: { env: { LEVEL: '[hidden]' } } });
 });
 
 t.test('with a confirmation, a token with the scope sends exactly this request', async (t) => {
@@ -91,7 +155,7 @@ async function refuses(t: Test, scopes: TokenScope[], names: string[]): Promise<
 
 t.test('the list has the writes that the scopes and the role allow', async (t) => {
   const writes = writeTools.map(({ name }) => name);
-  const beyondDeploy = ['scale_app', 'set_variables', 'redrive_dead_letters'];
+  const beyondDeploy = ['scale_app', 'set_variables', 'redrive_dead_letters', 'create_function'];
   await refuses(t, ['write'], []);
   await refuses(t, ['deploy'], beyondDeploy);
   await refuses(t, ['read', 'logs:read'], writes);

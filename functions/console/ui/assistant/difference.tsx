@@ -1,10 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { appQuery, historyQuery, type Place } from '../api/queries.ts';
+import { Differences } from '../apps/deployment-difference.tsx';
+import { previousOf } from '../apps/difference.ts';
+import { rollbackQuery } from '../apps/queries.ts';
 import { Loaded } from '../parts/loaded.tsx';
+import { appText } from '../text/apps.ts';
 import { assistantText } from '../text/assistant.ts';
 import { changesOf } from '../workloads/env-text.ts';
 import { variablesQuery } from '../workloads/queries.ts';
-import type { Operation } from './prepared-request.ts';
+import type { SentOperation } from './prepared-request.ts';
 
 const words = assistantText.prepared;
 
@@ -16,7 +20,7 @@ interface Line {
 }
 
 /** What a prepared request would change, compared with what is there now. */
-export function Difference({ place, operation }: { place: Place; operation: Operation }) {
+export function Difference({ place, operation }: { place: Place; operation: SentOperation }) {
   switch (operation.kind) {
     case 'deploy':
       return <ImageDifference place={place} operation={operation} />;
@@ -42,9 +46,9 @@ export function Difference({ place, operation }: { place: Place; operation: Oper
   }
 }
 
-interface Props<Kind extends Operation['kind']> {
+interface Props<Kind extends SentOperation['kind']> {
   place: Place;
-  operation: Extract<Operation, { kind: Kind }>;
+  operation: Extract<SentOperation, { kind: Kind }>;
 }
 
 function ImageDifference({ place, operation: { app, image, commit } }: Props<'deploy'>) {
@@ -75,17 +79,48 @@ function RollbackDifference({ place, operation: { app, revision, withConfig } }:
     <Loaded query={useQuery(historyQuery(place, app))}>
       {({ items }) => {
         const current = items.find((item) => item.current);
-        const target = items.find((item) => item.revision === revision);
+        const target =
+          revision === undefined
+            ? current && previousOf(current, items)
+            : items.find((item) => item.revision === revision);
+        const shown = revision ?? target?.revision;
         const textOf = (deployment: { revision?: number | undefined; image?: string | undefined } | undefined) =>
           deployment && [deployment.revision, deployment.image].filter((part) => part !== undefined).join(', ');
-        const after = revision === undefined ? words.previous : (textOf(target) ?? String(revision));
+        const after = textOf(target) ?? (revision === undefined ? words.previous : String(revision));
         return (
           <>
             <Lines lines={[{ label: words.revision, before: textOf(current), after }]} />
             {withConfig && <p>{words.withConfig}</p>}
+            {shown !== undefined && <ComesBack place={place} app={app} revision={shown} withConfig={withConfig} />}
           </>
         );
       }}
+    </Loaded>
+  );
+}
+
+interface ComesBackProps {
+  place: Place;
+  app: string;
+  revision: number;
+  withConfig: boolean;
+}
+
+/** The variables and settings of the revision that differ from now, each with whether it comes back: as in its dialog. */
+function ComesBack({ place, app, revision, withConfig }: ComesBackProps) {
+  return (
+    <Loaded query={useQuery(rollbackQuery(place, app, revision))}>
+      {({ comparison }) =>
+        comparison && (
+          <section aria-label={appText.differences.now(revision)} className="flex flex-col gap-2">
+            <p>{appText.differences.now(revision)}</p>
+            <Differences
+              comparison={comparison}
+              comesBack={({ kind, restorable }) => kind === 'deployment' || (withConfig && restorable)}
+            />
+          </section>
+        )
+      }
     </Loaded>
   );
 }

@@ -7,6 +7,7 @@ import { Answer } from './answer.tsx';
 import type { Exchange } from './exchange.ts';
 import { FormOffer } from './form-offer.tsx';
 import { offerIn } from './offer.ts';
+import { isForm, readPrepared } from './prepared-request.ts';
 import { PreparedCard } from './prepared.tsx';
 import { sourcesOf } from './source-path.ts';
 import { Sources } from './sources.tsx';
@@ -25,8 +26,12 @@ interface ExchangeProps {
 export function ExchangeView({ project, exchange, isAnswering, place, followed }: ExchangeProps) {
   const { question, files, answer, prepared, status, error, cut } = exchange;
   const blocks = useMemo(() => blocksOf(answer), [answer]);
+  const hasForm = prepared.some((request) => {
+    const operation = readPrepared(request, project)?.operation;
+    return operation && isForm(operation);
+  });
   // Half of a function is nothing to put into a form.
-  const offered = status === 'answered' ? offerIn(blocks) : undefined;
+  const offered = status === 'answered' && !hasForm ? offerIn(blocks) : undefined;
   return (
     <article aria-label={words.exchange(question.slice(0, 80))} className="flex flex-col gap-3">
       <div className="rounded-md bg-zinc-100 px-3 py-2 dark:bg-zinc-900">

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { listQuery } from '../api/queries.ts';
 import { useMay } from '../api/role.ts';
-import { keepOffer, type Offered } from '../functions/offered.ts';
+import type { Offered } from '../functions/offered.ts';
 import { Button } from '../parts/button.tsx';
 import { assistantText } from '../text/assistant.ts';
+import { useFunctionForm } from './use-function-form.ts';
 
 const words = assistantText.offers;
 
@@ -18,7 +18,7 @@ interface FormOfferProps {
 /** Buttons that open a form with the code or the schedule of an answer. */
 export function FormOffer({ place: { project, environment, function: name }, offered, followed }: FormOfferProps) {
   const may = useMay(project, 'deployer');
-  const navigate = useNavigate();
+  const form = useFunctionForm(followed);
   const functions = useQuery({
     ...listQuery('functions', { project, environment: environment ?? '' }),
     enabled: environment !== undefined && name !== undefined,
@@ -31,24 +31,16 @@ export function FormOffer({ place: { project, environment, function: name }, off
     view !== undefined &&
     (offered.runtime === undefined || offered.runtime === view.runtime) &&
     (offered.code !== undefined || view.trigger === 'cron');
-  const open = (offer: number) => {
-    const to = '/projects/$project/environments/$environment/new-function';
-    void navigate({ to, params: place, search: { offer } });
-    followed();
-  };
   const change = (of: string) => {
     const { runtime: _runtime, trigger: _trigger, schedule, ...values } = offered;
-    const offer = keepOffer({ ...values, ...(view?.trigger === 'cron' && schedule !== undefined && { schedule }) });
-    const to = '/projects/$project/environments/$environment/functions/$function/settings';
-    void navigate({ to, params: { ...place, function: of }, search: { offer } });
-    followed();
+    form.change(place, of, { ...values, ...(view?.trigger === 'cron' && schedule !== undefined && { schedule }) });
   };
   return (
     <div className="flex flex-col gap-2">
       <p className="text-xs text-zinc-600 dark:text-zinc-400">{words.title}</p>
       <div className="flex flex-wrap gap-2">
         {fits && <Button onClick={() => change(view.name)}>{words.change(view.name)}</Button>}
-        <Button onClick={() => open(keepOffer(offered))}>{words.create}</Button>
+        <Button onClick={() => form.create(place, offered)}>{words.create}</Button>
       </div>
     </div>
   );

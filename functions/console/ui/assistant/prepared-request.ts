@@ -1,10 +1,11 @@
 import type { ChangeRequest } from '../api/change.ts';
 import type { Prepared } from './exchange.ts';
+import { readCode, readNewFunction, type FormOperation } from './prepared-form.ts';
 
 type WorkloadKind = 'app' | 'function' | 'job';
 
-/** What a prepared request does. */
-export type Operation =
+/** What a prepared request does that the panel sends. */
+export type SentOperation =
   | { kind: 'deploy'; app: string; image: string; commit?: string }
   | { kind: 'scale'; app: string; replicas: number }
   | { kind: 'rollback'; app: string; revision?: number; withConfig: boolean }
@@ -14,7 +15,15 @@ export type Operation =
   | { kind: 'variables'; of: WorkloadKind; name: string; variables: Readonly<Record<string, string>> }
   | { kind: 'redrive'; name: string; ids?: readonly string[] };
 
-/** A prepared request that the console can show completely, and send. */
+/** What a prepared request does. */
+export type Operation = SentOperation | FormOperation;
+
+/** Whether a form sends it. */
+export function isForm(operation: Operation): operation is FormOperation {
+  return operation.kind === 'create' || operation.kind === 'code';
+}
+
+/** A prepared request that the console can show completely. */
 export interface ReadyRequest {
   /** Undefined: the only environment of the project. */
   environment: string | undefined;
@@ -43,7 +52,9 @@ const prefix = '/api/v1/projects/';
 function partsOf(pathname: string): string[] | undefined {
   if (!pathname.startsWith(prefix)) return undefined;
   try {
-    return pathname.slice(prefix.length).split('/').map(decodeURIComponent);
+    const parts = pathname.slice(prefix.length).split('/').map(decodeURIComponent);
+    // A browser would leave the folder instead.
+    return parts.some((part) => part === '.' || part === '..') ? undefined : parts;
   } catch {
     return undefined;
   }
@@ -51,6 +62,7 @@ function partsOf(pathname: string): string[] | undefined {
 
 function operationOf(method: string, parts: readonly string[], body: Readonly<Record<string, unknown>>) {
   const [list = '', name = '', ...below] = parts;
+  if (method === 'POST' && list === 'functions' && parts.length === 1) return readNewFunction(body);
   if (name === '') return undefined;
   const route = `${method} ${list} ${below.join('/')}`.trim();
   const read = Object.hasOwn(readers, route) ? readers[route] : undefined;
@@ -85,6 +97,7 @@ const readers: Readonly<Record<string, (name: string, body: Body) => Operation |
     if (commit !== undefined && typeof commit !== 'string') return undefined;
     return { kind: 'deploy', app, image, ...(commit !== undefined && { commit }) };
   },
+  'PATCH functions': readCode,
   'POST apps rollback': (app, body) => {
     const { revision, withConfig = false } = body;
     if (!hasOnly(body, 'revision', 'withConfig') || typeof withConfig !== 'boolean') return undefined;
@@ -108,11 +121,17 @@ const readers: Readonly<Record<string, (name: string, body: Body) => Operation |
 };
 
 /** The request through the same route as a form. */
-export function requestOf({ environment, operation }: ReadyRequest): ChangeRequest {
+export function requestOf({
+  environment,
+  operation,
+}: {
+  environment: string | undefined;
+  operation: SentOperation;
+}): ChangeRequest {
   return { ...routeOf(operation), ...(environment !== undefined && { query: { environment } }) };
 }
 
-function routeOf(operation: Operation): ChangeRequest {
+function routeOf(operation: SentOperation): ChangeRequest {
   switch (operation.kind) {
     case 'deploy': {
       const { app, image, commit } = operation;

@@ -11,7 +11,8 @@ import { useFindPath, type FindPath } from '../shell/places.ts';
 import { assistantText } from '../text/assistant.ts';
 import { Difference } from './difference.tsx';
 import type { Prepared } from './exchange.ts';
-import { readPrepared, requestOf, type Operation, type ReadyRequest } from './prepared-request.ts';
+import { FunctionCard } from './function-card.tsx';
+import { isForm, readPrepared, requestOf, type Operation, type SentOperation } from './prepared-request.ts';
 
 const words = assistantText.prepared;
 
@@ -23,7 +24,10 @@ interface PreparedProps {
 
 /** A request that the assistant has prepared: what it would change, and its command. Only the user sends it. */
 export function PreparedCard({ project, prepared, followed }: PreparedProps) {
+  const environments = useQuery(projectQuery(project)).data?.environments ?? [];
   const ready = readPrepared(prepared, project);
+  const environment = ready?.environment ?? (environments.length === 1 ? environments[0]?.name : undefined);
+  const { command } = prepared;
   const title = ready && titleOf(ready.operation);
   return (
     <section
@@ -31,29 +35,40 @@ export function PreparedCard({ project, prepared, followed }: PreparedProps) {
       className="flex flex-col gap-2 rounded-md border border-zinc-300 p-3 dark:border-zinc-700"
     >
       <p className="text-xs text-zinc-600 dark:text-zinc-400">{words.title}</p>
-      {ready ? (
-        <ReadyCard project={project} ready={ready} followed={followed} command={prepared.command} />
-      ) : (
+      {title !== undefined && <p className="font-medium">{title}</p>}
+      {!ready && (
         <>
           <p>{words.unknown}</p>
-          <Command command={prepared.command} />
+          <Command command={command} />
         </>
       )}
+      {ready &&
+        (isForm(ready.operation) ? (
+          <FunctionCard {...{ project, environment, command, followed }} operation={ready.operation} />
+        ) : (
+          <SentCard
+            {...{ project, environment, command, followed }}
+            named={ready.environment}
+            operation={ready.operation}
+          />
+        ))}
     </section>
   );
 }
 
-interface ReadyProps {
+interface SentProps {
   project: string;
-  ready: ReadyRequest;
+  /** The environment that the request names. */
+  named: string | undefined;
+  /** The same, or the only one of the project. */
+  environment: string | undefined;
+  operation: SentOperation;
   command: string;
   followed: () => void;
 }
 
-function ReadyCard({ project, ready: { operation, environment: named }, command, followed }: ReadyProps) {
+function SentCard({ project, named, environment, operation, command, followed }: SentProps) {
   const find = useFindPath();
-  const environments = useQuery(projectQuery(project)).data?.environments ?? [];
-  const environment = named ?? (environments.length === 1 ? environments[0]?.name : undefined);
   const may = useMay(project, 'deployer');
   const mayNot = useMayNot(project, 'deployer');
   const send = useProjectChange<unknown>(project);
@@ -61,7 +76,6 @@ function ReadyCard({ project, ready: { operation, environment: named }, command,
   const result = environment === undefined ? undefined : resultOf(find, { project, environment }, operation);
   return (
     <>
-      <p className="font-medium">{title}</p>
       <Difference place={{ project, environment: environment ?? '' }} operation={operation} />
       <Command command={command} />
       {send.error && <ErrorNote error={send.error} />}
@@ -104,6 +118,8 @@ function titleOf(operation: Operation): string {
       return operations.run(operation.job);
     case 'cancel':
       return operations.cancel();
+    case 'create':
+    case 'code':
     case 'restart':
     case 'variables':
     case 'redrive':
@@ -113,7 +129,7 @@ function titleOf(operation: Operation): string {
 }
 
 /** The page that shows what becomes of a request. */
-function resultOf(find: FindPath, place: { project: string; environment: string }, operation: Operation) {
+function resultOf(find: FindPath, place: { project: string; environment: string }, operation: SentOperation) {
   switch (operation.kind) {
     case 'deploy':
     case 'rollback':

@@ -92,6 +92,11 @@ export function hasField({ trigger, runtime }: Pick<Draft, 'trigger' | 'runtime'
   return common.includes(field) || (fieldsOf[trigger] ?? []).includes(field);
 }
 
+/** The fields that have a text, in the order of the form. */
+export function fieldsWithText(draft: Partial<Draft>): DraftField[] {
+  return draftFields.filter((field) => (draft[field] ?? '').trim() !== '');
+}
+
 const eventFields: readonly DraftField[] = ['source', 'query', 'markDone', 'list', 'bucket'];
 const numbers: readonly DraftField[] = ['idleTimeoutSeconds', 'concurrency', 'minReplicas', 'maxReplicas', 'port'];
 
@@ -106,8 +111,7 @@ function valueOf(field: DraftField, text: string): unknown {
 }
 
 /** The fields that have a text, and that the trigger and runtime have. */
-const filledFields = (draft: Draft) =>
-  draftFields.filter((field) => draft[field].trim() !== '' && hasField(draft, field));
+const filledFields = (draft: Draft) => fieldsWithText(draft).filter((field) => hasField(draft, field));
 
 /** The body of the request that creates the function; empty texts are left out. */
 export function createBody(draft: Draft): Record<string, unknown> {

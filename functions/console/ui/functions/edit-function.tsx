@@ -8,10 +8,10 @@ import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Note } from '../parts/note.tsx';
 import { functionText } from '../text/functions.ts';
-import { workloadText } from '../text/workloads.ts';
 import { viewQuery } from '../workloads/queries.ts';
 import { pathBelow, type Workload } from '../workloads/workload.ts';
 import { changeBody, changedFields, changeWords, draftOf, type Draft, type DraftField } from './draft.ts';
+import { FunctionDifference } from './function-difference.tsx';
 import { FunctionFields, isShownAtField } from './function-form.tsx';
 import type { Offered } from './offered.ts';
 
@@ -80,7 +80,7 @@ export function EditFunction({ workload, view, offered }: EditFunctionProps) {
             )
           }
         >
-          <Difference before={before} after={draft} fields={changed} />
+          <FunctionDifference before={before} after={draft} fields={changed} />
         </FormDialog>
       )}
     </>
@@ -89,27 +89,3 @@ export function EditFunction({ workload, view, offered }: EditFunctionProps) {
 
 const differencesOf = (fields: readonly DraftField[], before: Draft, after: Draft) =>
   fields.map((field) => ({ title: words.fields[field], before: before[field], after: after[field] }));
-
-function Difference({ before, after, fields }: { before: Draft; after: Draft; fields: readonly DraftField[] }) {
-  return (
-    <ul aria-label={workloadText.variables.changes} className="flex max-h-96 flex-col gap-2 overflow-auto" tabIndex={0}>
-      {fields.map((field) => (
-        <li key={field}>
-          <strong>{words.fields[field]}</strong>
-          <div className="font-mono text-xs whitespace-pre-wrap">
-            {field === 'code' && <del className="block">{`- ${words.oldCode}`}</del>}
-            {field !== 'code' && before[field] !== '' && <del className="block">{linesOf('-', before[field])}</del>}
-            {after[field] !== '' && <ins className="block no-underline">{linesOf('+', after[field])}</ins>}
-          </div>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function linesOf(mark: string, value: string): string {
-  return value
-    .split('\n')
-    .map((line) => `${mark} ${line}`)
-    .join('\n');
-}

@@ -1,7 +1,7 @@
 import type { Draft } from './draft.ts';
 
 /** Values for the form of a function, which the user has asked to put into it. */
-export type Offered = Partial<Pick<Draft, 'runtime' | 'code' | 'trigger' | 'schedule'>>;
+export type Offered = Partial<Draft>;
 
 /** More than a person goes back to. */
 const most = 10;

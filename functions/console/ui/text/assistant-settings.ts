@@ -6,10 +6,8 @@ const sends: Readonly<Record<AssistantLevel, readonly string[]>> = {
     'your questions, the files that you attach, and which page you look at',
     'names of projects, environments, apps, functions, jobs, services, volumes, plans, keys, images and secrets',
   ],
-  state: [
-    'status, settings without values of variables, deployments with their commits and users, metrics, usage and alerts',
-  ],
-  logs: ['log lines, output of builds, and errors of events'],
+  state: ['status, settings without values of variables, deployments with their commits, metrics, usage and alerts'],
+  logs: ['log lines, output of builds, errors of events, and email addresses of users'],
 };
 
 /** The texts of the page with the provider of the assistant. */
