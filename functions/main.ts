@@ -36,6 +36,7 @@ import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/p
 import { connectKube } from '../runtime/kube/connect.ts';
 import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
 import type { KubeClient, KubeExec } from '../runtime/kube/kube-client.ts';
+import { createObjectCopies } from '../runtime/kube/object-copies.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
 import { recordTokenUse } from '../runtime/records/access-tokens.ts';
 import { createAuditRecorder } from '../runtime/records/audit-entries.ts';
@@ -137,8 +138,11 @@ await runProcess({
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
-    const kube = await connectKube(config.kubernetes);
-    lifecycle.add({ name: 'kubernetes', stop: () => kube.close() });
+    const client = await connectKube(config.kubernetes);
+    lifecycle.add({ name: 'kubernetes', stop: () => client.close() });
+    const copies = createObjectCopies({ kube: client, clock, log });
+    lifecycle.add({ name: 'copies of objects', stop: () => copies.stop() });
+    const kube: KubeClient & KubeExec = { ...client, copies };
 
     const passwords = createPasswords();
     await ensureFirstAdmin({ pool, passwords, log, ...config.firstAdmin });
@@ -155,7 +159,8 @@ await runProcess({
     lifecycle.add({ name: 'uses of sessions', stop: () => sessionUses.drain() });
     const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
     const authenticate = createAuthenticate({ pool, clock, baseUrl, tokenUses, sessionUses });
-    const feeds = createFeeds({ kube, pool, clock, log });
+    const feeds = createFeeds({ kube, copies, pool, clock, log });
+    copies.start();
     // There is a check for each change, so it reads Projects from a watch.
     const watchAccess = createProjectAccess({ kube, pool, findProject: (name) => feeds.findProject(name) });
     const bodies = createBodyMemory();

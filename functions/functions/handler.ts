@@ -20,6 +20,7 @@ import { logRoute } from '../../runtime/api/log-routes.ts';
 import { newEnvironment } from '../../runtime/api/new-environment.ts';
 import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
 import { podsRoute } from '../../runtime/api/pod-routes.ts';
+import { readerFor, versionHeader } from '../../runtime/api/reader.ts';
 import { runRoutes } from '../../runtime/api/run-routes.ts';
 import { newSecurity } from '../../runtime/api/security-settings.ts';
 import { replacedVariables } from '../../runtime/api/workload-variables.ts';
@@ -27,7 +28,8 @@ import { largeBodyLimit } from '../../runtime/http/body.ts';
 import { pageOf } from '../../runtime/http/page.ts';
 import { requireScope, route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { environmentsOf } from '../../runtime/kube/environments.ts';
-import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import type { ObjectReader } from '../../runtime/kube/kube-client.ts';
+import { isIn, workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { admitHosts } from '../../runtime/workloads/host-admission.ts';
 import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
@@ -44,12 +46,14 @@ import { functionRuns, functionToView } from './view.ts';
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
   const { kube, pool, clock, resolveTxt, logs } = dependencies;
   const functions = objectRoutes<FunctionResource>(kube, 'Function');
-  const listView = async (object: Stored<FunctionResource>, options: { url?: string } = {}) =>
-    functionToView(object, { ...options, exclusive: await isExclusive(kube, object), now: clock.now() });
-  const fullView = async (object: Stored<FunctionResource>) =>
+  const listView =
+    (reader: ObjectReader) =>
+    async (object: Stored<FunctionResource>, options: { url?: string } = {}) =>
+      functionToView(object, { ...options, exclusive: await isExclusive(reader, object), now: clock.now() });
+  const fullView = async (object: Stored<FunctionResource>, _environment?: unknown, reader: ObjectReader = kube) =>
     functionToView(object, {
       now: clock.now(),
-      exclusive: await isExclusive(kube, object),
+      exclusive: await isExclusive(reader, object),
       pendingRestart: await isRestartPending(kube, object),
       events: await readEventsState(pool, object),
     });
@@ -57,7 +61,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
   return [
     ...functions.collection({
       view: functionView,
-      viewer: () => listView,
+      viewer: (_environment, _objects, reader) => listView(reader),
       create: {
         summary: 'Creates a function from code or an image. It has no pods until its first request or scheduled run.',
         body: functionCreate,
@@ -143,7 +147,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
 /** `GET /functions`: across projects. */
 function allFunctionsRoute(
   { kube, visibleProjects }: FunctionDependencies,
-  toView: (object: Stored<FunctionResource>) => Promise<object>,
+  viewer: (reader: ObjectReader) => (object: Stored<FunctionResource>) => Promise<object>,
 ): Route {
   return route({
     method: 'GET',
@@ -156,13 +160,20 @@ function allFunctionsRoute(
     async handle(request) {
       const session = sessionOf(request);
       const projects = await visibleProjects(session);
-      const namespaces = new Set(projects.flatMap(environmentsOf).map(({ namespace }) => namespace));
-      const { items } = await kube.list<FunctionResource>(kinds.Function, {});
-      const visible = items.filter(
-        ({ metadata }) => session.role === 'admin' || namespaces.has(metadata.namespace ?? ''),
-      );
+      const environments = new Map(projects.items.flatMap(environmentsOf).map((own) => [own.namespace, own]));
+      const reader = readerFor(kube, session);
+      const { items, resourceVersion } = await reader.list<FunctionResource>(kinds.Function);
+      const visible = items.filter((item) => {
+        const environment = environments.get(item.metadata.namespace ?? '');
+        return session.role === 'admin' || (environment !== undefined && isIn(environment, item));
+      });
       const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, request.query);
-      return { status: 200, body: { ...page, items: await Promise.all(page.items.map(toView)) } };
+      const headers = versionHeader(resourceVersion);
+      return {
+        status: 200,
+        headers,
+        body: { ...page, items: await Promise.all(page.items.map(async (item) => viewer(reader)(item))) },
+      };
     },
   });
 }

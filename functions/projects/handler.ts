@@ -11,10 +11,11 @@ import {
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { checkEnvironmentName, checkProjectName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { readerFor, versionHeader } from '../../runtime/api/reader.ts';
 import { pageOf } from '../../runtime/http/page.ts';
 import { readDefaultLimits, readSettingsIfAny } from '../../runtime/workloads/platform-config.ts';
 import { route, sessionOf, type ProjectGrant, type Route, type Session } from '../../runtime/http/route.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { KubeClient, ObjectList } from '../../runtime/kube/kube-client.ts';
 import {
   createEnvironmentSchema,
   createProjectSchema,
@@ -34,7 +35,7 @@ const tag = 'projects';
 export interface ProjectDependencies {
   kube: KubeClient;
   /** The projects in which a user has a role. */
-  visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
+  visibleProjects: (session: Session) => Promise<ObjectList<Project>>;
   members: {
     /** Makes a user the admin of a project before it is created. */
     insertFounder(projectId: Id, userId: Id): Promise<void>;
@@ -100,10 +101,15 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       summary: 'Lists your projects by name. Platform admins see all projects.',
       async handle(request) {
         const { query } = request;
-        const items = await visibleProjects(sessionOf(request));
-        const defaults = await readDefaultLimits(kube);
+        const session = sessionOf(request);
+        const { items, resourceVersion } = await visibleProjects(session);
+        const defaults = await readDefaultLimits(readerFor(kube, session));
         const page = pageOf(items, ({ metadata }) => metadata.name, query);
-        return { status: 200, body: { ...page, items: page.items.map((item) => projectToView(item, defaults)) } };
+        return {
+          status: 200,
+          headers: versionHeader(resourceVersion),
+          body: { ...page, items: page.items.map((item) => projectToView(item, defaults)) },
+        };
       },
     }),
     route({
@@ -113,8 +119,9 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       access: { project: 'viewer', scope: 'read', environment: 'handler' },
       tag,
       summary: 'Shows a project.',
-      async handle({ params, grant }) {
-        const view = projectToView(await getProject(kube, params.project), await readDefaultLimits(kube));
+      async handle({ params, grant, session }) {
+        const reader = readerFor(kube, session);
+        const view = projectToView(await getProject(reader, params.project), await readDefaultLimits(reader));
         const environments = visibleEnvironments(view.environments, grant);
         return { status: 200, body: { ...view, environments, ...(grant && { role: grant.role }) } };
       },
@@ -216,9 +223,10 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       access: { project: 'viewer', scope: 'read', environment: 'handler' },
       tag,
       summary: 'Lists the environments of a project.',
-      async handle({ params, grant }) {
-        const project = await getProject(kube, params.project);
-        const views = environmentViews(project, await readDefaultLimits(kube));
+      async handle({ params, grant, session }) {
+        const reader = readerFor(kube, session);
+        const project = await getProject(reader, params.project);
+        const views = environmentViews(project, await readDefaultLimits(reader));
         return { status: 200, body: { items: visibleEnvironments(views, grant) } };
       },
     }),

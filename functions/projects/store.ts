@@ -11,7 +11,7 @@ import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts'
 const maxAttempts = 5;
 
 /** The project. @throws Problem `not_found` */
-export async function getProject(kube: KubeClient, name: string): Promise<Stored<Project>> {
+export async function getProject(kube: Pick<KubeClient, 'get'>, name: string): Promise<Stored<Project>> {
   const project = await kube.get<Project>(kinds.Project, name);
   if (!project)
     throw new Problem('not_found', `There is no project "${name}". List the projects with \`svc project list\`.`);

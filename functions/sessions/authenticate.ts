@@ -52,10 +52,11 @@ export function createAuthenticate({
     }
     tokenUses?.add(token);
     const { id, userId, email, platformRole: userRole } = token;
+    const { hasChanged } = token;
     const { name, projectId, project, environmentId, environment, scopes, expiresAt, projectRole } = token;
     const limits = { name, projectId, project, environmentId, environment, scopes, expiresAt, userRole, projectRole };
     // A token never has the rights of a platform admin.
-    return { sessionId: id, userId, email, role: 'member', token: limits };
+    return { sessionId: id, userId, email, role: 'member', token: limits, hasChanged };
   };
   return async ({ method, headers }) => {
     const bearer = bearerOf(headers);

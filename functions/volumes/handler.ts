@@ -8,7 +8,7 @@ import { objectRoutes } from '../../runtime/api/object-routes.ts';
 import { checkExpandable, checkStorageClass } from '../../runtime/api/storage-class.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { KubeClient, ObjectReader } from '../../runtime/kube/kube-client.ts';
 import { usersPhrase, volumeUsers } from '../../runtime/kube/volume-users.ts';
 import { volumeToView } from './view.ts';
 
@@ -17,8 +17,8 @@ const minSize = '1Mi';
 /** `/projects/{project}/volumes`: Volume objects, which the Volume controller reconciles. */
 export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
   const volumes = objectRoutes<Volume>(kube, 'Volume');
-  const viewer = async (environment: Environment) => {
-    const usersOf = await volumeUsers(kube, environment.namespace);
+  const viewer = async (environment: Environment, _volumes: readonly unknown[] = [], reader: ObjectReader = kube) => {
+    const usersOf = await volumeUsers(reader, environment.namespace);
     return (volume: Stored<Volume>) => volumeToView(volume, environment, usersOf(volume.metadata.name));
   };
 

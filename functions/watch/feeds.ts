@@ -10,6 +10,7 @@ import { idLabel } from '../../runtime/domain/labels.ts';
 import { withDeadline } from '../../runtime/domain/deadline.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { ObjectCopies } from '../../runtime/kube/object-copies.ts';
 import { createFeed, type Change, type Feed } from './feed.ts';
 import { createObjectSource } from './object-source.ts';
 import { createRecordSource, type Watched } from './record-source.ts';
@@ -31,7 +32,7 @@ export interface Feeds {
    * @throws Problem `unavailable` when Kubernetes or PostgreSQL does not answer
    */
   enter(projectId: Id, name: string): Promise<{ feed: Feed; leave: () => void }>;
-  /** Ends all streams and watches. */
+  /** Ends all streams. */
   stop(): Promise<void>;
 }
 
@@ -46,7 +47,9 @@ interface OpenFeed {
 }
 
 export interface FeedsOptions {
-  kube: Pick<KubeClient, 'get' | 'list' | 'watch'>;
+  kube: Pick<KubeClient, 'get'>;
+  /** Started with the first stream if it was not before; the caller stops it. */
+  copies: ObjectCopies;
   pool: Pool;
   clock: Clock;
   log: Logger;
@@ -56,9 +59,9 @@ export interface FeedsOptions {
   readyMs?: number;
 }
 
-/** Nothing is watched or read before the first stream. */
+/** No rows are read before the first stream. */
 export function createFeeds(options: FeedsOptions): Feeds {
-  const { kube, pool, clock, log, limits = defaultLimits, readyMs = defaultReadyMs } = options;
+  const { kube, copies, pool, clock, log, limits = defaultLimits, readyMs = defaultReadyMs } = options;
   const feeds = new Map<Id, OpenFeed>();
   const places = createUserPlaces({ ...limits, what: 'open event streams' });
 
@@ -68,7 +71,7 @@ export function createFeeds(options: FeedsOptions): Feeds {
     feed.add(change);
     if (change.kind === 'Member' || change.kind === 'Project') feed.checkAccess();
   };
-  const objects = createObjectSource({ kube, clock, log, onChange });
+  const objects = createObjectSource({ copies, onChange });
   const watched = (): Watched => {
     const projects: Watched['projects'] = new Map(
       [...feeds].map(([projectId, { project }]) => {
@@ -138,7 +141,7 @@ export function createFeeds(options: FeedsOptions): Feeds {
     async stop() {
       places.stop();
       for (const [projectId, open] of feeds) close(projectId, open);
-      await Promise.all([objects.stop(), records.stop()]);
+      await records.stop();
     },
   };
 }

@@ -15,12 +15,14 @@ import {
   type RouteRequest,
 } from '../http/route.ts';
 import { resolveEnvironment, type Environment } from '../kube/environments.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient, ObjectReader } from '../kube/kube-client.ts';
+import { readerFor, versionHeader } from './reader.ts';
 import { createObject, newObjectMetadata, type HostAsker } from '../workloads/create.ts';
 import {
   deleteWorkload,
   getLivingWorkload,
   getWorkload,
+  isIn,
   resourceByKind,
   type EnvironmentObject,
 } from '../workloads/objects.ts';
@@ -34,6 +36,8 @@ export interface ObjectRequest<T extends EnvironmentObject> {
   asker: HostAsker;
   /** The object's name, from the path. */
   name: string;
+  /** Finds other objects for a response: in copies when the route only reads. */
+  reader: ObjectReader;
   /** Reads the object. @throws Problem `not_found` */
   find: () => Promise<Stored<T>>;
   /** Reads the object. @throws Problem `not_found`, and `not_ready` while the object is being deleted */
@@ -86,7 +90,11 @@ export interface Collection<
   /** The object's schema in responses. */
   view: z.ZodType;
   /** Prepares the views of a response's objects, such as by one read for all of them. */
-  viewer: (environment: Environment, objects: readonly Stored<T>[]) => Promise<ObjectView<T>> | ObjectView<T>;
+  viewer: (
+    environment: Environment,
+    objects: readonly Stored<T>[],
+    reader: ObjectReader,
+  ) => Promise<ObjectView<T>> | ObjectView<T>;
   create: {
     summary: string;
     body: Body;
@@ -99,7 +107,7 @@ export interface Collection<
   read: {
     summary: string;
     /** Default: as in lists. */
-    view?: (object: Stored<T>, environment: Environment) => Promise<object>;
+    view?: (object: Stored<T>, environment: Environment, reader: ObjectReader) => Promise<object>;
   };
   delete: {
     summary: string;
@@ -124,8 +132,10 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
   const objectPath = `${collectionPath}/:${param}`;
   const resource = resourceByKind[kind];
 
-  const environmentOf = ({ params, query }: Pick<CollectionRequest<unknown>, 'params' | 'query'>) =>
-    resolveEnvironment(kube, params['project'] ?? '', query.environment);
+  const environmentOf = (
+    { params, query }: Pick<CollectionRequest<unknown>, 'params' | 'query'>,
+    reader: ObjectReader = kube,
+  ) => resolveEnvironment(reader, params['project'] ?? '', query.environment);
 
   /** One route of an object. Its audit entry names the object, its environment and its namespace. */
   const objectRoute = <
@@ -144,7 +154,8 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
     params: paramsOf(objectPath + path).extend(params),
     path: objectPath + path,
     async handle(request: RouteRequest<Record<string, string>, z.output<typeof environmentQuery>, unknown>) {
-      const environment = await environmentOf(request);
+      const reader = isRead(definition) ? readerFor(kube, request.session) : kube;
+      const environment = await environmentOf(request, reader);
       const { [param]: name = '' } = request.params;
       const reply = await handle({
         ...request,
@@ -152,8 +163,9 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         actor: actorOf(sessionOf(request)),
         asker: askerOf(request, environment),
         name,
-        find: () => getWorkload<T>(kube, kind, environment, name),
-        findLiving: () => getLivingWorkload<T>(kube, kind, environment, name),
+        reader,
+        find: () => getWorkload<T>(reader, kind, environment, name),
+        findLiving: () => getLivingWorkload<T>(reader, kind, environment, name),
       } as never);
       return audited(reply, environment);
     },
@@ -190,7 +202,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         const object = { apiVersion: resource.apiVersion, kind, metadata, spec } as T;
         const stored = await createObject(kube, object, { hosts, environment, asker: askerOf(request, environment) });
         const created = complete ? await complete(stored) : stored;
-        const toView = await viewer(environment, [created]);
+        const toView = await viewer(environment, [created], kube);
         const body = await toView(created, url === undefined ? {} : { url });
         return audited({ status: 201, body, audit: { [param]: name } }, environment);
       },
@@ -202,13 +214,16 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       summary: list.summary,
       query: environmentQuery.extend(pageQuery.shape),
       replies: { 200: page(view) },
-      async handle({ params, query }: RouteRequest<Record<string, string>, ListQuery, unknown>) {
-        const environment = await environmentOf({ params, query });
-        const { items } = await kube.list<T>(resource, { namespace: environment.namespace });
-        const page = pageOf(items, ({ metadata }) => metadata.name, query);
-        const toView = await viewer(environment, page.items);
+      async handle({ params, query, session }: RouteRequest<Record<string, string>, ListQuery, unknown>) {
+        const reader = readerFor(kube, session);
+        const environment = await environmentOf({ params, query }, reader);
+        const { items, resourceVersion } = await reader.list<T>(resource, { namespace: environment.namespace });
+        const own = items.filter((item) => isIn(environment, item));
+        const page = pageOf(own, ({ metadata }) => metadata.name, query);
+        const toView = await viewer(environment, page.items, reader);
         return {
           status: 200,
+          headers: versionHeader(resourceVersion),
           body: { ...page, items: await Promise.all(page.items.map(async (item) => toView(item))) },
         };
       },
@@ -219,12 +234,12 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
       access: { project: 'viewer', scope: 'read' },
       summary: read.summary,
       replies: { 200: view },
-      async handle({ environment, find }) {
+      async handle({ environment, reader, find }) {
         const object = await find();
         const body = read.view
-          ? await read.view(object, environment)
+          ? await read.view(object, environment, reader)
           : await (
-              await viewer(environment, [object])
+              await viewer(environment, [object], reader)
             )(object);
         return { status: 200, body };
       },
@@ -242,7 +257,7 @@ export function objectRoutes<T extends EnvironmentObject>(kube: KubeClient, kind
         await deletion.check?.(object, query as z.output<DeleteQuery>);
         const remaining = await deleteWorkload(kube, object);
         if (!remaining) return { status: 204 };
-        return { status: 202, body: await (await viewer(environment, [remaining]))(remaining) };
+        return { status: 202, body: await (await viewer(environment, [remaining], kube))(remaining) };
       },
     });
     return [createRoute, listRoute, readRoute, deleteRoute];
@@ -256,6 +271,11 @@ export type ObjectRoutes<T extends EnvironmentObject> = ReturnType<typeof object
 
 function askerOf(request: Parameters<typeof sessionOf>[0], { project }: Environment): HostAsker {
   return { project, platformAdmin: sessionOf(request).role === 'admin' };
+}
+
+/** Whether a route only reads, so that copies of objects are enough. What is recorded in the audit log is read itself. */
+function isRead({ method, webSocket, audit }: Pick<Route, 'method' | 'webSocket' | 'audit'>): boolean {
+  return method === 'GET' && webSocket === undefined && audit === undefined;
 }
 
 type ListQuery = z.output<typeof environmentQuery> & z.output<typeof pageQuery>;

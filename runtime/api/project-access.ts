@@ -6,7 +6,7 @@ import { includesScope } from '../domain/token-scopes.ts';
 import { idLabel } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import { includesRole } from '../domain/roles.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
+import type { KubeClient, ObjectList, ObjectReader } from '../kube/kube-client.ts';
 import { findRole, listAdmins, listRoles } from '../records/members.ts';
 import {
   scopeMissing,
@@ -17,11 +17,12 @@ import {
   type Session,
   type SessionToken,
 } from '../http/route.ts';
+import { readerFor } from './reader.ts';
 
 export interface ProjectAccessControl {
   authorize: AuthorizeProject;
   /** The projects in which a user has a role; all projects for a platform admin. None for an access token. */
-  visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
+  visibleProjects: (session: Session) => Promise<ObjectList<Project>>;
 }
 
 /** The form of project names; other names are not sent to the API server. */
@@ -36,17 +37,17 @@ const unusedId = '00000000-0000-7000-8000-000000000000';
 export function createProjectAccess({
   kube,
   pool,
-  findProject = (name) => kube.get<Project>(kinds.Project, name),
+  findProject = (name, session) => readerOfProject(kube, session).get<Project>(kinds.Project, name),
 }: {
-  kube: Pick<KubeClient, 'get' | 'list'>;
+  kube: Pick<KubeClient, 'get' | 'list' | 'copies'>;
   pool: Pool;
-  /** Default: reads the Project from the API server. */
-  findProject?: (name: string) => Promise<Stored<Project> | undefined>;
+  /** Default: reads the Project from the copies, or from the API server. */
+  findProject?: (name: string, session: Session) => Promise<Stored<Project> | undefined>;
 }): ProjectAccessControl {
   return {
     async authorize(session, name, access) {
       const { token } = session;
-      const project = nameShape.test(name) ? await findProject(name) : undefined;
+      const project = nameShape.test(name) ? await findProject(name, session) : undefined;
       const projectId = project?.metadata.labels?.[idLabel];
       const platformRole = token?.userRole ?? session.role;
       const role = platformRole === 'admin' ? 'admin' : await findRole(pool, projectId ?? unusedId, session.userId);
@@ -64,13 +65,21 @@ export function createProjectAccess({
       );
     },
     async visibleProjects(session) {
-      if (session.token) return [];
-      const { items } = await kube.list<Project>(kinds.Project);
-      if (session.role === 'admin') return items;
+      if (session.token) return { items: [], resourceVersion: '0' };
+      const all = await readerFor(kube, session).list<Project>(kinds.Project);
+      if (session.role === 'admin') return all;
       const roles = await listRoles(pool, session.userId);
-      return items.filter(({ metadata }) => roles.has(metadata.labels?.[idLabel] ?? ''));
+      return { ...all, items: all.items.filter(({ metadata }) => roles.has(metadata.labels?.[idLabel] ?? '')) };
     },
   };
+}
+
+/**
+ * A copy may show a project that was deleted. It gives no rights then: roles and tokens refer to its id, and are deleted
+ * before its name becomes free. What a token of one environment is limited to is only in the Project itself.
+ */
+function readerOfProject(kube: Pick<KubeClient, 'get' | 'list' | 'copies'>, session: Session): ObjectReader {
+  return typeof session.token?.environmentId === 'string' ? kube : readerFor(kube, session);
 }
 
 /**

@@ -71,6 +71,8 @@ export interface Session {
   token?: SessionToken;
   /** Set after signing in with a one-time password: the user can only choose a new password. */
   passwordChangeRequired?: boolean;
+  /** Whether the user changed something in the last seconds, so that their requests must not read from copies. */
+  hasChanged?: boolean;
 }
 
 /** The caller's rights in the project of a request. */

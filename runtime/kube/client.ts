@@ -142,6 +142,7 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
       kind: ResourceKind,
       selection: Selection & { resourceVersion: string },
       signal: AbortSignal,
+      onOpen?: () => void,
     ): AsyncIterable<WatchEvent<T>> {
       const { min, max } = watchSeconds;
       const body = await transport.stream(collectionPath(kind, selection.namespace), signal, {
@@ -151,6 +152,7 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
         resourceVersion: selection.resourceVersion,
         timeoutSeconds: Math.round(min + Math.random() * (max - min)),
       });
+      onOpen?.();
       for await (const line of jsonLines(body)) {
         const { type, object } = line as { type: string; object: unknown };
         // After the HTTP status 200, an error arrives as an event.

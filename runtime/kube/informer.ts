@@ -42,6 +42,10 @@ export interface Informer<T extends KubeObject> {
   whenSynced(): Promise<void>;
   /** Milliseconds since the last list, event or bookmark; Infinity before the first. */
   lastSeenMs(): number;
+  /** Whether the objects are listed and the server has accepted the watch, which has not ended. */
+  watching(): boolean;
+  /** The version that the objects are from; undefined before the first list. */
+  version(): string | undefined;
   get(name: string, namespace?: string): Stored<T> | undefined;
   list(): Stored<T>[];
   /** Calls the listener on every change from now on; logs its errors. @returns a function that unsubscribes */
@@ -79,6 +83,8 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   let seenAt = Number.NEGATIVE_INFINITY;
   let listedAt = Number.NEGATIVE_INFINITY;
   let version: string | undefined;
+  let knownVersion: string | undefined;
+  let watching = false;
   let failures = 0;
   let reachable = true;
 
@@ -118,45 +124,50 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     const present = new Set(items.map(({ metadata }) => keyOf(metadata.name, metadata.namespace)));
     for (const [key, object] of objects) if (!present.has(key)) remove(object);
     for (const object of items) put(object);
-    version = resourceVersion;
+    version = knownVersion = resourceVersion;
     listedAt = seenAt;
     synced = true;
     firstList.resolve();
   };
 
   /** Aborts the watch after too long a silence. */
-  const guard = async (watching: AbortController, startedAt: number) => {
-    while (!watching.signal.aborted) {
+  const guard = async (connection: AbortController, startedAt: number) => {
+    while (!connection.signal.aborted) {
       const remaining = Math.max(startedAt, seenAt) + silenceMs - clock.monotonic();
-      if (remaining <= 0) watching.abort(new SilentWatchError(`no event or bookmark for ${silenceMs} ms`));
-      else await clock.sleep(remaining, watching.signal).catch(() => undefined);
+      if (remaining <= 0) connection.abort(new SilentWatchError(`no event or bookmark for ${silenceMs} ms`));
+      else await clock.sleep(remaining, connection.signal).catch(() => undefined);
     }
   };
 
   const follow = async (from: string) => {
-    const watching = new AbortController();
-    const signal = AbortSignal.any([stopping.signal, watching.signal]);
+    const connection = new AbortController();
+    const signal = AbortSignal.any([stopping.signal, connection.signal]);
     const startedAt = clock.monotonic();
-    const guarded = guard(watching, startedAt);
+    const guarded = guard(connection, startedAt);
+    const onOpen = () => {
+      watching = true;
+    };
     try {
-      for await (const { type, object } of kube.watch<T>(kind, { ...selection, resourceVersion: from }, signal)) {
+      const events = kube.watch<T>(kind, { ...selection, resourceVersion: from }, signal, onOpen);
+      for await (const { type, object } of events) {
         if (signal.aborted) break;
         seenAt = clock.monotonic();
         failures = 0;
-        version = object.metadata.resourceVersion;
+        version = knownVersion = object.metadata.resourceVersion;
         if (type === 'DELETED') remove(object);
         else if (type !== 'BOOKMARK') put(object);
       }
-      watching.signal.throwIfAborted();
+      connection.signal.throwIfAborted();
       // A watch that ends at once counts as a failure, which avoids a tight loop.
       if (clock.monotonic() - startedAt < provenMs) failures += 1;
     } catch (error) {
       // An aborted connection reports another error.
-      watching.signal.throwIfAborted();
+      connection.signal.throwIfAborted();
       throw error;
     } finally {
+      watching = false;
       if (clock.monotonic() - startedAt >= provenMs) failures = 0;
-      watching.abort();
+      connection.abort();
       await guarded;
     }
   };
@@ -198,6 +209,8 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     synced: () => synced,
     whenSynced: () => firstList.promise,
     lastSeenMs: () => clock.monotonic() - seenAt,
+    watching: () => watching,
+    version: () => knownVersion,
     get: (name, namespace) => objects.get(keyOf(name, namespace)),
     list: () => [...objects.values()],
     onChange(listener) {

@@ -77,17 +77,24 @@ export interface KubeClient {
   /**
    * One watch connection from `resourceVersion` on, with bookmarks. Yields until the server ends it; throws a
    * {@link KubeError} (410 when the version is too old) or a connection error. Use an informer to watch for longer.
+   * @param onOpen called when the server has accepted the watch
    */
   watch<T extends KubeObject>(
     kind: ResourceKind,
     selection: Selection & { resourceVersion: string },
     signal: AbortSignal,
+    onOpen?: () => void,
   ): AsyncIterable<WatchEvent<T>>;
   /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`), until it ends. */
   stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** The cache of the informers, if there are any. */
   readonly cache?: KubeCache;
+  /** Answers reads from copies, if the process keeps any (docs/decisions/0091-reads-from-copies.md). */
+  readonly copies?: ObjectReader;
 }
+
+/** Reads objects. */
+export type ObjectReader = Pick<KubeClient, 'get' | 'list'>;
 
 /** Runs commands in containers. */
 export interface KubeExec {

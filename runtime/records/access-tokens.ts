@@ -5,6 +5,7 @@ import { accessTokenDigest, generateAccessToken, hasDigest, parseAccessToken } f
 import type { TokenScope } from '../domain/token-scopes.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
+import { hasChanged } from './audit-entries.ts';
 import type { PlatformRole, ProjectRole } from '../domain/roles.ts';
 
 /** An access token, without its secret (docs/reference/tokens.md). */
@@ -41,6 +42,12 @@ const source = `access_tokens JOIN users ON users.id = access_tokens.user_id
   LEFT JOIN project_members ON project_members.project_id = access_tokens.project_id
     AND project_members.user_id = access_tokens.user_id`;
 
+/** The token of a request. */
+export interface ValidToken extends AccessToken {
+  /** Whether its user changed something in the last seconds. */
+  hasChanged: boolean;
+}
+
 /** Stands in for the digest of a token that does not exist, so that it is compared like any other. */
 const noDigest = Buffer.alloc(32);
 
@@ -48,16 +55,17 @@ const noDigest = Buffer.alloc(32);
  * The valid token with this text. Undefined for every other text, and while its user may not sign in.
  * @param now the time at which it must not have expired
  */
-export async function findValidToken(pool: Pool, text: string, now: Date): Promise<AccessToken | undefined> {
+export async function findValidToken(pool: Pool, text: string, now: Date): Promise<ValidToken | undefined> {
   const parsed = parseAccessToken(text);
   if (!parsed) return undefined;
-  const { rows } = await pool.query<AccessToken & { digest: Buffer }>(
-    `SELECT ${columns}, digest FROM ${source} WHERE handle = $1`,
-    [parsed.handle],
-  );
+  const { rows } = await pool.query<ValidToken & { digest: Buffer }>({
+    name: 'find-valid-token',
+    text: `SELECT ${columns}, digest, ${hasChanged('users.email')} AS "hasChanged" FROM ${source} WHERE handle = $1`,
+    values: [parsed.handle],
+  });
   const { digest = noDigest, ...token } = rows[0] ?? {};
   if (!hasDigest(text, digest)) return undefined;
-  const valid = token as AccessToken;
+  const valid = token as ValidToken;
   return valid.userEnabled && valid.expiresAt > now ? valid : undefined;
 }
 

@@ -30,6 +30,18 @@ export interface NewAuditEntry {
 /** Maximum length of a name, in characters. */
 const textMax = 400;
 
+/** For how long a user counts as one who has just changed something. */
+const recently = `interval '10 seconds'`;
+
+/**
+ * SQL for whether a user changed something in the last seconds: every change has an entry before it is answered. Entries of
+ * reads count too. It reads one row of an index. @param email the expression of the user's address
+ */
+export function hasChanged(email: string): string {
+  return `COALESCE((SELECT at FROM audit_entries WHERE actor = ${email} ORDER BY audit_entries.id DESC LIMIT 1)
+    > clock_timestamp() - ${recently}, false)`;
+}
+
 /** Stores an audit line. Repeating it with the same id changes nothing. */
 export async function insertAuditEntry(
   database: Database,

@@ -23,19 +23,21 @@ const joined = 'project_members JOIN users ON users.id = project_members.user_id
 
 /** The role of a user in a project; undefined without one. */
 export async function findRole(pool: Pool, projectId: Id, userId: Id): Promise<ProjectRole | undefined> {
-  const { rows } = await pool.query<{ role: ProjectRole }>(
-    `SELECT role FROM project_members WHERE project_id = $1 AND user_id = $2`,
-    [projectId, userId],
-  );
+  const { rows } = await pool.query<{ role: ProjectRole }>({
+    name: 'find-role',
+    text: `SELECT role FROM project_members WHERE project_id = $1 AND user_id = $2`,
+    values: [projectId, userId],
+  });
   return rows[0]?.role;
 }
 
 /** All projects in which a user has a role. */
 export async function listRoles(pool: Pool, userId: Id): Promise<Map<Id, ProjectRole>> {
-  const { rows } = await pool.query<{ projectId: Id; role: ProjectRole }>(
-    `SELECT project_id AS "projectId", role FROM project_members WHERE user_id = $1`,
-    [userId],
-  );
+  const { rows } = await pool.query<{ projectId: Id; role: ProjectRole }>({
+    name: 'list-roles',
+    text: `SELECT project_id AS "projectId", role FROM project_members WHERE user_id = $1`,
+    values: [userId],
+  });
   return new Map(rows.map(({ projectId, role }) => [projectId, role]));
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Id } from '../domain/ids.ts';
 import type { PlatformRole } from '../domain/roles.ts';
+import { hasChanged } from './audit-entries.ts';
 
 /** A session with its user. */
 export interface SessionRecord {
@@ -12,6 +13,8 @@ export interface SessionRecord {
   /** Whether the user signed in with a one-time password, which has to be changed before anything else. */
   passwordChangeRequired: boolean;
   lastUsedAt: Date | null;
+  /** Whether the user changed something in the last seconds. */
+  hasChanged: boolean;
 }
 
 /** A session as its user sees it. */
@@ -65,13 +68,16 @@ export async function insertSession(
 
 /** The session of a token; undefined when it does not exist or expired before `now`. */
 export async function findSession(pool: Pool, tokenDigest: Buffer, now: Date): Promise<SessionRecord | undefined> {
-  const { rows } = await pool.query<SessionRecord>(
-    `SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role,
-       users.one_time_until IS NOT NULL AS "passwordChangeRequired", sessions.last_used_at AS "lastUsedAt"
+  const { rows } = await pool.query<SessionRecord>({
+    // Each request runs it, and planning takes longer than running it.
+    name: 'find-session',
+    text: `SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role,
+       users.one_time_until IS NOT NULL AS "passwordChangeRequired", sessions.last_used_at AS "lastUsedAt",
+       ${hasChanged('users.email')} AS "hasChanged"
      FROM sessions JOIN users ON users.id = sessions.user_id
      WHERE token_digest = $1 AND expires_at > $2 AND disabled_at IS NULL`,
-    [tokenDigest, now],
-  );
+    values: [tokenDigest, now],
+  });
   return rows[0];
 }
 

@@ -6,7 +6,7 @@ import { kinds, workloadResources } from '../contracts/resources/kinds.ts';
 import type { ServiceResource } from '../contracts/resources/service.ts';
 import type { Volume } from '../contracts/resources/volume.ts';
 import type { Id } from '../domain/ids.ts';
-import { idLabel } from '../domain/labels.ts';
+import { environmentIdLabel, idLabel } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import type { Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
@@ -39,15 +39,24 @@ export function isLiving({ metadata }: WorkloadObject, id: Id): boolean {
   return metadata.labels?.[idLabel] === id && metadata.deletionTimestamp === undefined;
 }
 
+/**
+ * Whether an object is in this environment. Another project can have an environment whose namespace has the same name;
+ * only one of the two gets the namespace.
+ */
+export function isIn({ environmentId }: Pick<Environment, 'environmentId'>, { metadata }: EnvironmentObject): boolean {
+  const id = metadata.labels?.[environmentIdLabel];
+  return id === undefined || id === environmentId;
+}
+
 /** Reads a workload, even if it is being deleted. @throws Problem `not_found` */
 export async function getWorkload<T extends EnvironmentObject>(
-  kube: KubeClient,
+  kube: Pick<KubeClient, 'get'>,
   kind: T['kind'],
-  { project, environment, namespace }: Environment,
+  { project, environment, environmentId, namespace }: Environment,
   name: string,
 ): Promise<Stored<T>> {
   const object = await kube.get<T>(resourceByKind[kind], name, namespace);
-  if (object) return object;
+  if (object && isIn({ environmentId }, object)) return object;
   const kindName = kind.toLowerCase();
   throw new Problem(
     'not_found',
@@ -57,7 +66,7 @@ export async function getWorkload<T extends EnvironmentObject>(
 
 /** Reads a workload. @throws Problem `not_found`, and `not_ready` while it is being deleted */
 export async function getLivingWorkload<T extends EnvironmentObject>(
-  kube: KubeClient,
+  kube: Pick<KubeClient, 'get'>,
   kind: T['kind'],
   environment: Environment,
   name: string,

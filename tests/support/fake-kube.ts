@@ -283,7 +283,9 @@ export function fakeKube(
       kind: ResourceKind,
       selection: Selection & { resourceVersion: string },
       signal: AbortSignal,
+      onOpen?: () => void,
     ): AsyncIterable<WatchEvent<T>> {
+      onOpen?.();
       let sentVersion = Number(selection.resourceVersion);
       while (!signal.aborted) {
         const due = log.filter((entry) => entry.version > sentVersion);

@@ -1,8 +1,9 @@
-import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
+import type { ObjectList } from '../../runtime/kube/kube-client.ts';
 import type { FakeKube } from './fake-kube.ts';
 
 export const environmentId = '019a0000-0000-7000-8000-0000000000e1';
@@ -71,6 +72,6 @@ export function seedShop(kube: FakeKube): void {
 }
 
 /** The projects that a platform admin sees: all of them. */
-export function allProjects(kube: FakeKube): () => Promise<Stored<Project>[]> {
-  return async () => (await kube.list<Project>(kinds.Project)).items;
+export function allProjects(kube: FakeKube): () => Promise<ObjectList<Project>> {
+  return () => kube.list<Project>(kinds.Project);
 }

@@ -79,7 +79,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     // To show which workload holds a name.
     rule(kinds.WorkloadName, [...read, 'create', 'delete']),
     rule(kinds.HostName, [...read, 'create', 'delete']),
-    rule(kinds.PlatformConfig, ['get', 'update']),
+    rule(kinds.PlatformConfig, [...watch, 'update']),
     rule(kinds.Namespace, ['get']),
     rule(kinds.StorageClass, read),
     // To refuse hosts that other routes of the cluster serve.

@@ -67,6 +67,17 @@ export function faultsText(faults: readonly SettingFault[]): string {
  */
 export function settingsInForce(config: PlatformConfig | undefined): PlatformConfigSpec | undefined {
   if (!config) return undefined;
+  // An object of a copy is the same for many requests.
+  if (!Object.isFrozen(config)) return parsedSettings(config);
+  let settings = parsed.get(config);
+  if (!settings) parsed.set(config, (settings = { spec: parsedSettings(config) }));
+  return settings.spec;
+}
+
+/** The settings of frozen objects. */
+const parsed = new WeakMap<PlatformConfig, { spec: PlatformConfigSpec | undefined }>();
+
+function parsedSettings(config: PlatformConfig): PlatformConfigSpec | undefined {
   const accepted = platformConfigSpec.safeParse(config.status?.accepted?.spec);
   if (accepted.success) return accepted.data;
   const checked = checkPlatformConfig(config.spec);

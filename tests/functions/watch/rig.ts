@@ -13,6 +13,7 @@ import type { Route } from '../../../runtime/http/route.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
+import { createObjectCopies, type ObjectCopiesOptions } from '../../../runtime/kube/object-copies.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
@@ -111,8 +112,11 @@ export interface Replica {
 export async function watchRig(t: Test, kube: KubeClient) {
   const { pool } = await testDatabase(t);
   const clock = systemClock;
-  const replica = async (options: Partial<FeedsOptions & WatchDependencies> = {}): Promise<Replica> => {
-    const feeds = createFeeds({ kube, pool, clock, log: silentLog, ...options });
+  const replica = async (
+    options: Partial<FeedsOptions & WatchDependencies & { watched: ObjectCopiesOptions['kube'] }> = {},
+  ): Promise<Replica> => {
+    const copies = createObjectCopies({ kube: options.watched ?? kube, clock, log: silentLog });
+    const feeds = createFeeds({ kube, copies, pool, clock, log: silentLog, ...options });
     const authenticate = createAuthenticate({ pool, clock, baseUrl: 'http://console.test' });
     const watchAccess = createProjectAccess({ kube, pool, findProject: (name) => feeds.findProject(name) });
     const { authorize } = watchAccess;
@@ -120,7 +124,10 @@ export async function watchRig(t: Test, kube: KubeClient) {
     const api = await testApi(t, { routes, authenticate, authorize: createProjectAccess({ kube, pool }).authorize });
     const [route] = routes;
     if (!route) throw new Error('no route');
-    t.teardown(() => feeds.stop());
+    t.teardown(async () => {
+      await feeds.stop();
+      await copies.stop();
+    });
     return {
       url: api.url,
       route,

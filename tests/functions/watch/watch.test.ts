@@ -249,7 +249,7 @@ t.test('an environment that is added later', async (t) => {
 t.test('503 while Kubernetes does not answer', async (t) => {
   const { kube, replica, admin } = await world(t);
   const api = await replica({
-    kube: {
+    watched: {
       get: (kind, name) => kube.get(kind, name),
       list: () => Promise.reject(new Error('no connection')),
       watch: (...request) => kube.watch(...request),
