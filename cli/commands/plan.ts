@@ -42,7 +42,7 @@ function quotaOf(typed: string): Quota {
 const create = command({
   name: 'create',
   args: ['plan'],
-  description: 'Create a usage plan with limits per key (rate, burst: per checker replica).',
+  description: 'Create a usage plan with limits per key.',
   flags: {
     rate: requiredAmount('<n>', 'requests per second', rateRange),
     burst: requiredAmount('<n>', 'maximum burst of requests', burstRange),

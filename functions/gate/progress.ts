@@ -52,12 +52,13 @@ export function statusOf(replicas: readonly GateReplica[], version: number): Gat
   return {
     version,
     replicas: replicas.map((replica) => {
-      const { name, applied, startedAt, seenAt, silentMs } = replica;
+      const { name, applied, sharesRates, startedAt, seenAt, silentMs } = replica;
       const behind = Math.max(0, version - (applied ?? 0));
       return {
         name,
         state: !isLive(replica) ? 'silent' : applied === null ? 'loading' : behind > 0 ? 'behind' : 'current',
         ...(applied !== null && { applied, behind }),
+        ...(sharesRates !== null && { sharesRates }),
         startedAt: startedAt.toISOString(),
         seenAt: seenAt.toISOString(),
         silentSeconds: Math.round(silentMs / 100) / 10,

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay } from '../../runtime/domain/period.ts';
 import { continues, type GateSession, type Head, type OthersRow, type ViewPosition } from './gate-store.ts';
+import type { SharedRates } from './shared-rates.ts';
 import type { StoreConnection } from './store-connection.ts';
 import type { Usage } from './usage.ts';
 import type { GateView } from './view.ts';
@@ -22,6 +23,7 @@ export type PollOutcome = 'unchanged' | 'applied' | 'loaded' | 'failed';
 export interface FeedPollDependencies {
   view: GateView;
   usage: Usage;
+  rates: Pick<SharedRates, 'counted' | 'shared'>;
   /** The replica's name: its pod's. */
   name: string;
   clock: Clock;
@@ -36,8 +38,8 @@ export interface FeedPollDependencies {
 export type FeedPoll = (session: GateSession) => Promise<PollOutcome>;
 
 /** Reads the head of the feed, brings the view and the usage of other replicas up to it, and reports the position. */
-export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: FeedPollDependencies): FeedPoll {
-  let reported: { at: number; position: ViewPosition; incarnation: Id } | undefined;
+export function createFeedPoll({ view, usage, rates, name, clock, log, withTimeout }: FeedPollDependencies): FeedPoll {
+  let reported: { at: number; position: ViewPosition; incarnation: Id; sharesRates: boolean } | undefined;
   let deleted = 0;
 
   const poll: FeedPoll = async (session) => {
@@ -46,7 +48,9 @@ export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: F
     const head = await withTimeout(pollLimitMs, 'a poll', session.head(since, usage.incarnation()));
     requirePrimary(head.primary);
     // The replica has just started, or the store was restored from an older copy.
-    if (head.replica === 'missing') await register(session, usage.incarnation());
+    const isNew = head.replica === 'missing';
+    if (isNew) await register(session, usage.incarnation());
+    rates.counted(head.replicas + (isNew ? 1 : 0));
     const outcome = await catchUp(session, head, since);
     view.provenAt(startedAt);
     await report(session);
@@ -137,14 +141,16 @@ export function createFeedPoll({ view, usage, name, clock, log, withTimeout }: F
   /** Reports a change at once, and otherwise that the replica is alive. */
   const report = async (session: GateSession) => {
     const [at, position, incarnation] = [clock.monotonic(), view.position(), usage.incarnation()];
+    const sharesRates = rates.shared();
     if (!position) return;
     const same =
       reported?.incarnation === incarnation &&
+      reported.sharesRates === sharesRates &&
       reported.position.feed.feedId === position.feed.feedId &&
       reported.position.feed.version === position.feed.version;
     if (same && reported && at - reported.at < reportEveryMs) return;
-    await withTimeout(pollLimitMs, 'a report', session.report(incarnation, position.feed));
-    reported = { at, position, incarnation };
+    await withTimeout(pollLimitMs, 'a report', session.report(incarnation, position.feed, sharesRates));
+    reported = { at, position, incarnation, sharesRates };
   };
 
   return poll;

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { createFeedPoll, type PollOutcome } from './feed-poll.ts';
 import type { GateStore } from './gate-store.ts';
+import type { SharedRates } from './shared-rates.ts';
 import { createStoreConnection } from './store-connection.ts';
 import type { Usage } from './usage.ts';
 import type { GateView } from './view.ts';
@@ -15,6 +16,7 @@ export interface FeedDependencies {
   store: GateStore;
   view: GateView;
   usage: Usage;
+  rates: Pick<SharedRates, 'counted' | 'shared'>;
   /** The replica's name: its pod's. */
   name: string;
   clock: Clock;
@@ -37,7 +39,7 @@ export interface Feed {
  * maintains the replica's own record: when another process closed its incarnation, or the wall clock went back by days,
  * usage continues under a new incarnation (decision 0008).
  */
-export function createFeed({ store, view, usage, name, clock, log, observe }: FeedDependencies): Feed {
+export function createFeed({ store, view, usage, rates, name, clock, log, observe }: FeedDependencies): Feed {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let notified = false;
@@ -58,7 +60,7 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
   };
 
   const { session, withTimeout, drop } = createStoreConnection({ store, clock, signal: stopping.signal }, nudge);
-  const poll = createFeedPoll({ view, usage, name, clock, log, withTimeout });
+  const poll = createFeedPoll({ view, usage, rates, name, clock, log, withTimeout });
 
   const run = async () => {
     let failures = 0;

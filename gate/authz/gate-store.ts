@@ -74,6 +74,8 @@ export interface Head {
   /** The tokens that the two histories have at the requested versions. */
   tokensThere: { feed: string | null; usage: string | null };
   replica: ReplicaState;
+  /** The number of replicas that run, as far as they have reported. */
+  replicas: number;
 }
 
 /** Which usage to read, for which periods. */
@@ -142,8 +144,8 @@ export interface GateSession {
   load(question: UsageQuestion, sink: LoadSink): Promise<{ primary: boolean; position: ViewPosition }>;
   /** Records a process life, unless it is recorded. */
   register(incarnation: Id, name: string): Promise<void>;
-  /** Reports that the process is alive, and the position of its view. */
-  report(incarnation: Id, feed: FeedPosition): Promise<void>;
+  /** Reports that the process is alive, the position of its view, and whether it shares rate limits. */
+  report(incarnation: Id, feed: FeedPosition, sharesRates: boolean): Promise<void>;
   /**
    * Closes a process life, which then cannot write usage any more.
    * @returns the number of its last batch, or 0

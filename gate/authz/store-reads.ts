@@ -26,6 +26,8 @@ const appColumns = 'id, environment_id AS "environmentId", namespace, name';
 /** The workloads that may have a gate. The checkers treat a function as an app. */
 const isLivingApp = `kind IN ('App', 'Function') AND deleted_at IS NULL`;
 
+/** Replicas report every 5 s. One that has missed three reports does not count as running. */
+const replicaTimeoutMs = 15_000;
 /** Above this number of changes, a reload is faster. */
 const changesMax = 10_000;
 /** Rows of one piece of a load: a few milliseconds of work, after which requests are served. */
@@ -47,6 +49,7 @@ export async function readHead(
     usageToken: string | null;
     usageTokenThere: string | null;
     replica: ReplicaState;
+    replicas: number;
   }>(
     `SELECT pg_is_in_recovery() AS standby, feed_id AS "feedId", feed_head.version::float8 AS "feedVersion",
        (SELECT token FROM changes WHERE changes.version = feed_head.version) AS "feedToken",
@@ -55,9 +58,11 @@ export async function readHead(
        (SELECT token FROM usage_marks WHERE usage_marks.version = usage_head.version) AS "usageToken",
        (SELECT token FROM usage_marks WHERE usage_marks.version = $2) AS "usageTokenThere",
        coalesce((SELECT CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END
-         FROM gate_replicas WHERE incarnation = $3), 'missing') AS replica
+         FROM gate_replicas WHERE incarnation = $3), 'missing') AS replica,
+       (SELECT count(*)::integer FROM gate_replicas WHERE folded_at IS NULL AND closed_at IS NULL
+          AND seen_at > now() - $4 * interval '1 millisecond') AS replicas
      FROM feed_head CROSS JOIN usage_head`,
-    [since?.feed.version ?? 0, since?.usage.version ?? 0, incarnation],
+    [since?.feed.version ?? 0, since?.usage.version ?? 0, incarnation, replicaTimeoutMs],
   );
   const row = rows[0];
   if (!row) throw new Error('feed_head or usage_head is empty');
@@ -69,6 +74,7 @@ export async function readHead(
     },
     tokensThere: { feed: row.feedTokenThere, usage: row.usageTokenThere },
     replica: row.replica,
+    replicas: row.replicas,
   };
 }
 

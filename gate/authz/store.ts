@@ -44,7 +44,7 @@ function createSession(client: pg.Client): GateSession {
     changes: (question, sink) => readChanges(client, question, sink),
     load: (question, sink) => readEverything(client, question, sink),
     register: (incarnation, name) => registerReplica(client, incarnation, name),
-    report: (incarnation, feed) => reportReplica(client, incarnation, feed),
+    report: (incarnation, feed, sharesRates) => reportReplica(client, incarnation, { ...feed, sharesRates }),
     close: (incarnation) => closeReplica(client, incarnation),
     flush: (incarnation, batch, columns) => flushUsage(client, incarnation, batch, columns),
     end() {

@@ -2,6 +2,7 @@ import { clientAddress, createAddressMatcher, type AddressMatcher } from '../../
 import { apiKeyDigest, parseApiKey } from '../../runtime/domain/api-key.ts';
 import type { CalendarDay } from '../../runtime/domain/period.ts';
 import { secondsToFull, takeToken, tokensLeft } from './rate-limit.ts';
+import type { SharedRates } from './shared-rates.ts';
 import type { Usage } from './usage.ts';
 import type { GateApp, GateKey, GateView } from './view.ts';
 
@@ -55,6 +56,7 @@ interface Moment {
 export interface RequestCheckDependencies {
   view: GateView;
   usage: Usage;
+  rates: Pick<SharedRates, 'replicas' | 'took'>;
   /** Proxies that are trusted to report the previous hop. */
   trustedProxies: AddressMatcher;
 }
@@ -76,7 +78,7 @@ const someAddresses = createAddressMatcher(['192.0.2.0/24', '2001:db8::/32']);
  * (docs/reference/gate.md#verdicts). Only allowed requests take a token and count against the quota. A denied key takes
  * the same work for every fault, so that the response time does not reveal the fault.
  */
-export function createRequestCheck({ view, usage, trustedProxies }: RequestCheckDependencies): RequestCheck {
+export function createRequestCheck({ view, usage, rates, trustedProxies }: RequestCheckDependencies): RequestCheck {
   const denyKey = (app: GateApp, fault: KeyFault, handle: string | undefined): Verdict => {
     return { decision: 'deny_key', app, fault, handle };
   };
@@ -99,7 +101,7 @@ export function createRequestCheck({ view, usage, trustedProxies }: RequestCheck
       }
     }
     const bucket = view.bucket(key);
-    const rateReset = takeToken(bucket, plan, monotonic);
+    const rateReset = takeToken(bucket, plan, monotonic, rates.replicas());
     view.keepBucket(key, bucket);
     if (rateReset > 0) {
       usage.countRateDenied(key.slot, calendar);
@@ -107,6 +109,7 @@ export function createRequestCheck({ view, usage, trustedProxies }: RequestCheck
       if (limits.quota) limits.quota.left++;
       return { decision: 'deny_rate', app, key, limits, retryAfterSeconds: rateRetrySeconds };
     }
+    rates.took(key, bucket);
     usage.countAllowed(key.slot, calendar);
     limits.rateLeft = tokensLeft(bucket, plan, monotonic);
     limits.rateReset = secondsToFull(bucket, plan, monotonic);

@@ -50,12 +50,15 @@ interface ViewLoad extends Omit<LoadSink, 'others'> {
 /** The plans, keys and apps that one replica holds in memory, and their age. */
 export interface GateView {
   key(handle: string): GateKey | undefined;
+  keyOf(id: Id): GateKey | undefined;
   /** Whether the slot's key exists. */
   hasKey(slot: number): boolean;
   /** The key's bucket, full before the first request; valid until the next call. It survives changes of the key. */
-  bucket(key: GateKey): Bucket;
+  bucket(key: Pick<GateKey, 'slot'>): Bucket;
   /** Stores the key's bucket after a change. */
   keepBucket(key: GateKey, bucket: Bucket): void;
+  /** Forgets which tokens the other replicas do not know of, for all keys. */
+  forgetUnshared(): void;
   plan(id: Id): GatePlan | undefined;
   app(id: string): GateApp | undefined;
   /** Compares the digest with the key's. Without a key, returns false after the same work. */
@@ -159,7 +162,7 @@ function putKey(tables: Tables, slots: KeySlots, row: KeyRow): void {
 }
 
 /** The numbers of a bucket. */
-const [takenField, atField, bucketFields] = [0, 1, 2] as const;
+const [takenField, atField, unsharedField, bucketFields] = [0, 1, 2, 3] as const;
 
 /** Creates an empty view, which is not fresh. */
 export function createGateView(slots: KeySlots): GateView {
@@ -172,15 +175,23 @@ export function createGateView(slots: KeySlots): GateView {
 
   return {
     key: (handle) => findKey(tables, handle),
+    keyOf: (id) => tables.keys.get(slots.find(id)),
     hasKey: (slot) => tables.keys.get(slot) !== undefined,
     bucket({ slot }) {
       bucket.taken = buckets.get(slot, takenField);
       bucket.at = buckets.get(slot, atField);
+      bucket.unshared = buckets.get(slot, unsharedField);
       return bucket;
     },
-    keepBucket({ slot }, { taken, at }) {
+    keepBucket({ slot }, { taken, at, unshared }) {
       buckets.set(slot, takenField, taken);
       buckets.set(slot, atField, at);
+      buckets.set(slot, unsharedField, unshared);
+    },
+    forgetUnshared() {
+      for (let slot = 1; slot <= slots.last(); slot++) {
+        if (buckets.get(slot, unsharedField) !== 0) buckets.set(slot, unsharedField, 0);
+      }
     },
     plan: (id) => tables.plans.get(id),
     app: (id) => tables.apps.get(id),

@@ -15,17 +15,20 @@ export async function registerReplica(database: Database, incarnation: Id, name:
   ]);
 }
 
-/** Records that a replica is alive, and that its view contains the feed up to `version`. */
+/**
+ * Records that a replica is alive, that its view contains the feed up to `version`, and whether it shares rate limits
+ * with the other replicas.
+ */
 export async function reportReplica(
   database: Database,
   incarnation: Id,
-  { feedId, version }: { feedId: Id; version: number },
+  { feedId, version, sharesRates }: { feedId: Id; version: number; sharesRates: boolean },
 ): Promise<void> {
   await database.query(
-    `UPDATE gate_replicas SET seen_at = now(), feed_id = $2, applied_version = $3,
+    `UPDATE gate_replicas SET seen_at = now(), feed_id = $2, applied_version = $3, shares_rates = $4,
        applied_at = CASE WHEN (feed_id, applied_version) IS NOT DISTINCT FROM ($2, $3) THEN applied_at ELSE now() END
      WHERE incarnation = $1 AND closed_at IS NULL`,
-    [incarnation, feedId, version],
+    [incarnation, feedId, version, sharesRates],
   );
 }
 

@@ -12,6 +12,8 @@ export interface GateReplica {
   appliedAt: Date | null;
   startedAt: Date;
   seenAt: Date;
+  /** Whether it shares rate limits with the other replicas, or is the only one; null before its first report. */
+  sharesRates: boolean | null;
   /** Milliseconds since its last report, by the database's clock. */
   silentMs: number;
 }
@@ -36,7 +38,7 @@ export async function findChange(database: Database, version: number): Promise<D
 /** The replicas that were not stopped and reported within `withinMs`, by name, older process lives first. */
 export async function listGateReplicas(database: Database, withinMs: number): Promise<GateReplica[]> {
   const { rows } = await database.query<GateReplica>(
-    `SELECT incarnation, name, started_at AS "startedAt", seen_at AS "seenAt",
+    `SELECT incarnation, name, started_at AS "startedAt", seen_at AS "seenAt", shares_rates AS "sharesRates",
        CASE WHEN gate_replicas.feed_id = feed_head.feed_id THEN applied_version::float8 END AS applied,
        CASE WHEN gate_replicas.feed_id = feed_head.feed_id THEN applied_at END AS "appliedAt",
        greatest(0, extract(epoch FROM now() - seen_at) * 1000)::float8 AS "silentMs"

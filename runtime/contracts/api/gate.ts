@@ -65,6 +65,8 @@ export const gateStatus = z.object({
       applied: z.int().optional(),
       /** The number of changes that it has not applied yet. */
       behind: z.int().optional(),
+      /** False while it limits rates on its own, because it cannot reach the others; absent before its first report. */
+      sharesRates: z.boolean().optional(),
       startedAt: timestamp,
       seenAt: timestamp,
       /** Seconds since its last report; replicas report every 5 s and after every change. */

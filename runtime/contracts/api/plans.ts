@@ -27,7 +27,7 @@ export type Quota = z.infer<typeof quota>;
 const requestsPerSecond = z.number().min(0.001).max(1_000_000);
 const burst = z.int().min(1).max(1_000_000);
 
-/** `POST /api/v1/projects/{p}/plans`. Rate and burst apply per key and checker replica. */
+/** `POST /api/v1/projects/{p}/plans`. Rate and burst apply per key, over all replicas of the checker. */
 export const planCreate = z.strictObject({ name: displayName, requestsPerSecond, burst, quota: quota.optional() });
 
 /** `PATCH /api/v1/projects/{p}/plans/{id}`: absent fields keep their value; null removes the quota. */

@@ -138,7 +138,7 @@ t.test('400, 401 and 404', async (t) => {
 });
 
 t.test('the status shows the version of each replica', async (t) => {
-  const { call, change, replica } = await rig(t);
+  const { pool, call, change, replica } = await rig(t);
   const first = await change();
   await change();
   const version = await change();
@@ -147,8 +147,13 @@ t.test('the status shows the version of each replica', async (t) => {
   await replica('loading', null);
   await replica('quiet', version, 60);
   await replica('ended', version, 0, true);
+  await pool.query(`UPDATE gate_replicas SET shares_rates = name <> 'behind' WHERE name IN ('behind', 'current')`);
   const { body } = await call('/api/v1/gate/status');
   t.equal(body.version, version);
+  t.same(
+    body.replicas.map(({ sharesRates }: { sharesRates?: boolean }) => sharesRates),
+    [false, true, undefined, undefined],
+  );
   t.match(body.replicas, [
     { name: 'behind', state: 'behind', applied: first, behind: 2 },
     { name: 'current', state: 'current', applied: version, behind: 0 },

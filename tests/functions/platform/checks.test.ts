@@ -63,7 +63,7 @@ t.test('checkers are healthy only with current keys', async (t) => {
   const replicas = [newId(), newId()];
   for (const replica of replicas) {
     await registerReplica(pool, replica, 'svc-authz-x');
-    await reportReplica(pool, replica, { feedId: rows[0]?.feed_id ?? '', version: 1 });
+    await reportReplica(pool, replica, { feedId: rows[0]?.feed_id ?? '', version: 1, sharesRates: true });
   }
   t.same(await components['checkers']?.(true), { status: 'on', message: '2 of 2 ready, 2 with current keys' });
   await pool.query(`UPDATE gate_replicas SET seen_at = now() - interval '20 seconds' WHERE incarnation = $1`, [

@@ -25,7 +25,7 @@ function next(position: ViewPosition, history: 'feed' | 'usage'): ViewPosition {
  */
 function rig(t: Test) {
   const clock = fakeClock(new Date('2026-03-02T12:00:00Z'));
-  const { view, usage, check, slots } = bench();
+  const { view, usage, rates, check, slots } = bench();
   const trouble = recordingLog();
   const calls: { at: number; call: string }[] = [];
   const outcomes: string[] = [];
@@ -35,6 +35,7 @@ function rig(t: Test) {
   const state = {
     position: position(1),
     replica: 'open' as ReplicaState,
+    replicas: 1,
     primary: true,
     answers: {} as Partial<GateSession>,
   };
@@ -48,9 +49,10 @@ function rig(t: Test) {
   const { store, connections } = scriptedStore({
     head(since, incarnation) {
       record('head');
-      const { primary, position, replica } = state;
+      const { primary, position, replica, replicas } = state;
       const tokensThere = { feed: since?.feed.token ?? null, usage: since?.usage.token ?? null };
-      return state.answers.head?.(since, incarnation) ?? Promise.resolve({ primary, position, replica, tokensThere });
+      const head = { primary, position, replica, replicas, tokensThere };
+      return state.answers.head?.(since, incarnation) ?? Promise.resolve(head);
     },
     load(question, sink) {
       record('load');
@@ -70,9 +72,9 @@ function rig(t: Test) {
       state.replica = 'open';
       return Promise.resolve();
     },
-    report(incarnation, feed) {
-      record(`report ${feed.version}`);
-      return state.answers.report?.(incarnation, feed) ?? Promise.resolve();
+    report(incarnation, feed, sharesRates) {
+      record(`report ${feed.version}${sharesRates ? '' : ' local rates'}`);
+      return state.answers.report?.(incarnation, feed, sharesRates) ?? Promise.resolve();
     },
     close() {
       record('close');
@@ -89,6 +91,7 @@ function rig(t: Test) {
     },
     view,
     usage,
+    rates,
     name: 'svc-authz-1',
     clock,
     log: trouble.log,
@@ -99,6 +102,7 @@ function rig(t: Test) {
     clock,
     view,
     usage,
+    rates,
     feed,
     key,
     state,
@@ -271,9 +275,18 @@ t.test(
   async (t) => {
     const gate = rig(t);
     gate.state.replica = 'missing';
+    gate.state.replicas = 1;
     gate.feed.start();
     await gate.clock.advance(0);
-    t.same(gate.calls(), ['0 head', '0 register true svc-authz-1', '0 load', '0 report 1']);
+    t.same(
+      gate.calls(),
+      ['0 head', '0 register true svc-authz-1', '0 load', '0 report 1 local rates'],
+      'with the other, it is one of two replicas, and shares no rates yet',
+    );
+    gate.state.replicas = 2;
+    gate.rates.connected(true);
+    await gate.clock.advance(1_000);
+    t.same(gate.calls(), ['1000 head', '1000 report 1'], 'reported at once');
     gate.count(gate.key.id, 2);
     const batch = gate.usage.batch(10);
     if (batch) gate.usage.written(batch);
@@ -286,13 +299,14 @@ t.test(
       return Promise.resolve({
         primary,
         replica,
+        replicas: 1,
         position,
         tokensThere: { feed: position.feed.token, usage: 'another' },
       });
     };
     gate.calls();
     await gate.clock.advance(1_000);
-    t.same(gate.calls(), ['2000 head', '2000 changes']);
+    t.same(gate.calls(), ['3000 head', '3000 changes']);
     t.ok(gate.usage.pending(), 'the usage of the copy was replaced');
   },
 );

@@ -25,7 +25,7 @@ interface RigOptions {
 /** A feed on a stopped clock: it polls on a notification or when the test says so. */
 function rig(t: Test, { url, deaf = false }: RigOptions) {
   const clock = fakeClock();
-  const { view, usage, check } = bench();
+  const { view, usage, rates, check } = bench();
   const outcomes: PollOutcome[] = [];
   let wake: (() => void) | undefined;
   const store = createPostgresStore({ connectionString: url, application_name: 'feed' });
@@ -33,6 +33,7 @@ function rig(t: Test, { url, deaf = false }: RigOptions) {
     store: { connect: (nudge) => store.connect(deaf ? () => undefined : nudge) },
     view,
     usage,
+    rates,
     name: 'svc-authz-1',
     clock,
     log: silentLog,

@@ -28,9 +28,9 @@ interface Answer {
 async function rig(t: Test, { before }: { before?: (response: ServerResponse) => void } = {}) {
   const clock = fakeClock();
   const rows = bench({ trustedProxies: ['10.0.0.0/8'] });
-  const { view, usage, check } = rows;
+  const { view, usage, rates, check } = rows;
   const registry = new Registry();
-  const metrics = createGateMetrics(registry, view, clock);
+  const metrics = createGateMetrics(registry, { view, rates, clock });
   const lines: string[] = [];
   const trouble = recordingLog();
   const decisions = createDecisionLog({

@@ -1,10 +1,12 @@
 import type { Changes, KeyRow, OthersRow, PlanRow, ViewPosition } from '../../../gate/authz/gate-store.ts';
 import { createKeySlots } from '../../../gate/authz/key-slots.ts';
+import { createSharedRates } from '../../../gate/authz/shared-rates.ts';
 import { createUsage } from '../../../gate/authz/usage.ts';
 import { createRequestCheck, type GateRequest, type Verdict } from '../../../gate/authz/verdict.ts';
 import { createGateView } from '../../../gate/authz/view.ts';
 import { createAddressMatcher } from '../../../runtime/domain/address.ts';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
+import { systemClock, type Clock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 
 /** One environment's rows in the store's form, for tests of the gate without a store. */
@@ -63,13 +65,15 @@ export function changeOf(rows: Partial<Changes>): Changes {
 }
 
 /** A request check over a view that a test fills: not fresh before it is loaded and proven. */
-export function bench({ trustedProxies = [] as string[] } = {}) {
+export function bench({ trustedProxies = [] as string[], clock = systemClock as Clock } = {}) {
   const slots = createKeySlots();
   const [view, usage] = [createGateView(slots), createUsage(newId(), slots)];
-  const check = createRequestCheck({ view, usage, trustedProxies: createAddressMatcher(trustedProxies) });
+  const rates = createSharedRates(view, slots, clock);
+  const check = createRequestCheck({ view, usage, rates, trustedProxies: createAddressMatcher(trustedProxies) });
   return {
     view,
     usage,
+    rates,
     check,
     slots,
     /** Loads these rows into the view, instead of one key on a plan of one request per second. */

@@ -96,7 +96,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     const gate = bench();
     const current = (): Replica => replica;
     const dependencies = { store: observed(way, current), usage: gate.usage, clock: own as Clock, log: silentLog };
-    const feed = createFeed({ ...dependencies, view: gate.view, name });
+    const feed = createFeed({ ...dependencies, view: gate.view, rates: gate.rates, name });
     const writer = createUsageWriter({ ...dependencies, onClosed: () => feed.nudge() });
     const replica: Replica = {
       name,

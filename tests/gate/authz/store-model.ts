@@ -108,6 +108,9 @@ export function storeModel(clock: Clock) {
         usage: state.usageMarks.get(since?.usage.version ?? 0) ?? null,
       },
       replica: replica ? (replica.closed ? 'closed' : 'open') : 'missing',
+      replicas: [...state.replicas.values()].filter(
+        ({ closed, seenAt }) => !closed && clock.monotonic() - seenAt < 15_000,
+      ).length,
     };
   };
 

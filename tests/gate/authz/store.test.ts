@@ -87,7 +87,7 @@ t.test('changes since a position that the history does not contain, or with a ga
 t.test('the heads of the histories, and what they have at a position', async (t) => {
   const { pool, session } = await rig(t);
   const empty = await session.head(undefined, incarnation);
-  t.match(empty, { primary: true, replica: 'missing', tokensThere: { feed: null, usage: null } });
+  t.match(empty, { primary: true, replica: 'missing', replicas: 0, tokensThere: { feed: null, usage: null } });
   t.match(empty.position, { feed: { version: 0, token: null }, usage: { version: 0, token: null } });
 
   await insertPlans(pool, 1);
@@ -97,8 +97,19 @@ t.test('the heads of the histories, and what they have at a position', async (t)
   t.match(first, { replica: 'open', tokensThere: { feed: null, usage: null } }, 'there is nothing at version 0');
   t.match(first.position, { feed: { version: 1, token: String }, usage: { version: 1, token: String } });
   await insertPlans(pool, 1);
-  const { tokensThere } = await session.head(first.position, incarnation);
+  const { tokensThere, replicas } = await session.head(first.position, incarnation);
+  t.equal(replicas, 1);
   t.same(tokensThere, { feed: first.position.feed.token, usage: first.position.usage.token });
+
+  const counted = async () => (await session.head(undefined, incarnation)).replicas;
+  for (const name of ['b', 'c', 'd']) await session.register(newId(), name);
+  t.equal(await counted(), 4);
+  await pool.query(`UPDATE gate_replicas SET closed_at = now() WHERE name = 'c'`);
+  await pool.query(`UPDATE gate_replicas SET seen_at = now() - interval '16 seconds' WHERE name = 'd'`);
+  t.equal(await counted(), 2, 'without one that stopped, and one that is silent');
+  await session.report(incarnation, first.position.feed, false);
+  const { rows } = await pool.query(`SELECT name FROM gate_replicas WHERE NOT shares_rates`);
+  t.same(rows, [{ name: 'a' }]);
 
   await pool.query('DELETE FROM usage_head');
   await t.rejects(session.head(undefined, incarnation), { message: 'feed_head or usage_head is empty' });

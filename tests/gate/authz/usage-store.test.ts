@@ -58,7 +58,13 @@ function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock;
   let failures = 0;
   const store = trackedStore(createPostgresStore({ connectionString: url, application_name: name }));
   const dependencies = { store, usage: gate.usage, clock, log: silentLog };
-  const feed = createFeed({ ...dependencies, view: gate.view, name, observe: (outcome) => outcomes.push(outcome) });
+  const feed = createFeed({
+    ...dependencies,
+    view: gate.view,
+    rates: gate.rates,
+    name,
+    observe: (outcome) => outcomes.push(outcome),
+  });
   const writer = createUsageWriter({ ...dependencies, onFailure: () => failures++, onClosed: () => feed.nudge() });
   t.teardown(async () => {
     await feed.stop();

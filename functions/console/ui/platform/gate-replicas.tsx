@@ -46,13 +46,14 @@ function ReplicaTable({ replicas }: Pick<GateStatus, 'replicas'>) {
         ]}
       />
       <tbody>
-        {replicas.map(({ name, state, applied, behind = 0, seenAt, startedAt }) => (
+        {replicas.map(({ name, state, applied, behind = 0, sharesRates, seenAt, startedAt }) => (
           <tr key={name} className={rowLook}>
             <th scope="row" className={`${cellLook} text-left font-medium`}>
               {name}
             </th>
             <td className={cellLook}>
-              <Badge tone={tones[state]}>{words.states[state]}</Badge>
+              <Badge tone={tones[state]}>{words.states[state]}</Badge>{' '}
+              {sharesRates === false && <Badge tone="warn">{words.localRates}</Badge>}
             </td>
             <td className={wideCellLook}>
               {applied ?? text.none} {behind > 0 && `(${words.behind(behind)})`}

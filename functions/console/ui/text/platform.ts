@@ -53,6 +53,7 @@ export const platformText = {
       none: 'No replica of the gate is running, so workloads that require an API key deny every request.',
       name: 'Replica',
       states: { loading: 'loading', current: 'current', behind: 'behind', silent: 'silent' },
+      localRates: 'limits rates on its own',
       applied: 'Version',
       behind: (count: number) => `${count.toLocaleString('en')} behind`,
       seen: 'Last report',

@@ -107,6 +107,29 @@ export const alertCases: Readonly<Record<string, readonly AlertCase[]>> = {
       fires: [],
     },
   ],
+  SvcGateRatesNotShared: [
+    {
+      what: 'one of two checkers',
+      series: { 'authz_rates_shared{instance="a"}': '1x20', 'authz_rates_shared{instance="b"}': '1x5 0x15' },
+      at: '12m',
+      fires: [{}],
+    },
+    { what: 'a short time', series: { 'authz_rates_shared{instance="a"}': '1x5 0x3 1x10' }, at: '10m', fires: [] },
+  ],
+  SvcGateMemoryFull: [
+    {
+      what: 'one of two checkers',
+      series: { 'authz_memory_used_ratio{instance="a"}': '0.2x20', 'authz_memory_used_ratio{instance="b"}': '0.95x20' },
+      at: '15m',
+      fires: [{}],
+    },
+    {
+      what: 'checkers with room',
+      series: { 'authz_memory_used_ratio{instance="a"}': '0.89x20' },
+      at: '15m',
+      fires: [],
+    },
+  ],
   SvcGateUsageNotWritten: [
     {
       what: 'a batch that failed',

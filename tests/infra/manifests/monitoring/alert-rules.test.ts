@@ -6,7 +6,6 @@ import type { Pool } from 'pg';
 import { Registry, type Metric } from 'prom-client';
 import t from 'tap';
 import { createGateMetrics } from '../../../../gate/authz/metrics.ts';
-import type { GateView } from '../../../../gate/authz/view.ts';
 import { alertRules, alerts } from '../../../../infra/manifests/monitoring/alert-rules.ts';
 import { createBusMetrics } from '../../../../runtime/bus/metrics.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
@@ -127,7 +126,11 @@ t.test('every metric of a rule, with its labels, is exported by a process', (t) 
   const registry = new Registry();
   const none = () => [];
   createControllerMetrics(registry);
-  createGateMetrics(registry, { ageMs: () => 0 } as unknown as GateView, systemClock);
+  createGateMetrics(registry, {
+    view: { ageMs: () => 0, size: () => ({ keys: 1, plans: 1, apps: 1 }) },
+    rates: { shared: () => true },
+    clock: systemClock,
+  });
   const pool = { query: async () => ({ rows: [] }) } as unknown as Pool;
   createBusMetrics(registry).watch(pool, []);
   createLogDrainMetrics(registry, pool);

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import t from 'tap';
 import { createGateMetrics } from '../../../../gate/authz/metrics.ts';
-import type { GateView } from '../../../../gate/authz/view.ts';
 import { createInterceptorMetrics } from '../../../../gate/interceptor/metrics.ts';
 import type { ComponentName } from '../../../../infra/manifests/monitoring/component.ts';
 import { monitoringComponents } from '../../../../infra/manifests/monitoring/components.ts';
@@ -59,7 +58,11 @@ function exporters(): { processes: Record<string, Registry>; work: () => void } 
   const reconciles = createControllerMetrics(controllers);
   reconciles.register('App', { depth: () => 1, longestRunningMs: () => 2 });
   const requests = createRequestMetrics(controllers);
-  const gate = createGateMetrics(authz, { ageMs: () => 5 } as unknown as GateView, systemClock);
+  const gate = createGateMetrics(authz, {
+    view: { ageMs: () => 5, size: () => ({ keys: 1, plans: 1, apps: 1 }) },
+    rates: { shared: () => true },
+    clock: systemClock,
+  });
   const calls = createInterceptorMetrics(interceptor, { inflight: () => 1, waiting: () => 0 });
   const registers = [api];
   const counters = Object.entries(standIns.counters).map(([name, labels]) => {
