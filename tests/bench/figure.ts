@@ -35,6 +35,14 @@ export function printFigure(figure: Figure): void {
   process.stdout.write(`${figureLine(figure)}\n`);
 }
 
+/** Prints the median of rounds as the figure, and beside it their minimum and maximum. */
+export function printRounds(figure: Omit<Figure, 'value'>, rounds: readonly number[]): void {
+  printFigure({ ...figure, value: median(rounds) });
+  if (rounds.length < 2) return;
+  printFigure({ name: `${figure.name}.min`, value: Math.min(...rounds), unit: figure.unit });
+  printFigure({ name: `${figure.name}.max`, value: Math.max(...rounds), unit: figure.unit });
+}
+
 /** The middle value; of an even count, the mean of the two middle ones. NaN for none. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);

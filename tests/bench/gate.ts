@@ -84,8 +84,6 @@ export async function run(args: string[]): Promise<void> {
   printFigure({ name: 'gate.machine-used-by-others', value: await othersShare(), unit: 'ratio' });
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const store = await startPostgres(folder);
-  // In an installation it is on another machine; here it would take the core from the load.
-  setLast(store.pid);
   const ends: (() => unknown)[] = [];
   try {
     const few = await createStore(store.url, 'few', rotation + revocations);
@@ -118,6 +116,8 @@ export async function run(args: string[]): Promise<void> {
     };
     const options = { ...chosen, name: 'gate', connections, pids };
     await useAllKeys(load, many.pool, chosen.keys);
+    // In an installation, the store is on another machine; here it would take the core from the load.
+    setLast(store.pid);
     const saturation = await measureThroughput(load, options);
     await measureLatency(load, Math.round(saturation / 2), options);
     await measureRevocation(load, {

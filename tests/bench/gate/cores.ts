@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 
 /** The server under load has the first core to itself; everything else is on the second. */
@@ -28,10 +28,21 @@ export function setForemost(pid: number, foremost: boolean): void {
   if (status !== 0) process.stderr.write(`the load waits for its core like everybody: ${stderr}`);
 }
 
-/** Lets all other processes run before a group of processes and those that it starts later. */
-export function setLast(group: number): void {
-  const { status, stderr } = spawnSync('renice', ['-n', '19', '-g', String(group)], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`renice failed: ${stderr}`);
+/**
+ * Lets all other processes run before a process and its children. Each process of PostgreSQL has a session of its own,
+ * and Linux first shares a core among sessions, whatever the priorities of their processes are (autogroup in sched(7)).
+ */
+export function setLast(pid: number): void {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  for (const each of [String(pid), ...children]) {
+    try {
+      writeFileSync(`/proc/${each}/autogroup`, '19');
+    } catch (error) {
+      // A child may have ended; without autogroups, the priority of the process counts.
+      if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error;
+    }
+    spawnSync('renice', ['-n', '19', '-p', each]);
+  }
 }
 
 /** Runs a TypeScript program of this bench or of the platform on one core; without `core`, on that of this process. */

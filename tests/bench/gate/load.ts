@@ -33,6 +33,11 @@ export interface LoadResult {
   requestsPerSecond: number;
   p50: number;
   p99: number;
+  /**
+   * The 99th percentile of the time between two looks of the generator at its requests and answers, of which it may be
+   * late by as much, in ms; NaN without a rate.
+   */
+  ownDelay: number;
   /** Answers by status. */
   statuses: Record<string, number>;
   /** The share of its core that the generator itself used (0 to 1); near 1 the generator is the limit. */
@@ -84,6 +89,7 @@ export function createLoadGenerator(): LoadGenerator {
 
   const run = async ({ host, port }: LoadTarget, options: LoadOptions): Promise<LoadResult> => {
     const latency = createLatencyRecord();
+    const ownDelay = createLatencyRecord();
     const statuses = new Map<number, number>();
     const sentAt = new Map<Connection, number>();
     const requests = new Map<Connection, Buffer>();
@@ -128,16 +134,20 @@ export function createLoadGenerator(): LoadGenerator {
     const pace = (perSecond: number) => {
       const startedAt = performance.now();
       let sent = 0;
+      let lookedAt = startedAt;
       idle.push(...opened);
       const step = () => {
         if (ended) return;
-        const due = ((performance.now() - startedAt) / 1000) * perSecond;
+        const now = performance.now();
+        const due = ((now - startedAt) / 1000) * perSecond;
         while (sent < due) {
           const connection = idle.pop();
           if (!connection) break;
           send(connection, startedAt + (sent / perSecond) * 1000);
           sent++;
+          if (counting) ownDelay.add(now - lookedAt);
         }
+        lookedAt = now;
         Atomics.wait(neverWoken, 0, 0, restMs);
         setImmediate(step);
       };
@@ -161,6 +171,7 @@ export function createLoadGenerator(): LoadGenerator {
         requestsPerSecond: counted / seconds,
         p50: latency.percentile(0.5),
         p99: latency.percentile(0.99),
+        ownDelay: ownDelay.percentile(0.99),
         statuses: Object.fromEntries(statuses),
         busy: (user + system) / 1e6 / seconds,
       };

@@ -1,4 +1,4 @@
-import { median, printFigure, type Target } from '../figure.ts';
+import { median, printFigure, printRounds, type Target } from '../figure.ts';
 import { processorSeconds } from './cores.ts';
 import type { LoadClient } from './load-client.ts';
 import type { LoadResult } from './load.ts';
@@ -8,6 +8,8 @@ const warmUpSeconds = 1;
 const compileSeconds = 4;
 /** Above this the generator itself may be the limit. */
 const busyMax = 0.95;
+/** Above this share of a latency, the generator may have caused it. */
+const ownDelayMax = 0.25;
 /** Below this share of the offered rate, the latency is that of a server that cannot keep up. */
 const offeredMin = 0.98;
 
@@ -85,18 +87,36 @@ async function measure(
   return { ...result, microseconds: (spent * 1e6) / result.answers, serverBusy: spent / wall };
 }
 
-/** The rounds of two targets in which both servers used at least this share of their cores. */
-function busyPairs(of: readonly Round[], to: readonly Round[], busyMin: number): (readonly [Round, Round])[] {
+/** The rounds of two targets that count for both. */
+function pairs(
+  of: readonly Round[],
+  to: readonly Round[],
+  counts: (round: Round) => boolean = () => true,
+): (readonly [Round, Round])[] {
   return of.flatMap((round, index) => {
     const other = to[index];
-    const idle = round.serverBusy < busyMin || (other?.serverBusy ?? 0) < busyMin;
-    return other === undefined || idle ? [] : [[round, other] as const];
+    return other !== undefined && counts(round) && counts(other) ? [[round, other] as const] : [];
   });
 }
 
-/** The median of a value's ratios, round by round. */
-function ratio(pairs: readonly (readonly [Round, Round])[], value: (round: Round) => number): number {
-  return median(pairs.map(([of, to]) => value(of) / value(to)));
+/** A value's ratios, round by round. */
+function ratios(of: readonly (readonly [Round, Round])[], value: (round: Round) => number): number[] {
+  return of.map(([round, other]) => value(round) / value(other));
+}
+
+/** Prints the ratio of two targets, of the rounds that count. @param why of those that do not */
+function printRatio(
+  figure: { name: string; target?: Target },
+  all: readonly (readonly [Round, Round])[],
+  { counting, value, why }: { counting: (readonly [Round, Round])[]; value: (round: Round) => number; why: string },
+): void {
+  if (counting.length < all.length) {
+    process.stderr.write(
+      `${figure.name}: ${all.length - counting.length} of ${all.length} rounds are thrown away, because ${why}\n`,
+    );
+  }
+  if (counting.length * 2 < all.length) process.stderr.write(`${figure.name}: not judged, because ${why}\n`);
+  else printRounds({ ...figure, unit: 'ratio' }, ratios(counting, value));
 }
 
 /** The results of the rounds, beyond the printed ones. */
@@ -120,7 +140,8 @@ export async function throughput(
   const of = (target: string) => results.get(target) ?? [];
   const rate = (target: string) => median(of(target).map(({ requestsPerSecond }) => requestsPerSecond));
   for (const target of targets) {
-    printFigure({ name: `${options.name}.throughput.${target}`, value: rate(target), unit: 'req/s' });
+    const perSecond = of(target).map(({ requestsPerSecond }) => requestsPerSecond);
+    printRounds({ name: `${options.name}.throughput.${target}`, unit: 'req/s' }, perSecond);
     const time = median(of(target).map(({ microseconds }) => microseconds));
     if (!Number.isNaN(time)) printFigure({ name: `${options.name}.processor-time.${target}`, value: time, unit: 'µs' });
   }
@@ -128,23 +149,17 @@ export async function throughput(
     rate,
     compare: (one, other, name, target) => {
       const { name: prefix, busyMin = 0 } = options;
-      const all = busyPairs(of(one), of(other), 0);
-      const busy = busyPairs(of(one), of(other), busyMin);
-      if (busy.length < all.length) {
-        process.stderr.write(
-          `${name}: ${all.length - busy.length} of ${all.length} rounds are thrown away, because a server was idle for more than ${((1 - busyMin) * 100).toFixed(0)} %\n`,
-        );
-      }
-      const perAnswer = ratio(all, ({ microseconds }) => 1 / microseconds);
+      const all = pairs(of(one), of(other));
+      const perAnswer = median(ratios(all, ({ microseconds }) => 1 / microseconds));
       if (!Number.isNaN(perAnswer)) {
         printFigure({ name: `${prefix}.${name}.by-processor-time`, value: perAnswer, unit: 'ratio' });
       }
-      if (busy.length * 2 < all.length) {
-        process.stderr.write(`${name}: not judged, since the load was the limit\n`);
-        return;
-      }
-      const value = ratio(busy, ({ requestsPerSecond }) => requestsPerSecond);
-      printFigure({ name: `${prefix}.${name}`, value, unit: 'ratio', ...(target && { target }) });
+      printRatio({ name: `${prefix}.${name}`, ...(target && { target }) }, all, {
+        // The processor time of a peer is unknown.
+        counting: pairs(of(one), of(other), ({ serverBusy }) => !(serverBusy < busyMin)),
+        value: ({ requestsPerSecond }) => requestsPerSecond,
+        why: `a server was idle for more than ${((1 - busyMin) * 100).toFixed(0)} %`,
+      });
     },
   };
 }
@@ -169,16 +184,21 @@ export async function measureLatency(load: LoadClient, rate: number, options: Ro
   const of = (target: string) => results.get(target) ?? [];
   printFigure({ name: 'gate.offered', value: rate, unit: 'req/s' });
   for (const target of targets) {
-    printFigure({ name: `gate.p50.${target}`, value: median(of(target).map(({ p50 }) => p50)), unit: 'ms' });
-    printFigure({ name: `gate.p99.${target}`, value: median(of(target).map(({ p99 }) => p99)), unit: 'ms' });
+    const values = (value: (round: Round) => number) => of(target).map(value);
+    printFigure({ name: `gate.p50.${target}`, value: median(values(({ p50 }) => p50)), unit: 'ms' });
+    printRounds(
+      { name: `gate.p99.${target}`, unit: 'ms' },
+      values(({ p99 }) => p99),
+    );
+    printFigure({ name: `gate.load-delay.${target}`, value: median(values(({ ownDelay }) => ownDelay)), unit: 'ms' });
   }
-  const compare = (one: string, other: string, name: string, value: number) =>
-    printFigure({
-      name: `gate.${name}`,
-      value: ratio(busyPairs(of(one), of(other), 0), ({ p99 }) => p99),
-      unit: 'ratio',
-      target: { operator: '<=', value },
+  const compare = (one: string, other: string, name: string, value: number) => {
+    printRatio({ name: `gate.${name}`, target: { operator: '<=', value } }, pairs(of(one), of(other)), {
+      counting: pairs(of(one), of(other), ({ ownDelay, p99 }) => ownDelay <= p99 * ownDelayMax),
+      value: ({ p99 }) => p99,
+      why: 'the load itself was late',
     });
+  };
   compare('gate', 'bare', 'p99-to-bare', 2);
   compare('many-keys', 'gate', 'many-keys-p99-to-few', 1.5);
 }
