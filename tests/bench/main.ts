@@ -8,6 +8,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   'first-day': () => import('./first-day.ts'),
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
+  'gate-limits': () => import('./gate-limits.ts'),
   lists: () => import('./lists.ts'),
   local: () => import('./local.ts'),
   monitoring: () => import('./monitoring.ts'),

@@ -130,7 +130,8 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       serves: true,
       secrets: ['database', 'gateProbe'],
       env: { ...database, ...gateProbe, ...authzMemory },
-      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      // V8 takes half of it for objects. 1 GiB is enough for a million keys (docs/reference/limits.md#keys-in-memory).
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: settings.optional.profile === 'nano' ? '512Mi' : '1Gi' },
       // Every request to a gated app waits for a checker that hangs, until a probe removes it.
       probes: probePace(undefined),
     },

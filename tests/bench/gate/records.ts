@@ -19,12 +19,16 @@ export interface BenchRecords {
 }
 
 /** Creates an environment with an app and this many keys. */
-export async function insertBenchRecords(pool: Pool, keyCount: number): Promise<BenchRecords> {
+export async function insertBenchRecords(
+  pool: Pool,
+  keyCount: number,
+  limits: { rate: number; burst: number; quota: number } = plentiful,
+): Promise<BenchRecords> {
   const [environmentId, planId, appId] = [newId(), newId(), newId()];
   await pool.query(
     `INSERT INTO plans (id, environment_id, name, requests_per_second, burst, quota_limit, quota_period)
      VALUES ($1, $2, 'bench', $3, $4, $5, 'month')`,
-    [planId, environmentId, plentiful.rate, plentiful.burst, plentiful.quota],
+    [planId, environmentId, limits.rate, limits.burst, limits.quota],
   );
   await pool.query(
     `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name, gated)

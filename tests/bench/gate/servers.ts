@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { authzMemory } from '../../../infra/manifests/platform/processes.ts';
 import { freePort, untilListening } from '../../support/servers.ts';
 import { serverCore, startProgram } from './cores.ts';
@@ -65,12 +67,34 @@ export async function startListening(
   return measured(child, port, () => untilListening(port, child));
 }
 
-/** The checker as deployed: its whole process, with a store, and its log read from a pipe and discarded. */
-export async function startGate(databaseUrl: string): Promise<MeasuredServer> {
-  const [port, adminPort] = [await freePort(), await freePort()];
+/** Runs the checker's program once, as when the image is built, so that it need not remove types when it starts. */
+async function compileGate(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-compiled-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const env = { PATH: process.env['PATH'], ...authzMemory, NODE_COMPILE_CACHE: folder };
+  const child = spawn(process.execPath, [authz, '--compile-only'], { env, stdio: 'inherit' });
+  await once(child, 'exit');
+  return folder;
+}
+
+let compiled: Promise<string> | undefined;
+
+/**
+ * The checker as deployed: its whole process, with a store, and its log read from a pipe and discarded.
+ * @param core undefined for any
+ */
+export async function startGate(databaseUrl: string, core: number | undefined = serverCore): Promise<MeasuredServer> {
+  compiled ??= compileGate();
+  const [port, adminPort, folder] = [await freePort(), await freePort(), await compiled];
   const child = startProgram(authz, {
-    core: serverCore,
-    env: { ...authzMemory, DATABASE_URL: databaseUrl, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    ...(core !== undefined && { core }),
+    env: {
+      ...authzMemory,
+      NODE_COMPILE_CACHE: folder,
+      DATABASE_URL: databaseUrl,
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout?.resume();

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
+import { authzMemory } from '../../../infra/manifests/platform/processes.ts';
 import { deleteKey } from '../../../runtime/records/keys.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { freePort } from '../../support/servers.ts';
@@ -165,4 +167,18 @@ t.test('an invalid environment ends the process before it does anything', async 
   t.equal(code, 1);
   t.match(output, 'DATABASE_URL');
   t.notMatch(output, 'hunter2');
+});
+
+t.test('the image compiles the process with the options of its pods', async (t) => {
+  const dockerfile = readFileSync(join(import.meta.dirname, '../../../infra/images/platform/Dockerfile'), 'utf8');
+  const options = authzMemory['NODE_OPTIONS'] ?? '';
+  t.match(dockerfile, `env NODE_OPTIONS=${options} node gate/authz/main.ts --compile-only`);
+  const folder = t.testdir();
+  const env = { PATH: process.env['PATH'], NODE_OPTIONS: options, NODE_COMPILE_CACHE: folder };
+  const child = spawn(process.execPath, [main, '--compile-only'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += String(chunk)));
+  t.same(await once(child, 'exit'), [0, null], 'without settings');
+  t.equal(output, '');
+  t.ok(readdirSync(folder, { recursive: true }).length > 10, 'and stores what it compiled');
 });

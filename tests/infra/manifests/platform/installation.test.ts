@@ -315,6 +315,18 @@ t.test(
   },
 );
 
+t.test('a checker has memory for a million keys, and for half as many with the profile nano', (t) => {
+  const limit = (optional: PlatformSettings['optional']) =>
+    workloads({ optional })
+      .filter(([{ metadata }]) => metadata.name === 'svc-authz')
+      .map(([, { template }]) => template.spec.containers[0]?.resources?.limits);
+  t.same(
+    [limit({}), limit({ profile: 'large' }), limit({ profile: 'nano' })],
+    [[{ memory: '1Gi' }], [{ memory: '1Gi' }], [{ memory: '512Mi' }]],
+  );
+  t.end();
+});
+
 t.test('every pod meets pod security `restricted`, with a read-only root and a memory limit', (t) => {
   t.match(find('Namespace', 'svc-system').metadata.labels, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   for (const [{ metadata }, { selector, template }] of workloads({ failpoints: true })) {
