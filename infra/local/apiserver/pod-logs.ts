@@ -85,16 +85,25 @@ function count(query: URLSearchParams, key: string): number | undefined {
   return text === null ? undefined : Number(text);
 }
 
+function time(query: URLSearchParams, key: string): Date | undefined {
+  const text = query.get(key);
+  if (text === null) return undefined;
+  const date = new Date(text);
+  if (Number.isNaN(date.getTime())) throw badRequest(`${key} must be a time, not ${JSON.stringify(text)}`);
+  return date;
+}
+
 function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptions {
   const tailLines = count(query, 'tailLines');
   const sinceSeconds = count(query, 'sinceSeconds');
-  const since = sinceSeconds === undefined ? query.get('sinceTime') : now.getTime() - sinceSeconds * 1000;
+  const sinceTime = time(query, 'sinceTime');
+  const since = sinceSeconds === undefined ? sinceTime : new Date(now.getTime() - sinceSeconds * 1000);
   return {
     container: containerOf(pod, query),
     follow: flag(query, 'follow'),
     previous: flag(query, 'previous'),
     timestamps: flag(query, 'timestamps'),
     ...(tailLines !== undefined && { tailLines }),
-    ...(since !== null && { since: new Date(since) }),
+    ...(since && { since }),
   };
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { timestamp } from '../controllers/objects.ts';
 import { imageIdOf, publishImage } from './images.ts';
-import { createLogWriter, deleteOldLogs, readLogTail } from './logs.ts';
+import { readLogTail } from './log-reader.ts';
+import { createLogWriter, deleteOldLogs } from './logs.ts';
 import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
 import { execute, startProcessGroup, type Streams } from './process-group.ts';
@@ -80,6 +81,7 @@ export async function startContainer(
     folder,
     restartCount,
     clock,
+    watch: runtime.logWatch,
     onLines: (stream, time, lines) => runtime.collect?.({ metadata, container: container.name, stream, time }, lines),
   });
   const group = await startProcessGroup(program, {

@@ -1,17 +1,16 @@
 import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
-import { readFile, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import type { ObjectMeta } from '../../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { lineMaxLength } from '../../../runtime/logs/record.ts';
+import type { LogWatch } from './log-watch.ts';
 
 /** A log is rotated at this size; one rotated file is kept. */
 const defaultMaxBytes = 10 * 1024 * 1024;
 /** Longer lines are divided, so that output without line ends cannot fill the memory. The log store keeps as much. */
 const maxLine = lineMaxLength;
-/** How often to read a followed log. */
-const followMs = 200;
 
 /** Takes lines that a container printed. */
 export type CollectLines = (
@@ -26,17 +25,15 @@ export interface LogWriter {
   close(): void;
 }
 
-/** Options of {@link readLog}, named as in the API. */
-export interface LogOptions {
-  follow?: boolean;
-  /** Reads the log of the previous run. */
-  previous?: boolean;
-  tailLines?: number;
-  since?: Date;
-  timestamps?: boolean;
-}
+/** The file of a run's log. The one that was rotated last has the same name with `.1`. */
+export const logFileOf = (folder: string, restartCount: number) => join(folder, `${restartCount}.log`);
 
-const fileOf = (folder: string, restartCount: number) => join(folder, `${restartCount}.log`);
+/** The runs that have a log, the newest first. */
+export async function runsWithLogs(folder: string): Promise<number[]> {
+  const names = await readdir(folder).catch(() => []);
+  const runs = names.filter((name) => /^\d+\.log/.test(name)).map((name) => Number.parseInt(name, 10));
+  return [...new Set(runs)].toSorted((a, b) => b - a);
+}
 
 const isHighSurrogate = (code: number) => code >= 0xd800 && code < 0xdc00;
 
@@ -46,13 +43,15 @@ export function createLogWriter(options: {
   restartCount: number;
   clock: Clock;
   maxBytes?: number;
+  watch?: LogWatch | undefined;
   /** Called with lines that were written. @param time in milliseconds, as in the log */
   onLines?: ((stream: 'stdout' | 'stderr', time: string, lines: readonly string[]) => void) | undefined;
 }): LogWriter {
-  const { folder, restartCount, clock, maxBytes = defaultMaxBytes, onLines } = options;
-  const file = fileOf(folder, restartCount);
+  const { folder, restartCount, clock, maxBytes = defaultMaxBytes, watch, onLines } = options;
+  const file = logFileOf(folder, restartCount);
   mkdirSync(folder, { recursive: true });
   let descriptor = openSync(file, 'a');
+  watch?.begin(file);
   let size = 0;
   const streams = {
     stdout: { decoder: new StringDecoder(), rest: '' },
@@ -65,11 +64,13 @@ export function createLogWriter(options: {
     const text = lines.map((line) => `${time} ${line}\n`).join('');
     size += writeSync(descriptor, text);
     onLines?.(stream, time, lines);
-    if (size < maxBytes) return;
-    closeSync(descriptor);
-    renameSync(file, `${file}.1`);
-    descriptor = openSync(file, 'a');
-    size = 0;
+    if (size >= maxBytes) {
+      closeSync(descriptor);
+      renameSync(file, `${file}.1`);
+      descriptor = openSync(file, 'a');
+      size = 0;
+    }
+    watch?.notify(file);
   };
 
   return {
@@ -102,69 +103,14 @@ export function createLogWriter(options: {
         if (rest !== '') writeLines(stream, [rest]);
       }
       closeSync(descriptor);
+      watch?.end(file);
     },
   };
 }
 
 /** Deletes the logs of all runs before the previous one. */
 export async function deleteOldLogs(folder: string, restartCount: number): Promise<void> {
-  const names = await readdir(folder).catch(() => []);
-  const old = names.filter((name) => /^\d+\.log/.test(name) && Number.parseInt(name, 10) < restartCount - 1);
-  await Promise.all(old.map((name) => rm(join(folder, name), { force: true })));
-}
-
-/** The last lines of a run's log, at most `bytes`, for the termination message. */
-export async function readLogTail(folder: string, restartCount: number, bytes = 2048): Promise<string> {
-  const lines = await linesOf(folder, restartCount);
-  const text = lines.slice(-80).map(textOf).join('\n');
-  return Buffer.from(text).subarray(-bytes).toString('utf8');
-}
-
-/**
- * The lines of a container's newest log, each with its line end. A followed log ends when the run ends.
- * @param isRunning whether the run has not ended yet
- */
-export async function* readLog(
-  folder: string,
-  { follow = false, previous = false, tailLines, since, timestamps = false }: LogOptions,
-  { clock, signal, isRunning }: { clock: Clock; signal: AbortSignal; isRunning: () => boolean },
-): AsyncIterable<string> {
-  const names = await readdir(folder).catch(() => []);
-  const restartCounts = [
-    ...new Set(names.filter((name) => /^\d+\.log/.test(name)).map((name) => Number.parseInt(name, 10))),
-  ];
-  const restartCount = restartCounts.toSorted((a, b) => b - a)[previous ? 1 : 0];
-  if (restartCount === undefined) return;
-  const format = (line: string) => `${timestamps ? line : textOf(line)}\n`;
-  const isRecent = (line: string) =>
-    since === undefined || Date.parse(line.slice(0, line.indexOf(' '))) >= since.getTime();
-
-  const all = await linesOf(folder, restartCount);
-  const matching = all.filter(isRecent);
-  yield* matching.slice(tailLines === undefined ? 0 : Math.max(0, matching.length - tailLines)).map(format);
-  if (!follow) return;
-  let previousLines = all;
-  while (!signal.aborted) {
-    // Checked before reading, so that the last lines before the end are read, too.
-    const running = isRunning();
-    const lines = await linesOf(folder, restartCount);
-    // The log is shorter only after a rotation.
-    const from =
-      lines.length >= previousLines.length ? previousLines.length : lines.lastIndexOf(previousLines.at(-1) ?? '') + 1;
-    yield* lines.slice(from).map(format);
-    previousLines = lines;
-    if (!running) return;
-    await clock.sleep(followMs, signal).catch(() => undefined);
-  }
-}
-
-async function linesOf(folder: string, restartCount: number): Promise<string[]> {
-  const file = fileOf(folder, restartCount);
-  const parts = await Promise.all([`${file}.1`, file].map((part) => readFile(part, 'utf8').catch(() => '')));
-  return parts.join('').split('\n').filter(Boolean);
-}
-
-/** A line without its time. */
-function textOf(line: string): string {
-  return line.slice(line.indexOf(' ') + 1);
+  const old = (await runsWithLogs(folder)).filter((run) => run < restartCount - 1);
+  const files = old.map((run) => logFileOf(folder, run)).flatMap((file) => [file, `${file}.1`]);
+  await Promise.all(files.map((file) => rm(file, { force: true })));
 }

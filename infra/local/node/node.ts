@@ -9,7 +9,9 @@ import { createInformers } from '../../../runtime/kube/informers.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { createPortPool } from './binding.ts';
 import type { ImageStore } from './images.ts';
-import { readLog, type CollectLines, type LogOptions } from './logs.ts';
+import { readLog, type LogOptions } from './log-reader.ts';
+import { createLogWatch } from './log-watch.ts';
+import type { CollectLines } from './logs.ts';
 import { createMemoryWatch } from './memory.ts';
 import { killOrphans } from './orphans.ts';
 import type { NodePod } from './pod-spec.ts';
@@ -98,6 +100,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     events,
     memory,
     collect: options.collect,
+    logWatch: createLogWatch(),
     programs,
     images,
     issueToken,
@@ -222,8 +225,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       return running.execute(command, signal, streams, terminal);
     },
     logs({ uid, container }, logOptions, signal) {
-      const isRunning = () => workers.get(uid)?.running(container) !== undefined;
-      return readLog(join(podsFolder, uid, 'containers', container), logOptions, { clock, signal, isRunning });
+      const watch = runtime.logWatch;
+      return readLog(join(podsFolder, uid, 'containers', container), logOptions, { clock, signal, watch });
     },
   };
 }

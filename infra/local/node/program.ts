@@ -5,6 +5,7 @@ import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { resolveEnvironment, expand } from './environment.ts';
 import type { Image, ImageStore } from './images.ts';
+import type { LogWatch } from './log-watch.ts';
 import type { CollectLines } from './logs.ts';
 import type { MemoryWatch } from './memory.ts';
 import { readHosts, translateName } from './names.ts';
@@ -42,6 +43,8 @@ export interface ContainerRuntime {
   hostsFile: string;
   /** Takes what containers print. */
   collect?: CollectLines | undefined;
+  /** Tells who follows a log of each write. */
+  logWatch: LogWatch;
 }
 
 /** A container in its pod. */

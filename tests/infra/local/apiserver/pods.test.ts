@@ -113,6 +113,7 @@ t.test('a log is the response of the node', async (t) => {
   t.match(await ask('GET', path), { status: 400, body: { message: /a container name must be specified.*\[a b\]/ } });
   t.match(await ask('GET', `${path}?container=c`), { status: 400 });
   t.match(await ask('GET', `${path}?container=a&tailLines=-1`), { status: 400 });
+  t.match(await ask('GET', `${path}?container=a&sinceTime=yesterday`), { status: 400 });
   t.match(await ask('GET', path.replace('web', 'none')), { status: 404 });
 });
 

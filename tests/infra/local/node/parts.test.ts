@@ -5,13 +5,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { bindPod, createPortPool } from '../../../../infra/local/node/binding.ts';
 import { createImageStore } from '../../../../infra/local/node/images.ts';
-import {
-  createLogWriter,
-  deleteOldLogs,
-  readLogTail,
-  readLog,
-  type LogOptions,
-} from '../../../../infra/local/node/logs.ts';
+import { readLog, readLogTail, type LogOptions } from '../../../../infra/local/node/log-reader.ts';
+import { createLogWatch } from '../../../../infra/local/node/log-watch.ts';
+import { createLogWriter, deleteOldLogs } from '../../../../infra/local/node/logs.ts';
 import { translatePaths } from '../../../../infra/local/node/paths.ts';
 import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
 import { listeners } from '../../../../infra/listening-sockets.ts';
@@ -138,14 +134,14 @@ t.test('a long line that arrives in many chunks is one line', (t) => {
 t.test("logs keep times and whole lines, rotate, and are read in Kubernetes' format", async (t) => {
   const folder = t.testdir({});
   const clock = fakeClock(new Date('2026-01-01T00:00:00Z'));
-  let running = true;
+  const watch = createLogWatch();
   const read = async (options: LogOptions = {}) => {
     let text = '';
-    const context = { clock, signal: new AbortController().signal, isRunning: () => running };
+    const context = { clock, signal: new AbortController().signal, watch };
     for await (const line of readLog(folder, options, context)) text += line;
     return text;
   };
-  const logs = createLogWriter({ folder, restartCount: 0, clock, maxBytes: 500 });
+  const logs = createLogWriter({ folder, restartCount: 0, clock, maxBytes: 500, watch });
   const umlaut = Buffer.from('ü');
   logs.write('stdout', Buffer.from('a\nb'));
   logs.write('stderr', Buffer.from('err\n'));
@@ -164,7 +160,6 @@ t.test("logs keep times and whole lines, rotate, and are read in Kubernetes' for
   await clock.advance(200);
   logs.write('stdout', Buffer.from('end'));
   logs.close();
-  running = false;
   const ticking = new AbortController();
   const tick = async () => {
     while (!ticking.signal.aborted) await clock.advance(200);
@@ -174,7 +169,7 @@ t.test("logs keep times and whole lines, rotate, and are read in Kubernetes' for
   ticking.abort();
   await ticks;
 
-  const next = createLogWriter({ folder, restartCount: 1, clock, maxBytes: 100 });
+  const next = createLogWriter({ folder, restartCount: 1, clock, maxBytes: 100, watch });
   for (let n = 0; n < 20; n++) next.write('stdout', Buffer.from(`line ${n}\n`));
   next.close();
   t.match(await read(), /line 19\n$/);
