@@ -4,7 +4,9 @@ import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createLogPosition, type LogPosition } from '../domain/log-position.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { lineMaxLength, utcLogTime } from '../logs/record.ts';
+import { lineMaxLength } from '../logs/record.ts';
+import { kubeletLines, parseKubeletLine } from './kubelet-lines.ts';
+import { findTailStart } from './tail-start.ts';
 import { logMaxBytes, logPath, readLog, readLogTail, type LogSource } from '../workloads/pod-logs.ts';
 
 /** One line that a container printed. */
@@ -36,8 +38,8 @@ const checkMs = 1_000;
 const waitingMax = 1_000;
 /** And their maximum characters. */
 const waitingMaxLength = lineMaxLength;
-/** Of a time as a kubelet writes it. */
-const timeMaxLength = 35;
+/** Time-out of finding where the last lines of a log begin, which can read all of it. */
+const tailMaxMs = 30_000;
 
 /**
  * The logs of all pods, sorted by time, with at most the last {@link logMaxBytes} of each. `truncated` is set when
@@ -171,19 +173,36 @@ function createPodReaders(
   const positions = new Map<string, LogPosition>();
   /** The restart count of each pod's container whose log was read to the end. */
   const finished = new Map<string, number>();
-  let first = true;
+  /** The pods of the first check; a later pod's log is read from its start. */
+  let initial: Set<string> | undefined;
 
-  const read = async (pod: string, wasListed: boolean) => {
+  /** Where the first reading of a log begins. */
+  const begin = async (pod: string, position: LogPosition): Promise<URLSearchParams> => {
+    if (initial?.has(pod) !== true) return queryOf(container, {});
+    const { tail, since, selects } = range;
+    // The last lines that are selected can be any of the log.
+    if (selects === undefined && tail !== undefined) {
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(tailMaxMs)]);
+      const lines = (limit: number | undefined) =>
+        kube.stream(logPath(namespace, pod, queryOf(container, { since, tail: limit })), signal);
+      const start = await findTailStart(lines, tail);
+      if (start) {
+        position.startAfter(start);
+        return queryOf(container, { since: new Date(start.time) });
+      }
+    }
+    return queryOf(container, { since });
+  };
+
+  const read = async (pod: string) => {
     const position = positions.get(pod) ?? createLogPosition();
     positions.set(pod, position);
     position.reopen();
     const before = position.time();
-    // The last lines that are selected can be any of the log.
-    const start = range.selects ? { ...range, tail: undefined } : range;
-    const query = queryOf(container, before === undefined ? (wasListed ? start : {}) : { since: new Date(before) });
+    const query = before === undefined ? await begin(pod, position) : queryOf(container, { since: new Date(before) });
     query.set('follow', 'true');
-    for await (const text of linesOf(kube.stream(logPath(namespace, pod, query), stop))) {
-      const line = parseLine(pod, text);
+    for await (const text of kubeletLines(kube.stream(logPath(namespace, pod, query), stop))) {
+      const line = { pod, ...parseKubeletLine(text) };
       // `sinceTime` has a resolution of one second, so that lines of that second are repeated.
       if (position.isNew(line.time) && (range.selects?.(line) ?? true)) await add(line);
     }
@@ -192,16 +211,16 @@ function createPodReaders(
   return {
     /** Starts to read the logs of new pods and restarted containers. @param ended whether no pod prints any more */
     async check(ended: boolean): Promise<void> {
-      const wasListed = first;
-      first = false;
       const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
-      for (const pod of recentPods(items)) {
+      const pods = recentPods(items);
+      initial ??= new Set(pods.map(({ metadata }) => metadata.name));
+      for (const pod of pods) {
         const { name } = pod.metadata;
         const { started, running, restarts } = containerState(pod, container);
         const isRead = finished.get(name) === restarts && (ended || !running);
         if (!started || isRead || reading.has(name)) continue;
         reading.add(name);
-        void read(name, wasListed)
+        void read(name)
           // The pod was deleted or its node is unavailable; the next check decides.
           .catch(() => undefined)
           .finally(() => {
@@ -236,7 +255,7 @@ function linesOfText(pod: string, text = ''): LogLine[] {
   return text
     .split('\n')
     .filter(Boolean)
-    .map((line) => parseLine(pod, line));
+    .map((line) => ({ pod, ...parseKubeletLine(line) }));
 }
 
 function queryOf(container: string, { tail, since }: Partial<LogRange>): URLSearchParams {
@@ -246,33 +265,4 @@ function queryOf(container: string, { tail, since }: Partial<LogRange>): URLSear
     ...(tail !== undefined && { tailLines: String(tail) }),
     ...(since && { sinceTime: since.toISOString() }),
   });
-}
-
-function parseLine(pod: string, text: string): LogLine {
-  const space = text.indexOf(' ');
-  const end = space < 0 ? text.length : space;
-  const time = end > timeMaxLength ? undefined : utcLogTime(text.slice(0, end));
-  return time === undefined ? { pod, time: '', line: text } : { pod, time, line: text.slice(end + 1) };
-}
-
-/** Lines of at most {@link lineMaxLength} characters. A container can print for hours without a newline. */
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let line = '';
-  const append = (text: string) => {
-    const room = lineMaxLength - line.length;
-    if (text.length <= room) line += text;
-    // The rest of the line is dropped.
-    else if (room > 0) line = (line + text.slice(0, room)).toWellFormed();
-  };
-  for await (const chunk of chunks) {
-    const [first = '', ...others] = decoder.decode(chunk, { stream: true }).split('\n');
-    append(first);
-    for (const next of others) {
-      yield line;
-      line = '';
-      append(next);
-    }
-  }
-  if (line !== '') yield line;
 }

@@ -1,5 +1,8 @@
-/** How far a log was read: every line before `time`, and `count` lines with that time, because lines can share one. */
-interface Position {
+/**
+ * A place between two lines of a log: after every line before `time`, and after `count` lines with that time, because lines
+ * can share one.
+ */
+export interface LineStart {
   time: string;
   count: number;
 }
@@ -8,6 +11,8 @@ interface Position {
 export interface LogPosition {
   /** The time of the last line that was read; undefined before the first one with a time. */
   time(): string | undefined;
+  /** Before the log is first read: lines before `start` are not new. */
+  startAfter(start: LineStart): void;
   /** Call it before the log is read again from {@link time} or an earlier time. */
   reopen(): void;
   /**
@@ -19,11 +24,15 @@ export interface LogPosition {
 
 /** The beginning of a log. */
 export function createLogPosition(): LogPosition {
-  let last: Position | undefined;
+  let last: LineStart | undefined;
   /** The lines that are still expected to repeat. */
-  let repeated: Position | undefined;
+  let repeated: LineStart | undefined;
   return {
     time: () => last?.time,
+    startAfter(start) {
+      last = { ...start };
+      repeated = { ...start };
+    },
     reopen() {
       repeated = last && { ...last };
     },

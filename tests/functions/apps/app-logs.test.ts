@@ -40,6 +40,8 @@ async function rig(t: Test) {
   const logStream = new PassThrough({ objectMode: true });
   kube.stream = async function* (url, signal) {
     const { pathname, searchParams } = new URL(url, 'http://api');
+    // Nothing was printed before.
+    if (!searchParams.has('follow')) return;
     const output = new PassThrough();
     signal.addEventListener('abort', () => output.destroy());
     streams.push({ pod: pathname.split('/').at(-2) ?? '', query: searchParams, output });
@@ -127,7 +129,7 @@ t.test('following continues across new pods, cut logs and restarted containers',
   addPod('api-1');
   const { next, stop } = await follow('&tail=5');
   const first = await followed(1);
-  t.match(Object.fromEntries(first.query), { follow: 'true', tailLines: '5' });
+  t.equal(first.query.get('follow'), 'true');
   first.output.write(`${at(1)} half`);
   first.output.write(` a line\n${at(1)} same time\n`);
   t.match(await next(), { pod: 'api-1', line: 'half a line' });

@@ -356,6 +356,8 @@ t.test('following a run continues until it has ended, and returns its result', a
   const output = new PassThrough();
   kube.stream = async function* (url) {
     t.match(url, /\/pods\/a\/log\?container=job/);
+    // Nothing was printed before.
+    if (!url.includes('follow=true')) return;
     yield* output as AsyncIterable<Uint8Array>;
   };
   const headers = { authorization: 'Bearer good' };
