@@ -16,7 +16,7 @@ export interface Target {
    * Sends a signal to the process in a pod of the platform.
    * @param pod a pod's name, or `deploy/` and a Deployment's for any of its pods
    */
-  signal(pod: string, signal: 'STOP' | 'KILL'): Promise<void>;
+  signal(pod: string, signal: 'STOP' | 'CONT' | 'KILL'): Promise<void>;
   /** Stops the process in a pod of the platform for exactly this time, independent of kubectl's speed. */
   pause(pod: string, seconds: number): Promise<void>;
   /** Puts a switch between the checkers and their store, until the test ends; this may replace the checkers. */

@@ -99,6 +99,10 @@ t.test('checkers that hang are stopped and restart by themselves', async (t) => 
   await Promise.all(before.map((pod) => target.signal(pod.name, 'STOP')));
   const requests = load([undefined, key], { pauseMs: 200, width: 4 });
   t.teardown(() => requests.stop());
+  const closed = await refused();
+  t.equal(codeOf(closed), 'gate_unavailable');
+  t.match(closed.headers, { 'retry-after': '10', 'access-control-allow-origin': '*' });
+  t.same(livesOf(await checkers.pods()), livesOf(before), 'requests are refused before the checkers are restarted');
   const restarts = new Map(livesOf(before));
   const after = await eventually(
     () => checkers.pods(),
@@ -109,6 +113,42 @@ t.test('checkers that hang are stopped and restart by themselves', async (t) => 
   await backToVerdicts(requests);
   await requests.stop();
   t.same(requests.answers.filter(neitherVerdictNorClosed), []);
+});
+
+/** A 503. Requests of the first seconds wait for a checker that hangs, so that none waits for another. */
+async function refused(): Promise<Answer> {
+  const answer = await eventually(
+    () => Promise.race([ask(key), wait(1_000, undefined)]),
+    (ended) => ended?.status === 503,
+  );
+  if (!answer) throw new Error('no answer');
+  return answer;
+}
+
+t.test('one of two checkers hangs: once it has left the endpoints, no request waits for it', async (t) => {
+  const [victim] = await checkers.ready(checkerReplicas);
+  if (!victim) return;
+  // It may have been restarted by then.
+  const resume = () => target.signal(victim.name, 'CONT').catch(() => undefined);
+  t.teardown(resume);
+  await target.signal(victim.name, 'STOP');
+  await eventually(
+    () => checkers.pods(),
+    (pods) => pods.some(({ name, ready }) => name === victim.name && !ready),
+  );
+  // The endpoints follow the pod's status shortly after.
+  const several = () => Promise.all(Array.from({ length: 8 }, () => ask(key)));
+  await eventually(
+    () => Promise.race([several(), wait(1_000, undefined)]),
+    (answers) => answers?.every(({ status }) => status === 200) === true,
+  );
+  const requests = load([undefined, key], { pauseMs: 5, width: 4 });
+  t.teardown(() => requests.stop());
+  await requests.seen(() => requests.answers.length >= 400);
+  await requests.stop();
+  t.same(requests.answers.filter(hasNoVerdict), []);
+  await resume();
+  await serving();
 });
 
 /** Until the load itself, with the valid key and without, gets the gate's verdicts. */
