@@ -9,6 +9,8 @@ import { startLoad, type LoadClient } from '../gate/load-client.ts';
 /** Few connections, so that the requests in flight alone need one pod; more than 5,000 requests per second pass. */
 const connections = 8;
 const seconds = 40;
+/** In which the only pod serves everything: more pods share the machine with the load. */
+const onePodSeconds = 2;
 
 /**
  * How soon a function with one pod gets more for short requests at a high rate, through the ingress of a running
@@ -46,9 +48,11 @@ async function measure(subject: Subject, load: LoadClient): Promise<void> {
   const unsubscribe = subject.pods.onChange(() => {
     if (Number.isNaN(secondPod) && readyPods() > 1) secondPod = (performance.now() - from) / 1_000;
   });
-  const result = await load.run('function', { connections, warmUpSeconds: 0, seconds });
+  const first = await load.run('function', { connections, warmUpSeconds: 0, seconds: onePodSeconds });
+  const result = await load.run('function', { connections, warmUpSeconds: 0, seconds: seconds - onePodSeconds });
   unsubscribe();
   const reached = { operator: '<=', value: 15 } as const;
+  printFigure({ name: 'functions.rate-scaling.one-pod', value: first.requestsPerSecond, unit: 'req/s' });
   printFigure({ name: 'functions.rate-scaling.requests', value: result.requestsPerSecond, unit: 'req/s' });
   printFigure({ name: 'functions.rate-scaling.second-pod', value: secondPod, unit: 's', target: reached });
   printFigure({ name: 'functions.rate-scaling.pods', value: readyPods(), unit: 'pods' });
