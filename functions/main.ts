@@ -31,6 +31,7 @@ import { createProjectRedact } from '../runtime/assistant/project-redact.ts';
 import { createTools } from '../runtime/assistant/tools.ts';
 import { enabledLogStore } from '../runtime/api/enabled-log-store.ts';
 import { createLogServices } from '../runtime/api/log-reply.ts';
+import { createMetricsSources } from '../runtime/api/metrics-sources.ts';
 import { createLogClient } from '../runtime/logs/client.ts';
 import { createProjectAccess, type ProjectAccessControl } from '../runtime/api/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
@@ -72,7 +73,7 @@ import { createMetricsRoutes } from './metrics/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
 import { createNotificationRoutes } from './notifications/handler.ts';
 import { createPlanRoutes } from './plans/handler.ts';
-import { createChecks } from './platform/checks.ts';
+import { createChecks, sourceChecks } from './platform/checks.ts';
 import { createPlatformRoutes } from './platform/handler.ts';
 import { createPortForwardRoutes } from './port-forward/handler.ts';
 import { createProjectRoutes } from './projects/handler.ts';
@@ -233,6 +234,12 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   const verify = createVerifyWebhook({ pool, tokens, clock });
   const loginLimit = createLoginLimit({ pool, clock });
   const { metricsStore } = config;
+  const store =
+    metricsStore.url === undefined
+      ? undefined
+      : openMetricsStore(metricsStore.url, async () => (await readFile(metricsStore.tokenFile, 'utf8')).trim());
+  const sources = createMetricsSources({ kube, pool, store });
+  const checks = createChecks({ pool, controllersWork: async () => (await readControllerHealth(pool)).healthy });
   const { url, tokenFile } = config.logStore;
   const logClient = url === undefined ? undefined : createLogClient({ url, token: () => readFile(tokenFile, 'utf8') });
   const logs = createLogServices(logClient && enabledLogStore(logClient, { kube, log }));
@@ -300,22 +307,15 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
     ...createVolumeRoutes({ kube }),
     ...createAppliedConfigurationRoutes(gateRecords),
     ...createServiceRoutes({ kube }),
-    ...createMetricsRoutes({
-      kube,
-      pool,
-      clock,
-      store:
-        metricsStore.url === undefined
-          ? undefined
-          : openMetricsStore(metricsStore.url, async () => (await readFile(metricsStore.tokenFile, 'utf8')).trim()),
-    }),
+    ...createMetricsRoutes({ kube, pool, clock, store, sources }),
     ...createExecRoutes({ kube, clock, idleMs: config.sessionIdleMs, openRuns }),
     ...createPortForwardRoutes({ kube, clock, idleMs: config.sessionIdleMs }),
     ...createAlertRoutes({ alerts: createAlertStore(config.alertServers), clock }),
     ...createPlatformRoutes({
       version,
       kube,
-      ...createChecks({ pool, controllersWork: async () => (await readControllerHealth(pool)).healthy }),
+      components: { ...checks.components, ...sourceChecks(sources) },
+      nodes: checks.nodes,
     }),
   ];
 }

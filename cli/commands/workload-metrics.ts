@@ -37,6 +37,7 @@ export function metricsCommand(kind: Kind) {
       const path = scope.path(`${kind}s`, args[kind], 'metrics');
       const metrics = await scope.api.call('GET', path, anyMetrics, { query });
       context.print({ data: metrics, table: chart(metrics), names: Object.keys(metrics.figures) }, flags.output);
+      for (const note of metrics.notes ?? []) context.say(note);
       context.say(`from ${metrics.from} to ${metrics.to}, one value every ${metrics.stepSeconds} seconds`);
       for (const { revision, state, at } of metrics.deployments ?? []) {
         context.say(`deployment ${revision} ${state} at ${at}`);

@@ -8,6 +8,7 @@ import {
   topView,
   type TopItem,
 } from '../../runtime/contracts/api/metrics.ts';
+import type { MetricsSources } from '../../runtime/api/metrics-sources.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -27,6 +28,7 @@ import { listDeploymentsSince } from '../../runtime/records/deployments.ts';
 import { workloadIdOf, type EnvironmentObject } from '../../runtime/workloads/objects.ts';
 import { appsWithIngress } from './ingress-services.ts';
 import { countPods, type PodCounts } from './pods.ts';
+import { missingFigures } from './missing-figures.ts';
 import { createAsk } from './store.ts';
 import { settledTime, windowOf } from './window.ts';
 
@@ -36,6 +38,7 @@ export interface MetricsDependencies {
   clock: Clock;
   /** Absent when the installation has none. */
   store: MetricsStore | undefined;
+  sources: MetricsSources;
 }
 
 const tag = 'metrics';
@@ -46,7 +49,7 @@ const topMax = 500;
 const historyStepSeconds = 180;
 
 /** The figures of workloads over time, and of all workloads of an environment now (docs/reference/metrics.md). */
-export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDependencies): Route[] {
+export function createMetricsRoutes({ kube, pool, clock, store, sources }: MetricsDependencies): Route[] {
   const ask = createAsk(store);
 
   const read = async (target: MetricsTarget, window: MetricsWindow, signal: AbortSignal) => {
@@ -54,7 +57,11 @@ export function createMetricsRoutes({ kube, pool, clock, store }: MetricsDepende
       metricsStore.workload(target, window, signal),
     );
     const { from, to, step } = window;
-    return { name: target.name, from: timeOf(from), to: timeOf(to), stepSeconds: step, figures };
+    const notes = await missingFigures(target.kind, figures, sources);
+    return {
+      ...{ name: target.name, from: timeOf(from), to: timeOf(to), stepSeconds: step, figures },
+      ...(notes.length > 0 && { notes }),
+    };
   };
 
   const plain = (objectKind: 'Function' | 'Job' | 'Service', kind: MetricKind, view: Route['replies'][number]) =>

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
+import type { MetricsSources } from '../../runtime/api/metrics-sources.ts';
 import { countWork } from '../../runtime/bus/work-table.ts';
 import { platformState, type PlatformState } from '../../runtime/contracts/platform-state.ts';
-import { readControllerReport } from '../../runtime/records/controller-reports.ts';
+import { readControllerReport, reportSeconds } from '../../runtime/records/controller-reports.ts';
 import { listGateReplicas } from '../../runtime/records/gate.ts';
 import { findLogDrain } from '../../runtime/records/log-drain.ts';
 
@@ -17,8 +18,6 @@ export interface ComponentState {
  */
 export type Check = (isAdmin: boolean) => Promise<ComponentState | undefined>;
 
-/** The leader reports every 5 s; an older report proves nothing. */
-const reportSeconds = 15;
 /** Checkers report every 5 s. */
 const freshMs = 15_000;
 /** Work that is due for longer waits for something that does not work. */
@@ -38,6 +37,11 @@ const processes = {
   interceptors: 'svc-interceptor',
   redis: 'svc-redis',
 } as const;
+
+/** The checks of what a cluster has besides the platform, and the figures of workloads need. */
+export function sourceChecks(sources: MetricsSources): Readonly<Record<string, Check>> {
+  return { 'metrics-api': () => sources.usage(), 'ingress-metrics': (isAdmin) => sources.ingress(isAdmin) };
+}
 
 /** The checks of every part of the platform, in the order in which they are shown, and the nodes of the cluster. */
 export function createChecks({

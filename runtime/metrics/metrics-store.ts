@@ -43,6 +43,9 @@ export interface WorkloadHistory {
   figures: Partial<Record<(typeof historyFigures)[number], MetricValue[]>>;
 }
 
+/** Whether Traefik's metrics are in the store; `down`: it is asked for them and does not answer. */
+export type IngressMetrics = 'on' | 'down' | 'missing';
+
 /**
  * Answers questions about workloads from stored metrics. The caller decides which namespace a member may see: no
  * question reaches another one.
@@ -71,6 +74,8 @@ export interface MetricsStore {
     apps?: readonly MetricsTarget[],
     signal?: AbortSignal,
   ): Promise<WorkloadHistory[]>;
+  /** Whether requests of apps can be known. @throws MetricsUnavailable */
+  ingress(signal?: AbortSignal): Promise<IngressMetrics>;
 }
 
 /** The store is disabled, does not answer in time, or answers with too much. The message is for people. */

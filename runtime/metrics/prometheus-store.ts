@@ -11,7 +11,7 @@ import {
   type WorkloadHistory,
   type WorkloadMoment,
 } from './metrics-store.ts';
-import { figureLabel, ingressQuery, namespaceQuery, workloadQuery } from './promql.ts';
+import { figureLabel, ingressQuery, ingressStateQuery, namespaceQuery, workloadQuery } from './promql.ts';
 import { requestJson, type RequestLimits } from './store-request.ts';
 
 /** A number as Prometheus writes it: `"0.5"`, `"NaN"`, `"+Inf"`. */
@@ -121,6 +121,11 @@ export function createPrometheusStore({ url, limits }: { url: string; limits?: R
         put('app', app?.name, metric[figureLabel], values);
       }
       return [...histories.values()];
+    },
+    async ingress(signal) {
+      const { data } = await ask('query', { query: ingressStateQuery }, vector, signal);
+      const states = data.result.map(({ metric }) => metric[figureLabel]);
+      return (['on', 'down'] as const).find((state) => states.includes(state)) ?? 'missing';
     },
   };
 }

@@ -63,6 +63,15 @@ export function ingressQuery(
     .join(' or ');
 }
 
+/**
+ * Whether Traefik's metrics are collected, in the label `figure`: `on` for a metric that it always has, unlike those of
+ * services, which begin with a request; `down` when the platform's own store asks in vain.
+ */
+export const ingressStateQuery = [
+  `label_replace(count(traefik_config_reloads_total), "${figureLabel}", "on", "", "")`,
+  `label_replace(count(up{job="ingress"} == 0), "${figureLabel}", "down", "", "")`,
+].join(' or ');
+
 interface Scope {
   selector: string;
   /** The labels that results keep. */

@@ -48,6 +48,7 @@ export function createRingStore({ ring, now }: { ring: Ring; now: () => number }
   };
 
   return {
+    ingress: () => Promise.resolve('on'),
     async workload({ namespace, kind, name }, window) {
       const series = ring.of(namespace).filter(({ id }) => id.kind === kind && id.name === name);
       return figuresIn(figuresOf(kind), series, window);

@@ -5,6 +5,9 @@ import type { Database } from '../db/pool.ts';
 /** The health of the controllers and, from those that know it, the state of the platform. */
 export type ControllerReport = ControllerHealth & Partial<PlatformState>;
 
+/** The leader reports every 5 s; an older report proves nothing. */
+export const reportSeconds = 15;
+
 /** The last report, with its age by the database's clock, which avoids comparing the clocks of two machines. */
 export interface StoredControllerReport {
   report: ControllerReport;

@@ -37,6 +37,16 @@ t.test('the figures of an app are lines with a chart, and its deployments are sa
   t.same(JSON.parse(json.stdout), metrics);
 });
 
+t.test('why figures are missing is said', async (t) => {
+  const { run, routes } = await world(t);
+  const notes = ['CPU and memory are not collected: the platform does not get the metrics API of the cluster.'];
+  routes['GET /api/v1/projects/shop/apps/api/metrics'] = { body: { ...metrics, notes } };
+  const ran = await run(['app', 'metrics', 'api', '--project', 'shop']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.match(ran.stderr, notes[0]);
+  t.same(JSON.parse((await run(['app', 'metrics', 'api', '--project', 'shop', '-o', 'json'])).stdout).notes, notes);
+});
+
 t.test('every kind of workload has the command', async (t) => {
   const { run, routes } = await world(t);
   const { deployments: _, ...plain } = metrics;

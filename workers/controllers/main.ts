@@ -141,7 +141,10 @@ await runProcess({
     lifecycle.add({ name: 'controllers', stop: () => manager.stop() });
     const reporter = createReporter({
       manager,
-      state: () => ({ processes: processReplicas(state), nodes: [...state.nodes()] }),
+      state: () => {
+        const known = usage.state();
+        return { processes: processReplicas(state), nodes: [...state.nodes()], ...(known && { usage: known }) };
+      },
       write: (report) => writeControllerReport(pool, report),
       clock,
       log,

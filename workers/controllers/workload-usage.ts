@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { UsageState } from '../../runtime/contracts/platform-state.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { kindLabel } from '../../runtime/domain/labels.ts';
@@ -32,6 +33,8 @@ const gapMs = 60_000;
 export interface UsagePoll extends PeriodicTask {
   /** The workloads whose pods the last answer contained. */
   usage(): WorkloadUsage[];
+  /** What the last question led to; undefined before the first answer. */
+  state(): UsageState | undefined;
 }
 
 /** Needs only the right to list usage, which shows nothing else (decision 0063). */
@@ -47,6 +50,7 @@ export function createUsagePoll(options: {
   let current = new Map<string, WorkloadUsage>();
   let polledAt: number | undefined;
   let pauseMs = periodMs;
+  let state: UsageState | undefined;
 
   const poll = async () => {
     const { items } = await kube.list<PodMetrics>(kinds.PodMetrics, { labelSelector: kindLabel });
@@ -75,15 +79,17 @@ export function createUsagePoll(options: {
     pauseMs: () => pauseMs,
     async run() {
       await poll();
+      state = 'available';
       pauseMs = periodMs;
     },
     onError(error) {
       current = new Map();
-      pauseMs = isKubeError(error, 404) || isKubeError(error, 403) ? absentMs : periodMs;
+      state = isKubeError(error, 404) ? 'absent' : isKubeError(error, 403) ? 'refused' : 'failing';
+      pauseMs = state === 'failing' ? periodMs : absentMs;
       log.debug({ err: error }, 'no usage from the metrics API');
     },
   });
-  return { ...task, usage: () => [...current.values()] };
+  return { ...task, usage: () => [...current.values()], state: () => state };
 }
 
 const units: Readonly<Record<string, number>> = { n: 1e-9, u: 1e-6, m: 1e-3, '': 1 };

@@ -40,8 +40,11 @@ const traffic = {
   latencyP99Seconds: values,
 };
 
+/** Why figures have no values, when the platform does not collect them. */
+const notes = z.array(z.string()).optional();
+
 /** The time of each value is `from` plus a multiple of `stepSeconds`; a rate is that of the step that ends then. */
-const window = { name: z.string(), from: timestamp, to: timestamp, stepSeconds: z.int() };
+const window = { name: z.string(), from: timestamp, to: timestamp, stepSeconds: z.int(), notes };
 
 /** A deployment, to mark in a chart. */
 const deploymentMark = z.object({ id: z.string(), revision: z.int(), state: deploymentState, at: timestamp });

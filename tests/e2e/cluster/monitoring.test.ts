@@ -89,6 +89,12 @@ t.test('requests of an app are in its metrics and in top, as the ingress counts 
     ([item]) => (item?.requestsPerSecond ?? 0) > 0,
   );
   t.match(top, [{ kind: 'app', name: 'api' }]);
+  t.match(await component('ingress-metrics'), { status: 'on' });
+  // This cluster has no metrics-server.
+  t.match(await component('metrics-api'), { status: 'disabled', message: /install metrics-server/ });
+  const { stderr } = await platform.svc(['app', 'metrics', 'api', ...flags]);
+  t.match(stderr, 'CPU and memory are not collected');
+  t.notMatch(stderr, 'Requests and latency');
 });
 
 t.test('the dashboards’ queries run on the real series, and all show data but those of workloads', async (t) => {

@@ -15,6 +15,8 @@ import {
 } from '../../../runtime/metrics/metrics-store.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { createMetricsSources } from '../../../runtime/api/metrics-sources.ts';
+import { writeControllerReport } from '../../../runtime/records/controller-reports.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -76,6 +78,7 @@ function oneStore() {
       const values = timesOf(window).map((_, index) => index);
       return [{ kind: 'app', name: 'api', figures: { requestsPerSecond: values, cpuCores: values } }];
     },
+    ingress: () => Promise.resolve('on'),
   };
   return { store, questions };
 }
@@ -95,7 +98,8 @@ async function service(t: Test, store: MetricsStore | undefined) {
   );
   const { pool } = await testDatabase(t);
   const clock = fakeClock(new Date('2026-11-21T12:00:20Z'));
-  const api = await testApi(t, { routes: createMetricsRoutes({ kube, pool, clock, store }) });
+  const sources = createMetricsSources({ kube, pool, store });
+  const api = await testApi(t, { routes: createMetricsRoutes({ kube, pool, clock, store, sources }) });
   return { api, pool };
 }
 
@@ -233,6 +237,7 @@ t.test('without a store, metrics are unavailable and top shows the pods', async 
     workload: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
     namespace: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
     history: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
+    ingress: () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.')),
   };
   for (const [store, message] of [
     [undefined, /has no metrics store/],
@@ -250,6 +255,39 @@ t.test('without a store, metrics are unavailable and top shows the pods', async 
       items: [{ name: 'api', replicas: 2, restarts: 3 }, { name: 'orders' }],
     });
   }
+});
+
+t.test('figures that the platform cannot collect are named, and those of an idle workload are not', async (t) => {
+  const none: Pick<MetricsStore, 'workload'> = {
+    async workload(target, window) {
+      const values = () => timesOf(window).map(() => null);
+      return {
+        times: timesOf(window),
+        figures: Object.fromEntries(figuresOf(target.kind).map((name) => [name, values()])),
+      };
+    },
+  };
+  const { store: ones } = oneStore();
+  let ingress: Awaited<ReturnType<MetricsStore['ingress']>> = 'missing';
+  const { api, pool } = await service(t, { ...ones, ...none, ingress: () => Promise.resolve(ingress) });
+  const report = { healthy: true, managerStarted: true, cacheSynced: true, controllers: [], processes: [], nodes: [] };
+  const notes = async (rest: string) => (await api.call('GET', path(rest))).body.notes as string[] | undefined;
+  const requests = /^Requests and latency are not collected: .*ingress.* `svc status`/;
+  const usage = /^CPU and memory are not collected: .*metrics API.* `svc status`/;
+
+  await writeControllerReport(pool, { ...report, usage: 'absent' });
+  t.match(await notes('apps/api/metrics'), [requests, usage]);
+  t.match(await notes('functions/hello/metrics'), [usage]);
+  t.match(await notes('services/orders/metrics'), [usage]);
+  ingress = 'on';
+  t.match(await notes('apps/api/metrics'), [usage]);
+  await writeControllerReport(pool, { ...report, usage: 'available' });
+  t.equal(await notes('apps/api/metrics'), undefined);
+
+  const { api: other, pool: otherPool } = await service(t, { ...ones, ingress: () => Promise.resolve('missing') });
+  await writeControllerReport(otherPool, { ...report, usage: 'absent' });
+  const { body } = await other.call('GET', path('apps/api/metrics'));
+  t.notOk('notes' in body, 'figures with values need no reason');
 });
 
 t.test('an environment with many questions keeps no other waiting', async (t) => {

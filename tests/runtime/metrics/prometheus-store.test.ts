@@ -1,15 +1,35 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { createPrometheusStore } from '../../../runtime/metrics/prometheus-store.ts';
+import { eventually } from '../../support/platform.ts';
 import { freePort, untilListening } from '../../support/servers.ts';
 import { missingProgram } from '../../support/test-programs.ts';
 import { openMetrics } from './scenario.ts';
 import { checkMetricsStore } from './store-contract.ts';
 
 t.test('a Prometheus answers as every store of metrics does', { skip: missingProgram('prometheus') }, async (t) => {
-  const folder = t.testdir({ 'samples.txt': openMetrics(), 'prometheus.yml': 'scrape_configs: []\n' });
+  let isUp = false;
+  const ingress = createServer((_, response) => {
+    response.writeHead(isUp ? 200 : 503, { 'content-type': 'text/plain' }).end('traefik_config_reloads_total 1\n');
+  });
+  ingress.listen(0, '127.0.0.1');
+  await once(ingress, 'listening');
+  t.teardown(() => ingress.close());
+  const targets = [`127.0.0.1:${(ingress.address() as AddressInfo).port}`];
+  const scrape = {
+    job_name: 'ingress',
+    scrape_interval: '200ms',
+    scrape_timeout: '200ms',
+    static_configs: [{ targets }],
+  };
+  const folder = t.testdir({
+    'samples.txt': openMetrics(),
+    'prometheus.yml': JSON.stringify({ scrape_configs: [scrape] }),
+  });
   const data = join(folder, 'data');
   const blocks = ['tsdb', 'create-blocks-from', 'openmetrics', join(folder, 'samples.txt'), data];
   const filled = spawnSync('promtool', blocks, { encoding: 'utf8' });
@@ -34,7 +54,16 @@ t.test('a Prometheus answers as every store of metrics does', { skip: missingPro
   await untilListening(port);
   const url = `http://127.0.0.1:${port}`;
   await ready(url);
-  await checkMetricsStore(t, createPrometheusStore({ url }));
+  const store = createPrometheusStore({ url });
+  await checkMetricsStore(t, store);
+  const ingressIs = (state: string) =>
+    eventually(
+      () => store.ingress(),
+      (now) => now === state,
+    );
+  t.equal(await ingressIs('down'), 'down');
+  isUp = true;
+  t.equal(await ingressIs('on'), 'on');
 });
 
 /** Waits until the server has opened its data. */

@@ -160,8 +160,10 @@ t.test('usage comes from the metrics API, and CPU time adds up', async (t) => {
     log: silentLog,
     max: 10,
   });
+  t.equal(poll.state(), undefined);
   poll.start();
   await settle();
+  t.equal(poll.state(), 'available');
   t.match(poll.usage(), [{ kind: 'app', name: 'api', cpuSeconds: 0, memoryBytes: 65 * 2 ** 20 }]);
   await clock.advance(30_000);
   t.equal(poll.usage().length, 1);
@@ -169,6 +171,15 @@ t.test('usage comes from the metrics API, and CPU time adds up', async (t) => {
   answer = new KubeError(404, 'NotFound', 'no such API');
   await clock.advance(15_000);
   t.same(poll.usage(), [], 'without the API there is no usage');
+  t.equal(poll.state(), 'absent');
+  for (const [error, state] of [
+    [new KubeError(403, 'Forbidden', 'no'), 'refused'],
+    [new KubeError(503, 'ServiceUnavailable', 'the server is currently unable to handle the request'), 'failing'],
+  ] as const) {
+    answer = error;
+    await clock.advance(300_000);
+    t.equal(poll.state(), state);
+  }
   await poll.stop();
 });
 

@@ -7,6 +7,7 @@ import { State } from '../parts/badge.tsx';
 import { Select } from '../parts/choice.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
+import { Note } from '../parts/note.tsx';
 import { Time } from '../parts/time.tsx';
 import { metricText } from '../text/metrics.ts';
 import type { Measured } from '../workloads/workload.ts';
@@ -58,6 +59,11 @@ function Charts({ metrics }: { metrics: AnyMetrics }) {
   );
   return (
     <>
+      {metrics.notes?.map((note) => (
+        <Note key={note} look="warn">
+          {note}
+        </Note>
+      ))}
       <div className="grid gap-4 lg:grid-cols-2">
         {chartsOf(metrics).map((chart) => (
           <Chart key={chart.name} chart={chart} metrics={metrics} marks={marks} />
