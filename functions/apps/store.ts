@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { SettingsSeen } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, AppSpec } from '../../runtime/contracts/resources/app.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
 import { retryOnConflict } from '../../runtime/api/retry-on-conflict.ts';
+import { checkUnchanged } from '../../runtime/api/seen.ts';
 import { securityToView } from '../../runtime/api/security-settings.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
@@ -51,12 +50,5 @@ function checkSeen({ metadata: { name }, spec }: Stored<App>, seen: SettingsSeen
   const { volumes = [], autoRollback = true } = spec;
   const security = securityToView(spec.security);
   const now = { port, replicas, healthPath, releaseCommand, memory, cpu, volumes, autoRollback, security };
-  const names = Object.keys(now) as (keyof typeof now)[];
-  const others = names.filter((field) => seen[field] !== undefined && !isDeepStrictEqual(seen[field], now[field]));
-  if (others.length === 0) return;
-  throw new Problem(
-    'conflict',
-    `Another request changed ${others.join(', ')} of the app "${name}" in the meantime. Show the app with \`svc app show ${name}\`.`,
-    { details: { settings: others } },
-  );
+  checkUnchanged(seen, now, { what: `the app "${name}"`, command: `svc app show ${name}` });
 }

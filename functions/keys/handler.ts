@@ -117,7 +117,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     async handle(request) {
       const { params, query, body } = request;
       const { record, environment } = await locate(params.project, params.key, query.environment);
-      const changed = await changeKey(pool, record.id, await fields.changes(environment, body));
+      const changed = await changeKey(pool, record.id, await fields.changes(environment, body), body.replaces);
       if (!changed) throw keyNotFound(params.project);
       const { before, after, version } = changed;
       const view = await viewOf({ record: after, environment });

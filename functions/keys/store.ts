@@ -1,4 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
+import { checkUnchanged } from '../../runtime/api/seen.ts';
+import type { KeySeen } from '../../runtime/contracts/api/keys.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -32,18 +34,40 @@ async function create(client: ClientBase, record: NewKey): Promise<CreatedKey> {
   return { ...created, version: await readFeedVersion(client) };
 }
 
-/** Changes a key; no `version` when nothing changed, undefined for a deleted key. @throws Problem `invalid_value` */
+/**
+ * Changes a key; no `version` when nothing changed, undefined for a deleted key.
+ * @param seen what the key has to be before the change @throws Problem `invalid_value`; `conflict` when it is another one
+ */
 export async function changeKey(
   pool: Pool,
   id: Id,
   changes: KeyChanges,
+  seen: KeySeen = {},
 ): Promise<{ before: ApiKey; after: ApiKey; version?: number } | undefined> {
   return transaction(pool, async (client) => {
     const before = await lockKey(client, id);
     if (!before) return undefined;
+    checkSeen(before, seen);
     if (!(await updateKey(client, id, changes))) return { before, after: before };
     return { before, after: await reread(client, before), version: await readFeedVersion(client) };
   });
+}
+
+/** @throws Problem `conflict` that names the settings that are others now */
+function checkSeen(key: ApiKey, seen: KeySeen): void {
+  const { handle, enabled, name, apps, allowedCidrs, expiresAt } = key;
+  const plan = seen.plan === key.planId ? key.planId : key.planName;
+  const now = { enabled, name, plan, apps, allowedCidrs, expiresAt: expiresAt && expiresAt.getTime() };
+  checkUnchanged(
+    { ...seen, expiresAt: seen.expiresAt && Date.parse(seen.expiresAt), ...listsOf(seen) },
+    { ...now, ...listsOf(now) },
+    { what: `the key ${handle}`, command: `svc key show ${handle}` },
+  );
+}
+
+/** The lists of a key, whose order means nothing. */
+function listsOf({ apps, allowedCidrs }: Pick<KeySeen, 'apps' | 'allowedCidrs'>) {
+  return { apps: apps?.toSorted() ?? apps, allowedCidrs: allowedCidrs?.toSorted() ?? allowedCidrs };
 }
 
 export interface Rotation {

@@ -4,6 +4,7 @@ import type { PlanUpdate, PlanView } from '../../runtime/contracts/api/plans.ts'
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { transaction } from '../../runtime/db/pool.ts';
+import { checkUnchanged } from '../../runtime/api/seen.ts';
 import { differences, keyAudit, keyAuditMessage } from '../../runtime/api/key-audit.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
 import { route, type Route } from '../../runtime/http/route.ts';
@@ -156,7 +157,12 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     async handle(request) {
       const { params, query, body } = request;
       const { plan, environment } = await locate(params.project, params.plan, query.environment);
-      const updated = await updatePlan(pool, plan.id, changesOf(body));
+      const updated = await updatePlan(pool, plan.id, changesOf(body), (before) =>
+        checkUnchanged(body.replaces ?? {}, audited(before), {
+          what: `the plan "${before.name}"`,
+          command: `svc plan show ${before.id}`,
+        }),
+      );
       if (!updated) throw notFound(params.project, params.plan);
       const { before, after, version } = updated;
       if (version === undefined) return { status: 200, body: toView(after, environment), audit: false };

@@ -67,19 +67,21 @@ export async function insertPlan(
 /**
  * Changes a plan, and so the limits of all keys on it. `version` is that of the change in the feed, absent when nothing
  * changed.
- * @returns undefined when the plan does not exist
+ * @param check gets the plan as it is when it changes, and can refuse @returns undefined when the plan does not exist
  * @throws Problem `already_exists` when another plan has the name
  */
 export async function updatePlan(
   pool: Pool,
   id: Id,
   changes: PlanChanges,
+  check: (before: Plan) => void = () => undefined,
 ): Promise<{ before: Plan; after: Plan; version?: number } | undefined> {
   return transaction(pool, async (client) => {
     const locked = await client.query('SELECT FROM plans WHERE id = $1 FOR NO KEY UPDATE', [id]);
     const { rows } = await client.query<Plan>(`SELECT ${columns} FROM plans WHERE id = $1`, [id]);
     const before = rows[0];
     if (locked.rowCount === 0 || !before) return undefined;
+    check(before);
     const { name, requestsPerSecond, burst, quota } = { ...before, ...changes };
     try {
       const updated = await client.query<Plan>(

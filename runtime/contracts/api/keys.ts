@@ -30,7 +30,23 @@ export const keyUpdate = z.strictObject({
   apps: apps.nullable().optional(),
   allowedCidrs: allowedCidrs.nullable().optional(),
   expiresAt: expiresAt.nullable().optional(),
+  /** What the settings have to be before the change; 409 `conflict` if another request has changed one of them. */
+  replaces: z
+    .strictObject({
+      enabled: z.boolean(),
+      name: displayName.nullable(),
+      plan: reference,
+      /** Empty: all apps of the key are deleted. */
+      apps: z.array(reference).max(100).nullable(),
+      allowedCidrs: allowedCidrs.nullable(),
+      expiresAt: expiresAt.nullable(),
+    })
+    .partial()
+    .optional(),
 });
+
+/** Settings of a key as the caller of a change saw them. */
+export type KeySeen = NonNullable<z.infer<typeof keyUpdate>['replaces']>;
 
 export type KeyUpdate = z.infer<typeof keyUpdate>;
 

@@ -30,13 +30,16 @@ const burst = z.int().min(1).max(1_000_000);
 /** `POST /api/v1/projects/{p}/plans`. Rate and burst apply per key, over all replicas of the checker. */
 export const planCreate = z.strictObject({ name: displayName, requestsPerSecond, burst, quota: quota.optional() });
 
+const planFields = { name: displayName, requestsPerSecond, burst, quota: quota.nullable() };
+
 /** `PATCH /api/v1/projects/{p}/plans/{id}`: absent fields keep their value; null removes the quota. */
-export const planUpdate = z.strictObject({
-  name: displayName.optional(),
-  requestsPerSecond: requestsPerSecond.optional(),
-  burst: burst.optional(),
-  quota: quota.nullable().optional(),
-});
+export const planUpdate = z
+  .strictObject({
+    ...planFields,
+    /** What the limits have to be before the change; 409 `conflict` if another request has changed one of them. */
+    replaces: z.strictObject(planFields).partial(),
+  })
+  .partial();
 
 export type PlanUpdate = z.infer<typeof planUpdate>;
 

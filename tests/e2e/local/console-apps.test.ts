@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import t from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { gitServer } from '../../support/git-server.ts';
@@ -25,6 +26,18 @@ async function member(role: string) {
   await platform.ok(['user', 'create', user.email, '--password-stdin'], user.password);
   await platform.ok(['member', 'set', user.email, '--role', role, '--project', project]);
   return user;
+}
+
+/** Does something when a page sends its next change, before that arrives. */
+async function whileSaving(page: Page, url: RegExp, act: () => Promise<unknown>): Promise<void> {
+  let isDone = false;
+  await page.route(url, async (route) => {
+    if (!isDone && route.request().method() === 'PATCH') {
+      isDone = true;
+      await act();
+    }
+    await route.continue();
+  });
 }
 
 const keys = () => platform.json<Key[]>(['key', 'list', ...flags]);
@@ -58,6 +71,23 @@ t.test('plans are created, changed and deleted', async (t) => {
   await pages.row('large').getByText('1,000 per month').waitFor();
   const [large] = (await plans()).filter(({ name }) => name === 'large');
   t.match(large, { requestsPerSecond: 2.5, burst: 50, quota: { limit: 1000, period: 'month' } });
+
+  // Another person changes the same limit while the form is open, and again just before it is saved.
+  const burstOf = async () => (await plans()).find(({ name }) => name === 'large')?.burst;
+  const setBurst = (burst: string) => platform.ok(['plan', 'update', 'large', '--burst', burst, ...flags]);
+  await pages.button('Edit large').click();
+  await page.getByLabel('Maximum burst').fill('60');
+  await setBurst('70');
+  await pages.dialog().getByText('50 → 70').waitFor();
+  await whileSaving(page, /\/plans\/[^/]+\?/, () => setBurst('80'));
+  await pages.button('Save').click();
+  await pages.dialog().getByRole('alert').getByText('conflict').waitFor();
+  await pages.dialog().getByText('50 → 80').waitFor();
+  t.equal(await burstOf(), 80);
+  await checkAccessibility(t, page, 'a plan that another person changed');
+  await pages.button('Save').click();
+  await pages.dialog().waitFor({ state: 'detached' });
+  t.equal(await burstOf(), 60, 'what the user has seen is replaced');
 
   await pages.button('Delete large').click();
   await pages.dialog().getByRole('button', { name: 'Delete', exact: true }).click();
@@ -117,6 +147,14 @@ t.test('a key is shown once, changed, disabled, rotated and revoked', async (t) 
   await page.getByLabel('Only clients in these networks').fill('192.0.2.0/24, 198.51.100.7');
   // Another person changes what this form does not.
   await platform.ok(['key', 'disable', handle, ...flags]);
+  // And, at the same moment, the name.
+  await whileSaving(page, /\/api-keys\/[^/]+\?/, () =>
+    platform.ok(['key', 'update', handle, '--name', 'by another', ...flags]),
+  );
+  await pages.button('Save').click();
+  await pages.dialog().getByRole('alert').getByText('conflict').waitFor();
+  await pages.dialog().getByText(`${hostile} → by another`).waitFor();
+  t.match(await keys(), [{ name: 'by another' }]);
   await pages.button('Save').click();
   await pages.heading(handle).waitFor();
   t.match(await keys(), [{ enabled: false, allowedCidrs: ['192.0.2.0/24', '198.51.100.7/32'] }]);

@@ -98,6 +98,46 @@ t.test('400, 404 and 422 leave the key unchanged', async (t) => {
   t.equal(audits().length, 1);
 });
 
+t.test('409: a change that names what it replaces applies to nothing else', async (t) => {
+  const { call, create, audits, plans, pool } = await keyRig(t);
+  const { view } = await create({ name: 'Acme', apps: ['api', 'web'], allowedCidrs: ['192.0.2.0/24', '10.0.0.0/8'] });
+  const change = (body: object) => call('PATCH', `${shop}/${view.id}`, { body });
+  const seen = { name: 'Acme', plan: 'small', apps: ['web', 'api'], allowedCidrs: ['10.0.0.0/8', '192.0.2.0/24'] };
+  const everything = { enabled: true, ...seen, expiresAt: null };
+  t.match(await change({ expiresAt: '2026-04-01T00:00:00Z', replaces: everything }), { status: 200 }, 'in any order');
+  t.match(await change({ name: 'Other', expiresAt: null, replaces: { name: 'Acme', expiresAt: null } }), {
+    status: 409,
+    body: {
+      code: 'conflict',
+      message: new RegExp(`changed expiresAt of the key ${view.handle}`),
+      details: { settings: ['expiresAt'] },
+    },
+  });
+  t.match(await change({ name: 'Other', replaces: { name: 'Acme', expiresAt: '2026-04-01T02:00:00+02:00' } }), {
+    status: 200,
+    body: { name: 'Other', expiresAt: '2026-04-01T00:00:00.000Z' },
+  });
+  t.match(await change({ apps: ['api'], replaces: { plan: plans.get('shop-prod') } }), { status: 200 }, 'a plan by id');
+  for (const replaces of [{ enabled: false }, { plan: 'large' }, { apps: null }, { allowedCidrs: ['10.0.0.0/8'] }]) {
+    t.match(
+      await change({ name: 'X', replaces }),
+      { status: 409, body: { details: { settings: Object.keys(replaces) } } },
+      JSON.stringify(replaces),
+    );
+  }
+  await pool.query("UPDATE workloads SET deleted_at = now() WHERE name = 'api'");
+  t.match(await change({ apps: null, replaces: { apps: null } }), { status: 409 }, 'no app is not all apps');
+  t.match(await change({ apps: null, replaces: { apps: [] } }), { status: 200 });
+  t.match(await change({ name: 'X', replaces: { handle: view.handle } }), { status: 400 });
+  const both = ['B', 'C'].map((name) => change({ name, replaces: { name: 'Other' } }));
+  t.same(
+    (await Promise.all(both)).map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 409],
+    'of two at once, one',
+  );
+  t.equal(audits().length, 6, 'a refused change is not recorded');
+});
+
 t.test('concurrent changes are applied one after the other, each with its own version', async (t) => {
   const { call, create, audits } = await keyRig(t);
   const { view } = await create();

@@ -236,6 +236,32 @@ t.test('400, 401 and 409 leave a plan unchanged', async (t) => {
   t.equal(audits().length, 2);
 });
 
+t.test('409: a change that names what it replaces applies to nothing else', async (t) => {
+  const { call, audits } = await rig(t);
+  const path = `${shop}/small`;
+  const quota = { limit: 1000, period: 'day' };
+  await call('POST', shop, { body: small });
+  const change = (body: object) => call('PATCH', path, { body });
+  t.match(await change({ burst: 20, replaces: { burst: 10 } }), { status: 200, body: { burst: 20 } });
+  t.match(await change({ burst: 30, requestsPerSecond: 6, replaces: { burst: 10, requestsPerSecond: 5 } }), {
+    status: 409,
+    body: { code: 'conflict', message: /changed burst of the plan "small"/, details: { settings: ['burst'] } },
+  });
+  t.match(await change({ requestsPerSecond: 6, replaces: { requestsPerSecond: 5 } }), { body: { burst: 20 } });
+  t.match(await change({ quota, replaces: { quota: null } }), { status: 200, body: { quota } });
+  t.match(await change({ quota: null, replaces: { quota: null } }), { body: { details: { settings: ['quota'] } } });
+  t.match(await change({ quota: null, replaces: { quota } }), { status: 200 });
+  t.match(await change({ name: 'tiny', replaces: { name: 'other' } }), { status: 409 });
+  t.match(await change({ burst: 1, replaces: { keys: 0 } }), { status: 400 });
+  const both = [40, 50].map((burst) => change({ burst, replaces: { burst: 20 } }));
+  t.same(
+    (await Promise.all(both)).map(({ status }) => status).toSorted((a, b) => a - b),
+    [200, 409],
+    'of two at once, one',
+  );
+  t.equal(audits().length, 6, 'a refused change is not recorded');
+});
+
 t.test('200: a plan is deleted; 409 while it has keys, which are named', async (t) => {
   const { pool, call, audits, addKeys, head } = await rig(t);
   const { body: plan } = await call('POST', shop, { body: small });

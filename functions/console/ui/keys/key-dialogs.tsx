@@ -4,10 +4,11 @@ import type { KeyView } from '../../../../runtime/contracts/api/keys.ts';
 import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
+import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { Select } from '../parts/choice.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { keyText } from '../text/keys.ts';
-import { changeBody, changeWords, keyDraftOf } from './key-draft.ts';
+import { changeBody, changedFields, changeWords, keyDraftOf } from './key-draft.ts';
 import { keyDraftIn, KeyFields } from './key-fields.tsx';
 import type { NewKey } from './new-key.tsx';
 
@@ -24,6 +25,7 @@ interface DialogProps<Result> {
 export function ChangeDialog({ place, current, close, done }: DialogProps<{ change?: Change }>) {
   // What the form showed first: the key can be read again while it is open.
   const [before] = useState(current);
+  const [first, seen] = [keyDraftOf(before), keyDraftOf(current)];
   const update = useChange<{ change?: Change }>(place, (result) => {
     close();
     done(result);
@@ -34,16 +36,21 @@ export function ChangeDialog({ place, current, close, done }: DialogProps<{ chan
       close={close}
       action={words.save}
       command={commandOf('key', 'show', before.handle, ...placeFlags(place))}
-      commandFor={(form) =>
-        commandOf(...changeWords(before.handle, keyDraftOf(before), keyDraftIn(form)), ...placeFlags(place))
-      }
+      commandFor={(form) => commandOf(...changeWords(before.handle, first, keyDraftIn(form)), ...placeFlags(place))}
       request={update}
       submit={(form) => {
-        const body = changeBody(keyDraftOf(before), keyDraftIn(form));
+        const body = changeBody(first, keyDraftIn(form), current);
         update.mutate({ path: ['api-keys', before.handle], method: 'PATCH', body });
       }}
     >
       <KeyFields place={place} current={before} />
+      <ChangedMeanwhile
+        differences={changedFields(first, seen).map((field) => ({
+          title: keyText.keys.fields[field],
+          before: first[field],
+          after: seen[field],
+        }))}
+      />
     </FormDialog>
   );
 }

@@ -43,8 +43,8 @@ export function createWords({ name, plan, expires, ...lists }: KeyDraft): string
   ];
 }
 
-/** The fields that differ. A key whose apps were all deleted has an empty list, which is not the same as all apps. */
-function changedFields(before: KeyDraft, after: KeyDraft): (keyof KeyDraft)[] {
+/** The fields that differ, in the order of the form. A key whose apps were all deleted has an empty list, which is not the same as all apps. */
+export function changedFields(before: KeyDraft, after: KeyDraft): (keyof KeyDraft)[] {
   const same = (field: keyof KeyDraft) =>
     field === 'apps' || field === 'networks'
       ? listOf(before[field]).join() === listOf(after[field]).join()
@@ -52,8 +52,21 @@ function changedFields(before: KeyDraft, after: KeyDraft): (keyof KeyDraft)[] {
   return keyFields.filter((field) => !same(field));
 }
 
-/** The body of the request that sets what differs from what the form showed first: what others change stays. */
-export function changeBody(before: KeyDraft, after: KeyDraft): Record<string, unknown> {
+/** A setting as the API has it; null for one that is not set. */
+function seenValue(field: keyof KeyDraft, { name, plan, apps, allowedCidrs, expiresAt }: KeyView): [string, unknown] {
+  if (field === 'apps') return ['apps', apps ?? null];
+  if (field === 'networks') return ['allowedCidrs', allowedCidrs ?? null];
+  if (field === 'expires') return ['expiresAt', expiresAt ?? null];
+  return [field, field === 'name' ? (name ?? null) : plan];
+}
+
+/**
+ * The body of the request that sets what differs from what the form showed first: what others change stays. It names what it
+ * replaces.
+ * @param seen the key as the user has seen it last
+ */
+export function changeBody(before: KeyDraft, after: KeyDraft, seen: KeyView): Record<string, unknown> {
+  const fields = changedFields(before, after);
   const entry = (field: keyof KeyDraft): [string, unknown] => {
     const text = after[field];
     const list = listOf(text);
@@ -62,7 +75,9 @@ export function changeBody(before: KeyDraft, after: KeyDraft): Record<string, un
     if (field === 'expires') return ['expiresAt', text === '' ? null : endOf(text)];
     return [field, field === 'name' && text === '' ? null : text];
   };
-  return Object.fromEntries(changedFields(before, after).map(entry));
+  if (fields.length === 0) return {};
+  const replaces = Object.fromEntries(fields.map((field) => seenValue(field, seen)));
+  return { ...Object.fromEntries(fields.map(entry)), replaces };
 }
 
 /** The words of the command that makes the same change; without one, of the command that shows the key. */

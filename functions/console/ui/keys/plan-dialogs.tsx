@@ -5,6 +5,7 @@ import { periods } from '../../../../runtime/domain/period.ts';
 import { useChange } from '../api/change.ts';
 import { commandOf, placeFlags } from '../api/command.ts';
 import type { Place } from '../api/queries.ts';
+import { ChangedMeanwhile } from '../parts/changed-meanwhile.tsx';
 import { Select } from '../parts/choice.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
@@ -12,11 +13,13 @@ import { keyText } from '../text/keys.ts';
 import type { GateOutcome } from './gate-progress.tsx';
 import {
   changeBody,
+  changedSettings,
   changeWords,
   createBody,
   createWords,
   planDraftOf,
   planFields,
+  settingText,
   type PlanDraft,
 } from './plan-draft.ts';
 
@@ -35,17 +38,20 @@ function draftIn(form: HTMLFormElement): PlanDraft {
 
 const newPlan: PlanDraft = { name: '', rate: '5', burst: '10', quota: '', period: 'day' };
 
-/** Creates or changes a plan. @param current absent for a new plan */
+/** Creates or changes a plan. @param current the plan as it is now; absent for a new one */
 export function PlanDialog({ place, current, close, done }: DialogProps & { current?: PlanView }) {
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
   const [before] = useState(current && { id: current.id, draft: planDraftOf(current) });
+  const seen = current && planDraftOf(current);
   const save = useChange<{ change?: Change }>(place, ({ change }) => {
     close();
     done({ change, verb: 'applied' });
   });
   const submit = (draft: PlanDraft) => {
-    if (before) save.mutate({ path: ['plans', before.id], method: 'PATCH', body: changeBody(before.draft, draft) });
-    else save.mutate({ path: ['plans'], method: 'POST', body: createBody(draft) });
+    if (before && seen) {
+      const body = changeBody(before.draft, draft, seen);
+      save.mutate({ path: ['plans', before.id], method: 'PATCH', body });
+    } else save.mutate({ path: ['plans'], method: 'POST', body: createBody(draft) });
   };
   const first = before?.draft ?? newPlan;
   const commandFor = (draft: PlanDraft) =>
@@ -95,6 +101,15 @@ export function PlanDialog({ place, current, close, done }: DialogProps & { curr
         defaultValue={first.period}
       />
       <p>{words.hint}</p>
+      {before && seen && (
+        <ChangedMeanwhile
+          differences={changedSettings(before.draft, seen).map((name) => ({
+            title: words.fields[name],
+            before: settingText(name, before.draft),
+            after: settingText(name, seen),
+          }))}
+        />
+      )}
     </FormDialog>
   );
 }

@@ -35,14 +35,39 @@ export function createWords({ name, rate, burst, quota, period }: PlanDraft): st
   ];
 }
 
-/** The body of the request that changes what differs and nothing else, so that what others change meanwhile stays. */
-export function changeBody(before: PlanDraft, after: PlanDraft): Record<string, unknown> {
-  return {
-    ...(after.name !== before.name && { name: after.name }),
-    ...(after.rate !== before.rate && { requestsPerSecond: Number(after.rate) }),
-    ...(after.burst !== before.burst && { burst: Number(after.burst) }),
-    ...(!hasSameQuota(before, after) && { quota: quotaOf(after) }),
+/** What a plan sets; the quota and its period are one setting. */
+const settings = ['name', 'rate', 'burst', 'quota'] as const;
+
+export type PlanSetting = (typeof settings)[number];
+
+/** The settings that differ, in the order of the form. */
+export function changedSettings(before: PlanDraft, after: PlanDraft): PlanSetting[] {
+  return settings.filter((name) => (name === 'quota' ? !hasSameQuota(before, after) : before[name] !== after[name]));
+}
+
+/** Settings as the API has them. */
+function bodyOf(names: readonly PlanSetting[], draft: PlanDraft): Record<string, unknown> {
+  const entry = (name: PlanSetting): [string, unknown] => {
+    if (name === 'quota') return ['quota', quotaOf(draft)];
+    if (name === 'rate') return ['requestsPerSecond', Number(draft.rate)];
+    return [name, name === 'burst' ? Number(draft.burst) : draft.name];
   };
+  return Object.fromEntries(names.map(entry));
+}
+
+/**
+ * The body of the request that changes what differs and nothing else, so that what others change meanwhile stays. It names
+ * what it replaces.
+ * @param seen the plan as the user has seen it last
+ */
+export function changeBody(before: PlanDraft, after: PlanDraft, seen: PlanDraft): Record<string, unknown> {
+  const names = changedSettings(before, after);
+  return names.length === 0 ? {} : { ...bodyOf(names, after), replaces: bodyOf(names, seen) };
+}
+
+/** A setting as the form shows it, for a difference. */
+export function settingText(name: PlanSetting, draft: PlanDraft): string {
+  return name === 'quota' && draft.quota !== '' ? `${draft.quota}/${draft.period}` : draft[name];
 }
 
 /** The words of the command that makes the same change; without one, of the command that shows the plan. */

@@ -30,6 +30,7 @@ export function Plans() {
   const [creates, setCreates] = useCreation();
   const [choice, setChoice] = useState<Choice>();
   const [outcome, setOutcome] = useState<GateOutcome>();
+  const plans = useQuery(plansQuery(place));
   const props = { place, close: () => setChoice(undefined), done: setOutcome };
   return (
     <>
@@ -44,7 +45,7 @@ export function Plans() {
       </Heading>
       <div className="flex flex-col gap-4">
         {outcome && <GateProgress {...outcome} />}
-        <Loaded query={useQuery(plansQuery(place))}>
+        <Loaded query={plans}>
           {({ items, nextCursor }) =>
             items.length === 0 ? (
               <Empty
@@ -63,7 +64,9 @@ export function Plans() {
         </Loaded>
       </div>
       {creates && mayChange && <PlanDialog {...props} close={() => setCreates(false)} />}
-      {choice?.action === 'edit' && <PlanDialog {...props} current={choice.plan} />}
+      {choice?.action === 'edit' && (
+        <PlanDialog {...props} current={plans.data?.items.find(({ id }) => id === choice.plan.id) ?? choice.plan} />
+      )}
       {choice?.action === 'delete' && <DeletePlanDialog {...props} name={choice.plan.name} />}
     </>
   );
