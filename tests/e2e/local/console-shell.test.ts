@@ -173,6 +173,7 @@ t.test('Back closes a dialog, and the page below stays as it is', async (t) => {
   await pages.open(`${place}/keys?create=true`);
   const create = pages.dialog().getByRole('button', { name: 'Create a key' });
   await create.waitFor();
+  await pages.dialog().getByRole('status').getByText('Loading…').waitFor();
   t.ok(await create.isDisabled(), 'no key without a plan');
   release(undefined);
   await create.click();

@@ -47,7 +47,22 @@ t.test('an app is bound to a service, gets a new password, and is unbound', asyn
   await platform.ok(['service', 'create', 'sessions', '--type', 'redis', '--external', 'redis.example.com', ...flags]);
   const { page, pages } = await visit(t, `${place}/apps/api/variables`);
   await page.getByText('This app is not bound to a service.').waitFor();
+  // The list of services comes late and fails at first: the dialog does not say that there are none.
+  const { promise: answer, resolve: fail } = Promise.withResolvers<undefined>();
+  await page.route(/\/services\?/, async (route) => {
+    await answer;
+    await route.fulfill({ status: 403, json: { code: 'forbidden', message: 'The list cannot be read.' } });
+  });
   await pages.button('Bind to a service').click();
+  const bind = pages.dialog().getByRole('button', { name: 'Bind to a service' });
+  await pages.dialog().getByRole('status').getByText('Loading…').waitFor();
+  t.ok(await bind.isDisabled(), 'no binding without a service');
+  t.equal(await page.getByText('This environment has no services').count(), 0);
+  fail(undefined);
+  await pages.dialog().getByRole('alert').getByText('The list cannot be read.').waitFor();
+  t.ok(await bind.isDisabled());
+  await page.unroute(/\/services\?/);
+  await pages.dialog().getByRole('button', { name: 'Try again' }).click();
   await page.getByLabel('Prefix of the variables').fill('CACHE_');
   await page.getByText(`svc app bind api sessions --prefix CACHE_ --project ${project}`).waitFor();
   await checkAccessibility(t, page, 'bind to a service');

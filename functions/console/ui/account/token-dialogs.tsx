@@ -10,6 +10,7 @@ import { projectQuery } from '../api/queries.ts';
 import { Select } from '../parts/choice.tsx';
 import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { ErrorNote } from '../parts/note.tsx';
 import { OnceDialog } from '../parts/once-dialog.tsx';
 import { accountText } from '../text/account.ts';
 
@@ -32,7 +33,8 @@ interface CreateProps {
 
 /** Creates a token with scopes that the user's role allows. */
 export function CreateTokenDialog({ project, close, done }: CreateProps) {
-  const { data: view } = useQuery(projectQuery(project));
+  const read = useQuery(projectQuery(project));
+  const { data: view } = read;
   const [name, setName] = useState('');
   const [environment, setEnvironment] = useState('');
   const [days, setDays] = useState('90');
@@ -50,7 +52,9 @@ export function CreateTokenDialog({ project, close, done }: CreateProps) {
       title={words.create}
       close={close}
       action={words.create}
-      disabled={scopes.length === 0}
+      // Until the role and the environments are known, the form offers less than there is.
+      waits={read.isPending}
+      disabled={view === undefined || scopes.length === 0}
       command={commandOf('token', 'create', name || 'ci', ...flags, '--expires', `${days}d`, '--project', project)}
       request={create}
       submit={() =>
@@ -66,6 +70,7 @@ export function CreateTokenDialog({ project, close, done }: CreateProps) {
         })
       }
     >
+      {read.error && <ErrorNote error={read.error} retry={() => void read.refetch()} />}
       <Field
         label={words.fields.name}
         value={name}

@@ -80,6 +80,7 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
       title={words.title(app.name)}
       close={close}
       action={words.promote}
+      waits={current.isPending || existing.isPending || (isMissing && secrets.isPending)}
       // Until it is known what runs here, whether the app exists there, and which secrets a new one needs, nothing is sent.
       disabled={
         current.data?.revision === undefined || (isMissing ? secrets.data === undefined : existing.data === undefined)

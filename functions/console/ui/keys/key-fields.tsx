@@ -4,6 +4,7 @@ import type { KeyView } from '../../../../runtime/contracts/api/keys.ts';
 import type { Place } from '../api/queries.ts';
 import { Select } from '../parts/choice.tsx';
 import { Field, valueOf } from '../parts/field.tsx';
+import { ErrorNote } from '../parts/note.tsx';
 import { keyText } from '../text/keys.ts';
 import { keyDraftOf, keyFields, type KeyDraft } from './key-draft.ts';
 import { planOptions } from './plan-choice.ts';
@@ -14,7 +15,8 @@ const words = keyText.keys.fields;
 /** The settings of a key. @param current absent for a new key */
 export function KeyFields({ place, current }: { place: Place; current?: KeyView }) {
   const draft = current && keyDraftOf(current);
-  const { data: names = [] } = useQuery(planNamesQuery(place));
+  const plans = useQuery(planNamesQuery(place));
+  const names = plans.data ?? [];
   const [plan, setPlan] = useState(current?.plan);
   // The first plan is the default, and stays it when others are created.
   if (plan === undefined && names[0] !== undefined) setPlan(names[0]);
@@ -29,6 +31,7 @@ export function KeyFields({ place, current }: { place: Place; current?: KeyView 
         onChange={({ target }) => setPlan(target.value)}
         required
       />
+      {plans.error && <ErrorNote error={plans.error} retry={() => void plans.refetch()} />}
       <Field label={words.apps} name="apps" autoComplete="off" spellCheck={false} defaultValue={draft?.apps} />
       <Field
         label={words.networks}

@@ -11,6 +11,7 @@ import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
+import { ErrorNote } from '../parts/note.tsx';
 import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
 import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
@@ -27,7 +28,8 @@ const words = keyText.keys;
 export function Keys() {
   const place = useParams({ from: '/frame/projects/$project/environments/$environment' });
   const mayChange = useMay(place.project, 'admin');
-  const plans = useQuery(plansQuery(place)).data?.items;
+  const plansRead = useQuery(plansQuery(place));
+  const plans = plansRead.data?.items;
   const [creates, setCreates] = useCreation();
   const mayCreate = mayChange && plans !== undefined && plans.length > 0;
   const [created, setCreated] = useState<NewKey>();
@@ -42,6 +44,10 @@ export function Keys() {
           </Button>
         )}
       </Heading>
+      {mayChange && plans === undefined && plansRead.error && (
+        // Without the plans, there is no button to create a key.
+        <ErrorNote error={plansRead.error} retry={() => void plansRead.refetch()} />
+      )}
       <Loaded query={useQuery(keysQuery(place))}>
         {({ items, nextCursor }) =>
           items.length === 0 ? (
@@ -116,14 +122,15 @@ function CreateDialog({ place, close, done }: { place: Place; close: () => void;
     done(key);
   });
   const plan = useQuery(plansQuery(place)).data?.items[0]?.name ?? 'small';
-  // Before the form knows the plans, there is none to choose, and the browser would keep the form back without a word.
-  const isReady = !useQuery(planNamesQuery(place)).isPending;
+  // Without plans there is none to choose, and the browser would keep the form back without a word.
+  const names = useQuery(planNamesQuery(place));
   return (
     <FormDialog
       title={words.create}
       close={close}
       action={words.create}
-      disabled={!isReady}
+      waits={names.isPending}
+      disabled={!names.data?.length}
       command={commandOf('key', 'create', '--plan', plan, ...placeFlags(place))}
       commandFor={(form) => commandOf(...createWords(keyDraftIn(form)), ...placeFlags(place))}
       request={create}

@@ -12,6 +12,8 @@ export interface FormDialogProps {
   action: string;
   look?: ButtonProps['look'];
   disabled?: boolean;
+  /** Whether something that the form offers is still being read: it says so, and nothing is sent. */
+  waits?: boolean;
   /** The command of `svc` that does the same. */
   command: string;
   /** The same command for what is written in fields whose values the dialog does not know. */
@@ -27,7 +29,7 @@ const keepOpen = () => undefined;
 
 /** A dialog that asks for the values of a request, or whether to make it. */
 export function FormDialog({ title, close, action, look = 'primary', command, request, ...rest }: FormDialogProps) {
-  const { submit, children, commandFor, disabled = false } = rest;
+  const { submit, children, commandFor, disabled = false, waits = false } = rest;
   const [written, setWritten] = useState<string>();
   return (
     <Dialog title={title} close={request.isPending ? keepOpen : close}>
@@ -41,12 +43,17 @@ export function FormDialog({ title, close, action, look = 'primary', command, re
       >
         {children}
         <Command command={written ?? command} />
+        {waits && (
+          <p role="status" className="text-zinc-600 dark:text-zinc-400">
+            {text.loading}
+          </p>
+        )}
         {request.error !== null && <ErrorNote error={request.error} />}
         <div className="flex flex-wrap justify-end gap-2">
           <Button onClick={close} disabled={request.isPending}>
             {text.cancel}
           </Button>
-          <Button type="submit" look={look} disabled={disabled || request.isPending}>
+          <Button type="submit" look={look} disabled={disabled || waits || request.isPending}>
             {action}
           </Button>
         </div>

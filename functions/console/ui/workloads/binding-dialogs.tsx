@@ -7,6 +7,7 @@ import { listQuery } from '../api/queries.ts';
 import { Select } from '../parts/choice.tsx';
 import { Field } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
+import { ErrorNote } from '../parts/note.tsx';
 import { workloadText } from '../text/workloads.ts';
 import { pathBelow, type Workload } from './workload.ts';
 
@@ -20,8 +21,8 @@ interface DialogProps {
 /** Binds a workload to a service of its environment. @param bound the services that it is bound to */
 export function BindDialog({ workload, bound, close }: DialogProps & { bound: readonly string[] }) {
   const { place, kind, name } = workload;
-  const services = useQuery(listQuery('services', place)).data?.items ?? [];
-  const free = services.filter((service) => !bound.includes(service.name));
+  const services = useQuery(listQuery('services', place));
+  const free = (services.data?.items ?? []).filter((service) => !bound.includes(service.name));
   const [chosen, setChosen] = useState<string>();
   const [prefix, setPrefix] = useState('');
   const [database, setDatabase] = useState('');
@@ -37,6 +38,7 @@ export function BindDialog({ workload, bound, close }: DialogProps & { bound: re
       title={words.bind}
       close={close}
       action={words.bind}
+      waits={services.isPending}
       disabled={service === undefined}
       command={commandOf(kind, 'bind', name, service ?? 'orders', ...flags)}
       request={bind}
@@ -46,9 +48,9 @@ export function BindDialog({ workload, bound, close }: DialogProps & { bound: re
         bind.mutate({ path: pathBelow(workload, 'bindings', service), method: 'PUT', body });
       }}
     >
-      {free.length === 0 ? (
-        <p>{words.noServices}</p>
-      ) : (
+      {services.error && <ErrorNote error={services.error} retry={() => void services.refetch()} />}
+      {services.data && free.length === 0 && <p>{words.noServices}</p>}
+      {free.length > 0 && (
         <Select
           label={words.fields.service}
           options={free.map(({ name: value, type }) => ({ value, label: `${value} (${type})` }))}
