@@ -6,6 +6,7 @@ import { accountRoute } from './routes/account.ts';
 import { appRoutes } from './routes/apps.ts';
 import { Crashed, environmentRoute, frameRoute, NotFound, Pending, rootRoute } from './routes/frame.tsx';
 import { functionRoutes } from './routes/functions.ts';
+import { imagesRoute } from './routes/images.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { platformRoutes } from './routes/platform.ts';
@@ -43,6 +44,7 @@ const routeTree = rootRoute.addChildren([
       ...jobRoutes,
       ...keyRoutes,
       ...serviceRoutes,
+      imagesRoute,
     ]),
   ]),
 ]);

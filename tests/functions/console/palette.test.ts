@@ -75,10 +75,23 @@ t.test('keys and plans have lines where their pages exist, and pages of the plat
   const listed = commands(entriesOf({ ...sources, find: router('keys', 'plans', 'platform', 'users') }));
   t.ok(listed.includes('svc key show abcd1234 --project shop --environment prod'));
   t.ok(listed.includes("svc plan show 'gold; rm -rf' --project shop --environment prod"));
+  const images = entriesOf({ ...sources, find: router('images') }).find(({ id }) => id === 'page images');
+  t.match(images, { detail: 'prod', command: 'svc image list --project shop --environment prod' });
   t.notOk(listed.includes('svc platform status'));
   t.notOk(listed.includes('svc user list'));
   const forAdmins = commands(
-    entriesOf({ ...sources, find: router('platform', 'platformAudit', 'users'), isAdmin: true }),
+    entriesOf({
+      ...sources,
+      find: router('platform', 'platformNotifications', 'logDrain', 'platformAudit', 'users'),
+      isAdmin: true,
+    }),
+  );
+  for (const command of ['svc platform notification list', 'svc platform log-drain show']) {
+    t.ok(forAdmins.includes(command), command);
+  }
+  t.ok(
+    forAdmins.includes('svc platform notification create ops --url https://hooks.example.com/svc'),
+    'and so is the form of a notification of alerts',
   );
   t.ok(forAdmins.includes('svc platform status'));
   t.ok(forAdmins.includes('svc audit --platform'));

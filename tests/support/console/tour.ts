@@ -104,12 +104,30 @@ export function tourPages(project: string): readonly TourPage[] {
     },
     { name: 'plans', title: 'Plans', path: `${place}/plans`, ready: row('small') },
     {
+      name: 'images',
+      title: 'Images',
+      path: `${place}/images`,
+      ready: (page) => page.getByText('No build has made an image here.'),
+    },
+    {
       name: 'audit',
       title: 'Audit',
       path: `/projects/${project}/audit`,
       ready: (page) => page.getByText('key.create'),
     },
     { name: 'platform', title: 'Platform', isPictured: true, path: '/platform', ready: row('workers') },
+    {
+      name: 'notifications',
+      title: 'Notifications of alerts',
+      path: '/platform/notifications',
+      ready: (page) => page.getByRole('button', { name: 'Create a notification', exact: true }),
+    },
+    {
+      name: 'log-drain',
+      title: 'Log drain',
+      path: '/platform/log-drain',
+      ready: (page) => page.getByRole('button', { name: /^(Set a log drain|Edit)$/ }),
+    },
     { name: 'users', title: 'Users', path: '/users', ready: (page) => page.getByText('you', { exact: true }) },
     {
       name: 'search',

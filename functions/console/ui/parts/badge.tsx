@@ -14,6 +14,7 @@ const states: Readonly<Record<string, Tone>> = {
   succeeded: 'good',
   scheduled: 'good',
   idle: 'good',
+  on: 'good',
   pending: 'busy',
   creating: 'busy',
   deploying: 'busy',

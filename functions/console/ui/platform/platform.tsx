@@ -7,6 +7,8 @@ import { AdminsOnly } from './admins-only.tsx';
 const tabs = [
   { to: '/platform', title: platformText.tabs.status },
   { to: '/platform/alerts', title: platformText.tabs.alerts },
+  { to: '/platform/notifications', title: platformText.tabs.notifications },
+  { to: '/platform/log-drain', title: platformText.tabs.logDrain },
   { to: '/platform/settings', title: platformText.tabs.settings },
   { to: '/platform/assistant', title: platformText.tabs.assistant },
   { to: '/platform/audit', title: platformText.tabs.audit },

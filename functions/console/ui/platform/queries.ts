@@ -4,6 +4,7 @@ import type { alertList, silenceList } from '../../../../runtime/contracts/api/a
 import type { AssistantSettingsView } from '../../../../runtime/contracts/api/assistant.ts';
 import type { GateStatus } from '../../../../runtime/contracts/api/gate.ts';
 import type { ControllerHealth } from '../../../../runtime/contracts/api/health.ts';
+import type { LogDrainView } from '../../../../runtime/contracts/api/log-drain.ts';
 import type { PlatformConfigView, PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
 import { ApiError, request, requestHealth } from '../api/client.ts';
 import { polled } from '../api/live.ts';
@@ -26,7 +27,7 @@ export const gateStatusQuery = queryOptions({
   ...polled,
 });
 
-/** The controllers check a change within a moment. */
+/** The controllers check a change within a moment, and a test line is sent at once. */
 const pendingMs = 1_000;
 
 export const configQuery = queryOptions({
@@ -54,6 +55,21 @@ export const providerQuery = queryOptions({
     }
   },
   ...polled,
+});
+
+/** The log drain; null when there is none. */
+export const logDrainQuery = queryOptions({
+  queryKey: ['platform', 'log-drain'],
+  queryFn: async ({ signal }) => {
+    try {
+      return await request<LogDrainView>('/platform/log-drain', { signal });
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_found') return null;
+      throw error;
+    }
+  },
+  ...polled,
+  refetchInterval: ({ state: { data } }) => (data?.test?.status === 'pending' ? pendingMs : polled.refetchInterval),
 });
 
 export const silencesQuery = queryOptions({

@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/search.ts';
+import { notificationSearch } from '../notifications/search.ts';
 import { creationSearch, type CreationSearch } from '../shell/creation.ts';
 import { frameRoute } from './frame.tsx';
 
@@ -19,6 +20,19 @@ const alerts = createRoute({
   getParentRoute: () => platform,
   path: 'alerts',
   component: lazyRouteComponent(() => import('../platform/alerts.tsx'), 'Alerts'),
+});
+
+const notifications = createRoute({
+  getParentRoute: () => platform,
+  path: 'notifications',
+  validateSearch: notificationSearch,
+  component: lazyRouteComponent(() => import('../platform/notifications.tsx'), 'PlatformNotifications'),
+});
+
+const logDrain = createRoute({
+  getParentRoute: () => platform,
+  path: 'log-drain',
+  component: lazyRouteComponent(() => import('../platform/log-drain.tsx'), 'LogDrain'),
 });
 
 const settings = createRoute({
@@ -59,7 +73,7 @@ const user = createRoute({
 
 /** The pages for platform admins. */
 export const platformRoutes = [
-  platform.addChildren([status, alerts, settings, assistant, audit]),
+  platform.addChildren([status, alerts, notifications, logDrain, settings, assistant, audit]),
   users,
   user,
 ] as const;

@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { auditSearch } from '../audit/search.ts';
-import { creationSearch, type CreationSearch } from '../shell/creation.ts';
+import { notificationSearch } from '../notifications/search.ts';
+import { creationSearch } from '../shell/creation.ts';
 import { frameRoute } from './frame.tsx';
 
 const page = createRoute({
@@ -26,11 +27,7 @@ const members = createRoute({
 const notifications = createRoute({
   getParentRoute: () => page,
   path: 'notifications',
-  // The notification that is shown with its messages.
-  validateSearch: (values: Record<string, unknown>): CreationSearch & { notification?: string } => ({
-    ...creationSearch(values),
-    ...(typeof values['notification'] === 'string' && { notification: values['notification'] }),
-  }),
+  validateSearch: notificationSearch,
   component: lazyRouteComponent(() => import('../projects/notifications.tsx'), 'Notifications'),
 });
 

@@ -49,6 +49,11 @@ const project: Creation = {
   page: 'projects',
   command: ['project', 'create', 'shop', '--environment', 'prod'],
 };
+const platformNotification: Creation = {
+  what: 'platformNotification',
+  page: 'platformNotifications',
+  command: ['platform', 'notification', 'create', 'ops', '--url', 'https://hooks.example.com/svc'],
+};
 const user: Creation = { what: 'user', page: 'users', command: ['user', 'create', 'dana@example.com'] };
 
 interface CreationSources {
@@ -94,6 +99,6 @@ export function creationsOf({ find, isAdmin, here, plans, mayDeploy, mayAdminist
     ...(mayDeploy ? forms.flatMap(inEnvironment) : []),
     ...(mayAdminister ? [...[...keys, plan].flatMap(inEnvironment), ...projectDialogs.flatMap(inProject)] : []),
     ...entry(project, []),
-    ...(isAdmin ? entry(user, []) : []),
+    ...(isAdmin ? [user, platformNotification].flatMap((creation) => entry(creation, [])) : []),
   ];
 }

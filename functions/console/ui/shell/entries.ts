@@ -171,6 +171,7 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
     ...page('projects', pages.projects, commandOf('project', 'list')),
     ...page('keys', pages.keys, commandOf('key', 'list', ...flags)),
     ...page('plans', pages.plans, commandOf('plan', 'list', ...flags)),
+    ...page('images', pages.images, commandOf('image', 'list', ...flags)),
     ...page('settings', pages.settings, commandOf('project', 'show', project)),
     ...page('members', pages.members, commandOf('member', 'list', '--project', project)),
     ...(mayAdminister
@@ -183,6 +184,8 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
     ...(isAdmin
       ? [
           ...page('platform', pages.platform, commandOf('platform', 'status')),
+          ...page('platformNotifications', pages.platformNotifications, commandOf('platform', 'notification', 'list')),
+          ...page('logDrain', pages.logDrain, commandOf('platform', 'log-drain', 'show')),
           ...page('platformAssistant', pages.platformAssistant, commandOf('platform', 'assistant', 'show')),
           ...page('platformAudit', pages.platformAudit, commandOf('audit', '--platform')),
           ...page('users', pages.users, commandOf('user', 'list')),
@@ -194,7 +197,7 @@ function pagesOf({ find, here, isAdmin, mayAdminister }: Sources): Entry[] {
 function detailOf(name: string, { project, environment }: Sources['here']): { detail?: string } {
   if (['settings', 'members', 'notifications', 'audit'].includes(name) && project !== undefined)
     return { detail: project };
-  if ((name === 'keys' || name === 'plans') && environment !== undefined) return { detail: environment };
+  if (['keys', 'plans', 'images'].includes(name) && environment !== undefined) return { detail: environment };
   return {};
 }
 

@@ -11,6 +11,7 @@ export const goKeys = {
   o: 'overview',
   k: 'keys',
   l: 'plans',
+  i: 'images',
   s: 'settings',
   m: 'platform',
   u: 'users',

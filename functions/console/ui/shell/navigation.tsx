@@ -20,7 +20,7 @@ export function MainNavigation() {
 export function EnvironmentNavigation(place: { project: string; environment: string }) {
   return (
     <nav aria-label={words.environment}>
-      <PlaceLinks names={['overview', 'keys', 'plans', 'settings']} params={place} />
+      <PlaceLinks names={['overview', 'keys', 'plans', 'images', 'settings']} params={place} />
     </nav>
   );
 }
@@ -33,6 +33,7 @@ const titles: Readonly<Partial<Record<PlaceName, string>>> = {
   overview: words.workloads,
   keys: words.keys,
   plans: words.plans,
+  images: words.images,
   settings: words.settings,
 };
 

@@ -4,6 +4,8 @@ import { useParams, useRouter } from '@tanstack/react-router';
 export const places = {
   projects: '/',
   platform: '/platform',
+  platformNotifications: '/platform/notifications',
+  logDrain: '/platform/log-drain',
   platformAssistant: '/platform/assistant',
   platformAudit: '/platform/audit',
   users: '/users',
@@ -17,6 +19,7 @@ export const places = {
   keys: '/projects/$project/environments/$environment/keys',
   key: '/projects/$project/environments/$environment/keys/$key',
   plans: '/projects/$project/environments/$environment/plans',
+  images: '/projects/$project/environments/$environment/images',
   app: '/projects/$project/environments/$environment/apps/$app',
   deployments: '/projects/$project/environments/$environment/apps/$app/deployments',
   appLogs: '/projects/$project/environments/$environment/apps/$app/logs',

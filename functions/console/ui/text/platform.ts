@@ -2,7 +2,15 @@
 export const platformText = {
   adminsOnly: 'Only platform admins can see this page. A platform admin can give you the role:',
   title: 'Platform',
-  tabs: { status: 'Status', alerts: 'Alerts', settings: 'Settings', assistant: 'Assistant', audit: 'Audit' },
+  tabs: {
+    status: 'Status',
+    alerts: 'Alerts',
+    notifications: 'Notifications',
+    logDrain: 'Log drain',
+    settings: 'Settings',
+    assistant: 'Assistant',
+    audit: 'Audit',
+  },
   status: {
     unhealthy: (names: string) => `Not healthy: ${names}.`,
     healthy: 'All parts of the platform work.',

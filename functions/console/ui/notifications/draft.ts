@@ -1,6 +1,6 @@
 import type { NotificationView } from '../../../../runtime/contracts/api/notifications.ts';
-import { notificationEvents } from '../../../../runtime/domain/notification.ts';
-import { shortEvent } from './notification-target.ts';
+import type { NotificationOwner } from './owner.ts';
+import { shortEvent } from './target.ts';
 
 /** What the form of a notification has, without its URL, which can be a secret of the receiver. The API checks it. */
 export interface NotificationDraft {
@@ -13,7 +13,9 @@ export interface NotificationDraft {
 }
 
 /** A new notification: all events of all apps in all environments. */
-export const newNotification: NotificationDraft = { name: '', events: notificationEvents, apps: '', environments: '' };
+export const newNotification = ({ events }: NotificationOwner): NotificationDraft => ({
+  ...{ name: '', events, apps: '', environments: '' },
+});
 
 /** What the form of a notification shows first. */
 export function draftOf({ name, events, apps = [], environments = [] }: NotificationView): NotificationDraft {
@@ -33,7 +35,7 @@ const flags = { apps: 'app', environments: 'environment' } as const;
 const areSame = (before: readonly string[], after: readonly string[]) =>
   before.length === after.length && before.every((word) => after.includes(word));
 
-const hasAllEvents = ({ events }: NotificationDraft) => areSame(notificationEvents, events);
+const hasAllEvents = (owner: NotificationOwner, { events }: NotificationDraft) => areSame(owner.events, events);
 
 /** The body of the request that creates the notification. A filter without names is left out. */
 export function createBody(draft: NotificationDraft, url: string): Record<string, unknown> {
@@ -76,22 +78,30 @@ const eventFlags = ({ events }: NotificationDraft) => events.flatMap((event) => 
 const filterFlags = (draft: NotificationDraft, filter: (typeof filters)[number]) =>
   namesOf(draft[filter]).flatMap((name) => [`--${flags[filter]}`, name]);
 
-/** The words of the command that creates the same notification. */
-export function createWords(draft: NotificationDraft): string[] {
+/** The words of the owner's command that creates the same notification. */
+export function createWords(owner: NotificationOwner, draft: NotificationDraft): string[] {
   return [
-    ...['notification', 'create', draft.name.trim() || 'ops', ...urlFlag],
-    ...(hasAllEvents(draft) ? [] : eventFlags(draft)),
+    ...['create', draft.name.trim() || 'ops', ...urlFlag],
+    ...(hasAllEvents(owner, draft) ? [] : eventFlags(draft)),
     ...filters.flatMap((filter) => filterFlags(draft, filter)),
   ];
 }
 
-/** The words of the command that makes the same change. Only with a new URL they have one to replace. */
-export function changeWords(before: NotificationDraft, after: NotificationDraft, hasNewUrl: boolean): string[] {
+/** The words of the owner's command that makes the same change. Only with a new URL they have one to replace. */
+export function changeWords(
+  owner: NotificationOwner,
+  before: NotificationDraft,
+  after: NotificationDraft,
+  hasNewUrl: boolean,
+): string[] {
   const changes = changedFields(before, after).flatMap((field) => {
     if (field === 'name') return ['--name', after.name];
-    if (field === 'events') return hasAllEvents(after) ? ['--all-events'] : eventFlags(after);
+    if (field === 'events') {
+      // Alerts have two events, so that their command names both.
+      return hasAllEvents(owner, after) && owner.project !== undefined ? ['--all-events'] : eventFlags(after);
+    }
     const names = filterFlags(after, field);
     return names.length === 0 ? [`--all-${field}`] : names;
   });
-  return ['notification', 'update', before.name, ...changes, ...(hasNewUrl ? urlFlag : [])];
+  return ['update', before.name, ...changes, ...(hasNewUrl ? urlFlag : [])];
 }

@@ -6,8 +6,6 @@ import type {
   DeliveryView,
   NotificationView,
 } from '../../../../runtime/contracts/api/notifications.ts';
-import { useProjectChange } from '../api/change.ts';
-import { commandOf } from '../api/command.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
@@ -17,30 +15,32 @@ import { ErrorNote, Note } from '../parts/note.tsx';
 import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { text } from '../text/common.ts';
-import { notificationText as words } from '../text/project.ts';
-import { DeleteNotificationDialog, NotificationDialog, RotateDialog } from './notification-dialogs.tsx';
-import { originOf, shortEvent } from './notification-target.ts';
+import { notificationText as words } from '../text/notifications.ts';
+import { useNotificationChange } from './change.ts';
+import { DeleteNotificationDialog, NotificationDialog, RotateDialog } from './dialogs.tsx';
+import type { NotificationOwner } from './owner.ts';
 import { deliveriesQuery, deliveryQuery } from './queries.ts';
+import { originOf, shortEvent } from './target.ts';
 
 type Accepted = z.infer<typeof deliveryAccepted>;
 
 interface NotificationProps {
-  project: string;
+  owner: NotificationOwner;
   target: NotificationView;
   showSecret: (secret: string) => void;
   deleted: () => void;
 }
 
 /** One notification: what it is about, what an admin can do with it, and its messages. */
-export function Notification({ project, target, showSecret, deleted }: NotificationProps) {
+export function Notification({ owner, target, showSecret, deleted }: NotificationProps) {
   const { id, name, enabled } = target;
   const [dialog, setDialog] = useState<'edit' | 'rotate' | 'delete'>();
   const [tested, setTested] = useState<string>();
-  const test = useProjectChange<Accepted>(project, (delivery) => setTested(delivery.id));
-  const toggle = useProjectChange<NotificationView>(project);
+  const test = useNotificationChange<Accepted>(owner, (delivery) => setTested(delivery.id));
+  const toggle = useNotificationChange<NotificationView>(owner);
   const error = test.error ?? toggle.error;
-  const path = ['notifications', id];
-  const props = { project, target, close: () => setDialog(undefined) };
+  const path = [id];
+  const props = { owner, target, close: () => setDialog(undefined) };
   return (
     <article
       aria-label={name}
@@ -68,22 +68,20 @@ export function Notification({ project, target, showSecret, deleted }: Notificat
         <Button onClick={() => setDialog('delete')}>{words.delete}</Button>
       </div>
       {error && <ErrorNote error={error} />}
-      {tested !== undefined && <TestResult key={tested} project={project} target={id} delivery={tested} />}
+      {tested !== undefined && <TestResult key={tested} owner={owner} target={id} delivery={tested} />}
       <Facts
         facts={[
           [words.target, originOf(target.url)],
           [words.events, target.events.map(shortEvent).join(', ')],
-          [words.apps, target.apps?.join(', ') ?? words.all],
-          [words.environments, target.environments?.join(', ') ?? words.all],
+          [words.apps, owner.project !== undefined && (target.apps?.join(', ') ?? words.all)],
+          [words.environments, owner.project !== undefined && (target.environments?.join(', ') ?? words.all)],
           [words.reason, target.disabledReason],
           [words.changed, <Time key="changed" at={target.updatedAt} />],
         ]}
       />
-      <Command
-        command={commandOf('notification', ...(enabled ? ['test', name] : ['enable', name]), '--project', project)}
-      />
-      {enabled && <Command command={commandOf('notification', 'disable', name, '--project', project)} />}
-      <Deliveries project={project} target={target} />
+      <Command command={owner.command(enabled ? 'test' : 'enable', name)} />
+      {enabled && <Command command={owner.command('disable', name)} />}
+      <Deliveries owner={owner} target={target} />
       {dialog === 'edit' && <NotificationDialog {...props} />}
       {dialog === 'rotate' && <RotateDialog {...props} done={showSecret} />}
       {dialog === 'delete' && <DeleteNotificationDialog {...props} done={deleted} />}
@@ -92,9 +90,9 @@ export function Notification({ project, target, showSecret, deleted }: Notificat
 }
 
 /** What became of a test message. */
-function TestResult({ project, target, delivery }: { project: string; target: string; delivery: string }) {
+function TestResult({ owner, target, delivery }: { owner: NotificationOwner; target: string; delivery: string }) {
   const { data, error } = useQuery({
-    ...deliveryQuery(project, target, delivery),
+    ...deliveryQuery(owner, target, delivery),
     // The first attempt takes a moment.
     refetchInterval: ({ state }) => (state.data === undefined || state.data.attempts === 0 ? 1_000 : false),
   });
@@ -115,21 +113,23 @@ function answerOf({ lastAttempt }: DeliveryView): string {
 
 const tones = { pending: 'busy', delivered: 'good', failed: 'bad' } as const;
 
-function Deliveries({ project, target: { id: target, name, enabled } }: { project: string; target: NotificationView }) {
-  const again = useProjectChange<Accepted>(project);
+function Deliveries({
+  owner,
+  target: { id: target, name, enabled },
+}: {
+  owner: NotificationOwner;
+  target: NotificationView;
+}) {
+  const again = useNotificationChange<Accepted>(owner);
   const labels = words.deliveries;
   return (
     <section aria-label={labels.title} className="flex flex-col gap-3">
       <h3 className="font-semibold">{labels.title}</h3>
       {again.error && <ErrorNote error={again.error} />}
-      <Loaded query={useQuery(deliveriesQuery(project, target))}>
+      <Loaded query={useQuery(deliveriesQuery(owner, target))}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty
-              title={labels.empty}
-              hint={labels.emptyHint}
-              command={commandOf('notification', 'test', name, '--project', project)}
-            />
+            <Empty title={labels.empty} hint={labels.emptyHint} command={owner.command('test', name)} />
           ) : (
             <>
               <table className="w-full text-sm">
@@ -137,7 +137,7 @@ function Deliveries({ project, target: { id: target, name, enabled } }: { projec
                   heads={[
                     { title: labels.created },
                     { title: labels.type, wide: true },
-                    { title: labels.deployment, wide: true },
+                    ...(owner.project === undefined ? [] : [{ title: labels.deployment, wide: true }]),
                     { title: labels.status },
                     { title: labels.attempts, wide: true },
                     { title: labels.answer },
@@ -151,7 +151,7 @@ function Deliveries({ project, target: { id: target, name, enabled } }: { projec
                         <Time at={delivery.createdAt} />
                       </th>
                       <td className={wideCellLook}>{delivery.type}</td>
-                      <td className={wideCellLook}>{aboutOf(delivery)}</td>
+                      {owner.project !== undefined && <td className={wideCellLook}>{aboutOf(delivery)}</td>}
                       <td className={cellLook}>
                         <Badge tone={tones[delivery.status]}>{delivery.status}</Badge>
                       </td>
@@ -163,10 +163,7 @@ function Deliveries({ project, target: { id: target, name, enabled } }: { projec
                             aria-label={labels.redeliverName(delivery.type, delivery.id)}
                             disabled={again.isPending}
                             onClick={() =>
-                              again.mutate({
-                                path: ['notifications', target, 'deliveries', delivery.id, 'redeliver'],
-                                method: 'POST',
-                              })
+                              again.mutate({ path: [target, 'deliveries', delivery.id, 'redeliver'], method: 'POST' })
                             }
                           >
                             {labels.redeliver}
@@ -177,7 +174,7 @@ function Deliveries({ project, target: { id: target, name, enabled } }: { projec
                   ))}
                 </tbody>
               </table>
-              <Command command={commandOf('notification', 'deliveries', name, '--project', project)} />
+              <Command command={owner.command('deliveries', name)} />
             </>
           )
         }

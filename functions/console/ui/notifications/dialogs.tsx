@@ -1,19 +1,18 @@
 import { useState } from 'react';
 import type { z } from 'zod';
 import type { notificationWithSecret, NotificationView } from '../../../../runtime/contracts/api/notifications.ts';
-import { notificationEvents } from '../../../../runtime/domain/notification.ts';
-import { useProjectChange } from '../api/change.ts';
-import { commandOf } from '../api/command.ts';
 import { Field, valueOf } from '../parts/field.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { OnceDialog } from '../parts/once-dialog.tsx';
-import { notificationText as words } from '../text/project.ts';
-import { changeBody, changeWords, createBody, createWords, draftOf, newNotification } from './notification-draft.ts';
+import { notificationText as words } from '../text/notifications.ts';
+import { useNotificationChange } from './change.ts';
+import { changeBody, changeWords, createBody, createWords, draftOf, newNotification } from './draft.ts';
+import type { NotificationOwner } from './owner.ts';
 
 type NewNotification = z.infer<typeof notificationWithSecret>;
 
 interface DialogProps {
-  project: string;
+  owner: NotificationOwner;
   target: NotificationView;
   close: () => void;
 }
@@ -26,20 +25,20 @@ interface NotificationDialogProps extends Omit<DialogProps, 'target'> {
 }
 
 /** Creates a notification, or changes one. */
-export function NotificationDialog({ project, target, close, done }: NotificationDialogProps) {
+export function NotificationDialog({ owner, target, close, done }: NotificationDialogProps) {
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
   const [before] = useState(target && { id: target.id, url: target.url, draft: draftOf(target) });
-  const [draft, setDraft] = useState(before?.draft ?? newNotification);
+  const [draft, setDraft] = useState(before?.draft ?? newNotification(owner));
   const [hasNewUrl, setHasNewUrl] = useState(false);
   const { events } = draft;
-  const save = useProjectChange<NewNotification>(project, (view) => {
+  const save = useNotificationChange<NewNotification>(owner, (view) => {
     close();
     done?.(view);
   });
   const submit = (form: HTMLFormElement) => {
     const url = valueOf(form, 'url');
     if (!before) {
-      save.mutate({ path: ['notifications'], method: 'POST', body: createBody(draft, url) });
+      save.mutate({ path: [], method: 'POST', body: createBody(draft, url) });
       return;
     }
     const body = changeBody(before.draft, draft, url === before.url ? undefined : url);
@@ -47,7 +46,7 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
       close();
       return;
     }
-    save.mutate({ path: ['notifications', before.id], method: 'PATCH', body });
+    save.mutate({ path: [before.id], method: 'PATCH', body });
   };
   const input = (field: 'name' | 'apps' | 'environments', more: React.ComponentProps<'input'> = {}) => (
     <Field
@@ -59,14 +58,14 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
       {...more}
     />
   );
-  const command = before ? changeWords(before.draft, draft, hasNewUrl) : createWords(draft);
+  const command = before ? changeWords(owner, before.draft, draft, hasNewUrl) : createWords(owner, draft);
   return (
     <FormDialog
       title={before ? words.editTitle(before.draft.name) : words.create}
       close={close}
       action={before ? words.save : words.create}
       disabled={events.length === 0}
-      command={commandOf(...command, '--project', project)}
+      command={owner.command(...command)}
       request={save}
       submit={submit}
     >
@@ -83,7 +82,7 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
       />
       <fieldset className="flex flex-col gap-1">
         <legend className="mb-1 font-medium">{words.fields.events}</legend>
-        {notificationEvents.map((event) => (
+        {owner.events.map((event) => (
           <label key={event} className="flex gap-2">
             <input
               type="checkbox"
@@ -91,7 +90,7 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
               onChange={() =>
                 setDraft({
                   ...draft,
-                  events: notificationEvents.filter((other) => (other === event) !== events.includes(other)),
+                  events: owner.events.filter((other) => (other === event) !== events.includes(other)),
                 })
               }
             />
@@ -99,8 +98,8 @@ export function NotificationDialog({ project, target, close, done }: Notificatio
           </label>
         ))}
       </fieldset>
-      {input('apps')}
-      {input('environments')}
+      {owner.project !== undefined && input('apps')}
+      {owner.project !== undefined && input('environments')}
     </FormDialog>
   );
 }
@@ -121,12 +120,12 @@ export function SecretDialog({ secret, close }: { secret: string; close: () => v
 
 /** Replaces the signing secret of a notification. */
 export function RotateDialog({
-  project,
+  owner,
   target: { id, name },
   close,
   done,
 }: DialogProps & { done: (secret: string) => void }) {
-  const rotate = useProjectChange<NewNotification>(project, ({ secret }) => {
+  const rotate = useNotificationChange<NewNotification>(owner, ({ secret }) => {
     close();
     done(secret);
   });
@@ -135,9 +134,9 @@ export function RotateDialog({
       title={words.rotateTitle}
       close={close}
       action={words.rotate}
-      command={commandOf('notification', 'rotate', name, '--project', project)}
+      command={owner.command('rotate', name)}
       request={rotate}
-      submit={() => rotate.mutate({ path: ['notifications', id, 'rotate'], method: 'POST' })}
+      submit={() => rotate.mutate({ path: [id, 'rotate'], method: 'POST' })}
     >
       <p>{words.rotateWhat}</p>
     </FormDialog>
@@ -146,12 +145,12 @@ export function RotateDialog({
 
 /** Deletes a notification with its pending messages. */
 export function DeleteNotificationDialog({
-  project,
+  owner,
   target: { id, name },
   close,
   done,
 }: DialogProps & { done: () => void }) {
-  const remove = useProjectChange<undefined>(project, () => {
+  const remove = useNotificationChange<undefined>(owner, () => {
     close();
     done();
   });
@@ -161,9 +160,9 @@ export function DeleteNotificationDialog({
       close={close}
       action={words.delete}
       look="danger"
-      command={commandOf('notification', 'delete', name, '--project', project)}
+      command={owner.command('delete', name)}
       request={remove}
-      submit={() => remove.mutate({ path: ['notifications', id], method: 'DELETE' })}
+      submit={() => remove.mutate({ path: [id], method: 'DELETE' })}
     >
       <p>{words.deleteWhat}</p>
     </FormDialog>
