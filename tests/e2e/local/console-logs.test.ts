@@ -2,7 +2,7 @@ import t from 'tap';
 import { checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
 import { codeFile } from '../../support/code-file.ts';
-import { runningPlatform, testProject } from '../../support/platform.ts';
+import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const { browser, visit } = await startVisitor(t, platform);
@@ -81,6 +81,57 @@ t.test('an address names a level, and a line', async (t) => {
   t.match(new URL(page.url()).searchParams.get('at'), /^\d{4}-/);
   await pages.button('Show the newest lines').click();
   await page.getByText('These are the lines around one of them.').waitFor({ state: 'detached' });
+});
+
+t.test('the keyboard alone reaches each line, its link and what it hides', async (t) => {
+  const { page } = await visit(t, address);
+  const log = page.getByRole('log', { name: 'Log of chatty' });
+  await log.getByText('it failed').last().waitFor();
+  await log.focus();
+  await page.keyboard.press('Tab');
+  const lineOf = () => page.evaluate<string>('document.activeElement.parentElement.innerText');
+  const focused = () => page.evaluate<string | null>('document.activeElement.getAttribute("aria-label")');
+  t.match(await focused(), /link to this line$/, 'Tab leads from the log to the newest line');
+  t.match(await lineOf(), /it failed/);
+  await page.keyboard.press('ArrowRight');
+  await log.getByText('"order": 7').waitFor();
+  await checkAccessibility(t, page, 'a line that the keyboard has unfolded');
+  await page.keyboard.press('ArrowLeft');
+  await log.getByText('"order": 7').waitFor({ state: 'detached' });
+  await page.keyboard.press('Tab');
+  t.equal(await focused(), 'Fields', 'the second button of the same line');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowUp');
+  t.match(await lineOf(), /line 299/);
+
+  // New lines do not take the line away, and Tab leaves the log.
+  await call();
+  await log.getByText('line 150', { exact: true }).last().waitFor({ state: 'detached' });
+  await page.getByText(/^\d{3,} lines$/).waitFor();
+  t.match(await lineOf(), /line 299/);
+  await page.keyboard.press('Home');
+  t.match(await lineOf(), 'function ready', 'the first line');
+  await page.keyboard.press('PageDown');
+  const line = await lineOf();
+  t.match(line, /line [1-9]\d$/, 'a page further down');
+  await page.keyboard.press('Enter');
+  await page.getByText('These are the lines around one of them.').waitFor();
+  t.match(new URL(page.url()).searchParams.get('at'), /^\d{4}-/);
+  // Lines that were printed together have the same time.
+  const time = line.slice(0, 12);
+  await eventually(lineOf, (text) => text.startsWith(time));
+  await page.keyboard.press('Shift+Tab');
+  t.equal(await page.evaluate('document.activeElement.getAttribute("role")'), 'log');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await page.getByText('These are the lines around one of them.').waitFor({ state: 'detached' });
+  await eventually(
+    () => page.evaluate<string | null>('document.activeElement.getAttribute("role")'),
+    (role) => role === 'log',
+  );
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').getByText('At a line of a log: go to another line').waitFor();
 });
 
 t.test('all lines are downloaded as they were printed', async (t) => {

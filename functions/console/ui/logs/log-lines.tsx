@@ -1,8 +1,9 @@
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { memo, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { Button } from '../parts/button.tsx';
 import { logText } from '../text/logs.ts';
 import { contains, highlighted, shows, spansOf, wholeText, type Span } from './ansi.ts';
+import { keyboardTarget, lineInView } from './keyboard.ts';
 import type { Line } from './lines.ts';
 
 /** Of one line of text, in CSS pixels. */
@@ -19,6 +20,12 @@ const fieldsMaxLength = 32_768;
 /** A line with more brackets does not unfold: indentation makes a deeply nested line many times longer. */
 const bracketsMax = 500;
 
+/** Puts the time of a line into the address. */
+type LinkTo = (time: string, isByKeyboard: boolean) => void;
+
+/** The line of the address, or the log as a whole. */
+export type FocusRequest = 'line' | 'log' | undefined;
+
 interface LogLinesProps {
   label: string;
   items: readonly Line[];
@@ -29,40 +36,71 @@ interface LogLinesProps {
   current: number | undefined;
   /** The time of the line that the address names. */
   at: string | undefined;
-  linkTo: (time: string) => void;
+  linkTo: LinkTo;
+  /** What gets the focus, because the keyboard changed the address, and with it all lines. */
+  focusRequest: React.RefObject<FocusRequest>;
   /** Reads older lines; absent when there are none. */
   older: (() => Promise<void>) | undefined;
 }
 
-/** The lines of a log. Only those in view are in the page. At the end, the view follows new lines; elsewhere it stays. */
-export function LogLines({ label, items, showsPods, wraps, term, current, at, linkTo, older }: LogLinesProps) {
+/**
+ * The lines of a log. Only those in view are in the page. At the end, the view follows new lines; elsewhere it stays. The
+ * keyboard reaches the buttons of one line at a time (decision 0088).
+ */
+export function LogLines({ label, items, showsPods, wraps, term, current, at, linkTo, ...rest }: LogLinesProps) {
+  const { focusRequest, older } = rest;
+  // Of the lines that the request replaced, none gets the focus.
+  const [request] = useState(() => focusRequest.current);
   const box = useRef<HTMLDivElement>(null);
   const [isAtEnd, setAtEnd] = useState(at === undefined);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  // The line whose buttons have the focus of the keyboard. It stays in the page, wherever the view is.
+  const [focused, setFocused] = useState<number>();
+  const focusedIndex = focused === undefined ? -1 : items.findIndex(({ id }) => id === focused);
+  const movesFocus = useRef(false);
   const virtualizer = useVirtualizer({
     count: items.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
     getItemKey: (index) => items[index]?.id ?? index,
     overscan: 20,
+    rangeExtractor: (range) => {
+      const indexes = defaultRangeExtractor(range);
+      return focusedIndex < 0 || indexes.includes(focusedIndex)
+        ? indexes
+        : [...indexes, focusedIndex].toSorted((a, b) => a - b);
+    },
   });
   const first = items[0]?.id;
   const before = useRef(items);
+  // While the keyboard is at a line, new lines do not scroll it away.
+  const follows = isAtEnd && focused === undefined;
 
   // Older lines, or those that were dropped, do not move the lines in view.
   useLayoutEffect(() => {
     const former = before.current;
     before.current = items;
     const firstBefore = former[0]?.id;
-    if (first === firstBefore || firstBefore === undefined || isAtEnd) return;
+    if (first === firstBefore || firstBefore === undefined || follows) return;
     const added = items.findIndex(({ id }) => id === firstBefore);
     const moved = added >= 0 ? added : -former.findIndex(({ id }) => id === first);
     virtualizer.scrollToOffset((virtualizer.scrollOffset ?? 0) + moved * rowHeight);
-  }, [first, items, isAtEnd, virtualizer]);
+  }, [first, items, follows, virtualizer]);
 
   useLayoutEffect(() => {
-    if (isAtEnd && items.length > 0) virtualizer.scrollToIndex(items.length - 1, { align: 'end' });
-  }, [isAtEnd, items, virtualizer]);
+    if (follows && items.length > 0) virtualizer.scrollToIndex(items.length - 1, { align: 'end' });
+  }, [follows, items, virtualizer]);
+
+  useLayoutEffect(() => {
+    if (focused !== undefined && focusedIndex < 0) {
+      // The line made room for newer ones.
+      setFocused(undefined);
+      box.current?.focus();
+    } else if (movesFocus.current) {
+      movesFocus.current = false;
+      box.current?.querySelector<HTMLElement>(`[data-index="${focusedIndex}"] button`)?.focus({ preventScroll: true });
+    }
+  }, [focused, focusedIndex]);
 
   const scrollTo = current ?? (at === undefined ? undefined : items.find(({ time }) => time === at)?.id);
   useEffect(() => {
@@ -70,9 +108,20 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
     if (scrollTo === undefined || index < 0) return;
     setAtEnd(false);
     virtualizer.scrollToIndex(index, { align: 'center' });
+    if (request === 'line' && focusRequest.current === request) {
+      focusRequest.current = undefined;
+      movesFocus.current = true;
+      setFocused(scrollTo);
+    }
     // New lines do not scroll back.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [scrollTo, virtualizer]);
+
+  useEffect(() => {
+    if (request !== 'log') return;
+    focusRequest.current = undefined;
+    box.current?.focus();
+  }, [request, focusRequest]);
 
   const onScroll = () => {
     const element = box.current;
@@ -80,10 +129,40 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
     setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < edge);
     if (element.scrollTop < edge) void older?.();
   };
-  const toggle = (id: number) => {
-    const next = new Set(open);
-    if (!next.delete(id)) next.add(id);
-    setOpen(next);
+  // The same functions in each render, so that lines that stay are not rendered again.
+  const toggle = useCallback((id: number) => {
+    setOpen((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  }, []);
+  const latestLink = useRef(linkTo);
+  useEffect(() => {
+    latestLink.current = linkTo;
+  });
+  const link: LinkTo = useCallback((time, isByKeyboard) => latestLink.current(time, isByKeyboard), []);
+  const rows = virtualizer.getVirtualItems();
+  const visible = virtualizer.range ?? { startIndex: 0, endIndex: 0 };
+  // Tab leads from the log to a line in view: the newest where new lines are followed.
+  const tabIndex = focusedIndex >= 0 ? focusedIndex : lineInView(visible, follows, items.length);
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    if (focusedIndex < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const id = items[focusedIndex]?.id ?? -1;
+    const target = keyboardTarget(event.key, {
+      index: focusedIndex,
+      count: items.length,
+      page: Math.max(1, visible.endIndex - visible.startIndex - 1),
+    });
+    if (target !== undefined) {
+      movesFocus.current = target !== focusedIndex;
+      setFocused(items[target]?.id);
+      virtualizer.scrollToIndex(target, { align: 'auto' });
+      if (target === 0) void older?.();
+    } else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+      if (open.has(id) !== (event.key === 'ArrowRight')) toggle(id);
+    } else return;
+    event.preventDefault();
   };
   return (
     <div className="relative">
@@ -99,10 +178,20 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
         aria-live="off"
         tabIndex={0}
         onScroll={onScroll}
+        onKeyDown={onKeyDown}
+        // A click does not hold the view: only the focus of the keyboard does.
+        onFocus={({ target }) => {
+          if (target !== box.current && target.matches(':focus-visible')) setFocused(idOfRow(target));
+        }}
+        onBlur={({ target, relatedTarget }) => {
+          // The window has lost the focus, and will give it back.
+          if (document.activeElement === target) return;
+          if (!box.current?.contains(relatedTarget) || relatedTarget === box.current) setFocused(undefined);
+        }}
         className="h-[65vh] overflow-auto rounded-md bg-zinc-100 font-mono text-xs leading-5 dark:bg-zinc-900"
       >
         <div className="relative w-full" style={{ height: virtualizer.getTotalSize() }}>
-          {virtualizer.getVirtualItems().map(({ index, key, start }) => {
+          {rows.map(({ index, key, start }) => {
             const line = items[index];
             if (!line) return null;
             const isChosen = line.id === current || (at !== undefined && line.time === at);
@@ -111,6 +200,7 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
                 key={key}
                 ref={virtualizer.measureElement}
                 data-index={index}
+                data-line={line.id}
                 style={{ transform: `translateY(${start}px)` }}
                 className={`absolute top-0 left-0 min-w-full px-3 ${wraps ? 'w-full whitespace-pre-wrap' : 'whitespace-pre'} ${isChosen ? 'bg-indigo-100 dark:bg-indigo-950' : ''}`}
               >
@@ -118,9 +208,10 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
                   line={line}
                   showsPod={showsPods}
                   term={term}
-                  linkTo={linkTo}
+                  linkTo={link}
                   isOpen={open.has(line.id)}
                   toggle={toggle}
+                  tabIndex={index === tabIndex ? 0 : -1}
                 />
               </div>
             );
@@ -140,12 +231,21 @@ interface RowProps {
   line: Line;
   showsPod: boolean;
   term: string;
-  linkTo: (time: string) => void;
+  linkTo: LinkTo;
   isOpen: boolean;
   toggle: (id: number) => void;
+  /** 0 for the line whose buttons Tab reaches. */
+  tabIndex: 0 | -1;
 }
 
-const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, isOpen, toggle }: RowProps) {
+/** The id of the line that an element is in. */
+function idOfRow(element: Element): number | undefined {
+  const id = element.closest('[data-line]')?.getAttribute('data-line');
+  return id === null || id === undefined ? undefined : Number(id);
+}
+
+const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, linkTo, ...row }: RowProps) {
+  const { isOpen, toggle, tabIndex } = row;
   const shown = beginningOf(line);
   const whole = wholeText(shown);
   const hasFields = line.startsWith('{') && line.length <= fieldsMaxLength;
@@ -155,10 +255,11 @@ const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, l
     <>
       <button
         type="button"
-        tabIndex={-1}
+        tabIndex={tabIndex}
         aria-label={logText.permalink(time.slice(11, 23))}
         title={time}
-        onClick={() => linkTo(time)}
+        // The keyboard clicks without a pointer.
+        onClick={({ detail }) => linkTo(time, detail === 0)}
         className="mr-3 text-zinc-600 hover:underline dark:text-zinc-400"
       >
         {time.slice(11, 23)}
@@ -167,7 +268,7 @@ const Row = memo(function Row({ line: { id, pod, time, line }, showsPod, term, l
       {(hasFields || whole !== undefined) && (
         <button
           type="button"
-          tabIndex={-1}
+          tabIndex={tabIndex}
           aria-label={whole === undefined ? logText.fields : logText.whole}
           aria-expanded={isOpen || isHiddenMatch}
           onClick={() => toggle(id)}

@@ -13,7 +13,7 @@ import { pathBelow, type Workload } from '../workloads/workload.ts';
 import { contains } from './ansi.ts';
 import type { Line } from './lines.ts';
 import { LogControls } from './log-controls.tsx';
-import { LogLines } from './log-lines.tsx';
+import { LogLines, type FocusRequest } from './log-lines.tsx';
 import { readLog, type LogReader, type LogState } from './reader.ts';
 import { ranges, type LogSearch } from './search.ts';
 
@@ -54,6 +54,12 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
   const items = useSyncExternalStore(reader?.lines.subscribe ?? never, reader?.lines.items ?? (() => none));
   const { matches, current, step } = useMatches(items, search.q ?? '');
   const flags = placeFlags(place);
+  const focusRequest = useRef<FocusRequest>(undefined);
+  const showNewest = (event: React.MouseEvent) => {
+    // The keyboard clicks without a pointer, and the button that it was at goes away.
+    if (event.detail === 0) focusRequest.current = 'log';
+    change({ at: undefined });
+  };
   return (
     <div className="flex flex-col gap-3">
       <LogControls
@@ -66,7 +72,7 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
       <Notices state={state} dropped={reader?.lines.dropped() ?? 0} retry={() => setAttempt(attempt + 1)} />
       {at !== undefined && (
         <Note look="good">
-          {logText.surrounding} <Button onClick={() => change({ at: undefined })}>{logText.newest}</Button>
+          {logText.surrounding} <Button onClick={showNewest}>{logText.newest}</Button>
         </Note>
       )}
       {state.isRead && items.length === 0 && state.error === undefined && (
@@ -82,7 +88,11 @@ export function LogViewer({ workload, search, change }: LogViewerProps) {
           term={matches === undefined ? '' : (search.q ?? '')}
           current={current}
           at={at}
-          linkTo={(time) => change({ at: time })}
+          linkTo={(time, isByKeyboard) => {
+            if (isByKeyboard) focusRequest.current = 'line';
+            change({ at: time });
+          }}
+          focusRequest={focusRequest}
           older={reader.mayReadOlder() ? reader.readOlder : undefined}
         />
       )}

@@ -16,7 +16,7 @@ export function ShortcutList({ close }: { close: () => void }) {
   const [enabled, setEnabled] = useState(shortcutsEnabled);
   const hasPlace = useHasPlace();
   const isAdmin = useQuery(sessionQuery).data?.role === 'admin';
-  const rows: readonly { keys: readonly string[]; effect: string }[] = [
+  const rows: readonly { keys: readonly string[]; isChoice?: true; effect: string }[] = [
     { keys: ['Ctrl+K'], effect: words.effects.palette },
     { keys: ['/'], effect: words.effects.search },
     { keys: ['a'], effect: words.effects.assistant },
@@ -25,18 +25,22 @@ export function ShortcutList({ close }: { close: () => void }) {
       .map(([key, place]) => ({ keys: ['g', key], effect: words.effects[place] })),
     { keys: ['?'], effect: words.effects.help },
     { keys: ['Esc'], effect: words.effects.close },
+    { keys: ['Tab'], effect: words.effects.logLine },
+    { keys: ['↑', '↓', 'Home', 'End'], isChoice: true, effect: words.effects.otherLine },
+    { keys: ['→', '←'], isChoice: true, effect: words.effects.unfold },
+    { keys: ['Enter'], effect: words.effects.link },
   ];
   return (
     <Dialog title={words.title} close={close}>
       <table className="mb-4 w-full text-sm">
         <Cells heads={[{ title: words.keys }, { title: words.effect }]} />
         <tbody>
-          {rows.map(({ keys, effect }) => (
+          {rows.map(({ keys, isChoice, effect }) => (
             <tr key={effect} className={rowLook}>
-              <th scope="row" className={`${cellLook} text-left font-normal whitespace-nowrap`}>
+              <th scope="row" className={`${cellLook} text-left font-normal`}>
                 {keys.map((key, index) => (
-                  <span key={key}>
-                    {index > 0 && ` ${words.next} `}
+                  <span key={key} className="whitespace-nowrap">
+                    {index > 0 && ` ${isChoice ? words.or : words.next} `}
                     <kbd className="rounded border border-zinc-400 px-1.5 font-mono text-xs dark:border-zinc-600">
                       {key}
                     </kbd>
