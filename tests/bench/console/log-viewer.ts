@@ -47,6 +47,9 @@ export async function logViewer({ platform, context, project, flags }: Subject, 
     }
     const [before = Number.NaN] = sizes;
     printFigure({ name: 'console.log-viewer.memory', value: before, unit: 'MB' });
+    const middle = sizes[Math.floor(sizes.length / 2)] ?? Number.NaN;
+    printFigure({ name: 'console.log-viewer.memory-middle', value: middle, unit: 'MB' });
+    printFigure({ name: 'console.log-viewer.memory-end', value: sizes.at(-1) ?? Number.NaN, unit: 'MB' });
     const growth = median(sizes.slice(-5)) / before;
     printFigure({
       name: 'console.log-viewer.memory-growth',

@@ -9,7 +9,7 @@ const pageSize = 500;
 /** Of the messages of a target, a page shows the newest. */
 const deliveriesSize = 50;
 
-/** The event stream of a project tells of its notifications; none tells of those of the platform. */
+/** The event stream of a project reports changes of its notifications. No stream reports those of the platform. */
 const optionsOf = ({ project }: NotificationOwner) => (project === undefined ? polled : liveFor('Notification'));
 
 /** The notification targets. Their URLs can contain a secret, so they are gone with the page. */
