@@ -9,7 +9,9 @@ import { sourceFolder } from './clone.ts';
 import { BuildFailure } from './failure.ts';
 import type { BuildSettings } from './settings.ts';
 
-const attempts = 3;
+/** With their pauses, they take longer than console-api is away when its process was killed. */
+const attempts = 12;
+const pauseFactorMax = 5;
 /** When nothing arrives for this long, the fetch is tried again, in ms. */
 const silentMs = 30_000;
 
@@ -18,11 +20,11 @@ class Interruption extends Error {}
 
 /**
  * Fetches the uploaded folder into `<workspace>/source`, with the token that only this step has.
- * @param options.pauseMs between attempts; default 2 s
+ * @param options.pauseMs after the first attempt, and up to five times as long after the others; default 1 s
  * @throws BuildFailure
  */
 export async function fetchUpload(
-  { workspace, sourceUrl, pauseMs = 2_000 }: Pick<BuildSettings, 'workspace'> & { sourceUrl: string; pauseMs?: number },
+  { workspace, sourceUrl, pauseMs = 1_000 }: Pick<BuildSettings, 'workspace'> & { sourceUrl: string; pauseMs?: number },
   credentialsFolder: string,
 ): Promise<{ files: number }> {
   const token = readToken(join(credentialsFolder, 'sourceToken'));
@@ -38,7 +40,7 @@ export async function fetchUpload(
       if (!(error instanceof Interruption)) throw error;
       if (attempt >= attempts) throw new BuildFailure(`the uploaded files cannot be fetched: ${error.message}`);
       process.stdout.write(`${error.message}; trying again\n`);
-      await sleep(pauseMs);
+      await sleep(pauseMs * Math.min(attempt, pauseFactorMax));
     }
   }
 }

@@ -1,9 +1,11 @@
 import { existsSync, lstatSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { fetchUpload } from '../../../infra/images/builder/fetch-upload.ts';
 import { chunkBytes, chunkOverheadBytes } from '../../../runtime/domain/source-files.ts';
+import { close, listen } from '../../../runtime/process/listening.ts';
 import { endDeployment } from '../../../runtime/records/deployments.ts';
 import { purgeChunks, storeChunks } from '../../../runtime/records/source-chunks.ts';
 import { forgetProjectSources, issueSourceToken } from '../../../runtime/records/sources.ts';
@@ -179,6 +181,23 @@ t.test('a build whose files are gone says so', async (t) => {
     existsSync(join(workspace, 'source/index.html')) && readFileSync(join(workspace, 'source/index.html')).length > 0,
   );
   await t.rejects(fetchUpload({ workspace, sourceUrl: sourceUrl(id) }, '/nowhere'), { message: /was stopped/ });
+});
+
+t.test('a build waits for a platform that restarts', async (t) => {
+  let requests = 0;
+  const server = createServer((_, response) => {
+    requests++;
+    if (requests % 2 === 1) response.destroy();
+    else if (requests < 10) response.writeHead(503).end('no available server');
+    else response.end(`${JSON.stringify({ path: 'index.html', kind: 'file', size: 5 })}\nhello\n`);
+  });
+  const workspace = workspaceFor(t);
+  const sourceUrl = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}/`;
+  t.teardown(() => close(server));
+  const credentials = t.testdir({ sourceToken: 'x' });
+  t.same(await fetchUpload({ workspace, sourceUrl, pauseMs: 1 }, credentials), { files: 1 });
+  t.equal(readFileSync(join(workspace, 'source/index.html'), 'utf8'), 'hello');
+  t.equal(requests, 10);
 });
 
 t.test(
