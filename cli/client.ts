@@ -56,8 +56,11 @@ export interface ClientOptions {
   userAgent: string;
 }
 
-/** Pauses before the retries of a GET. Other methods may have taken effect, so they are not repeated. */
-const pausesMs = [200, 800];
+/**
+ * Pauses before the retries of a GET: after a connection that failed, and after an answer of an ingress without a backend,
+ * which is how a platform answers whose API starts again. Other methods may have taken effect, so they are not repeated.
+ */
+const pausesMs = { connection: [200, 800], ingress: [200, 800, 2_000, 4_000] };
 /** Streams send at least a keep-alive every 15 s. */
 const silenceMs = 45_000;
 /** Statuses that an ingress returns while the API behind it is being replaced. */
@@ -95,14 +98,17 @@ export function createClient(settings: ClientOptions): ApiClient {
 
   const attempt = async (method: Method, path: string, options: CallOptions) => {
     for (let tries = 0; ; tries++) {
-      const pause = method === 'GET' ? pausesMs[tries] : undefined;
+      const pauseAfter = (kind: keyof typeof pausesMs) => (method === 'GET' ? pausesMs[kind][tries] : undefined);
+      let pause: number | undefined;
       try {
         const response = await sendOnce(method, path, options);
         const temporary = retryable.has(response.status) && parseJson(response.content) === undefined;
+        pause = pauseAfter('ingress');
         if (!temporary || pause === undefined) return response;
       } catch (error) {
         const fault = connectionFault(error);
         if (fault === undefined) throw error;
+        pause = pauseAfter('connection');
         if (pause === undefined) throw unreachable(api, fault, error);
       }
       await clock.sleep(pause);
@@ -244,6 +250,10 @@ function apiFailure(identity: Identity, status: number, body: unknown, location:
   }
   if (location !== undefined) {
     return new Failure(`${api} redirects to ${location}.`, { hint: 'use the final address with --api' });
+  }
+  if (retryable.has(status)) {
+    const hint = 'the management API may be starting; try again, or see svc status';
+    return new Failure(`${api} is unavailable: its ingress answered ${status}.`, { code: `http_${status}`, hint });
   }
   return new Failure(`${api} is not a management API: it answered ${status}.`, {
     code: `http_${status}`,

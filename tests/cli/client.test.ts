@@ -108,6 +108,19 @@ t.test('an ingress that briefly has no backend is waited for; the platform’s o
   });
   t.equal((await run(['app', 'list'])).code, 0);
   t.equal(seen.length, 2);
+  seen.length = 0;
+  const noBackend = { status: 503, body: 'no available server' };
+  routes[path] = sequence(noBackend, noBackend, noBackend, noBackend, { body: { items: [app] } });
+  t.equal((await run(['app', 'list'])).code, 0, 'it takes seconds to start');
+  t.equal(seen.length, 5);
+  seen.length = 2;
+  routes[path] = noBackend;
+  t.match(await run(['app', 'list']), {
+    code: 1,
+    stderr:
+      /^error: http:\S+ is unavailable: its ingress answered 503\. \(http_503\)\nhint: the management API may be starting/,
+  });
+  seen.length = 2;
   routes[path] = { status: 503, body: { code: 'unavailable', message: 'Later.' } };
   t.match(await run(['app', 'list']), { code: 1, stderr: 'error: Later. (unavailable)\n' });
   t.equal(seen.length, 3);
