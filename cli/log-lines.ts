@@ -50,7 +50,7 @@ export async function printLines(
     throw usageFailure('--at selects the range itself: use it without -f, --previous, --since and --until.');
   if (!previous && until !== undefined && until >= (since ?? sinceDefaultSeconds))
     throw usageFailure('--until must be less than --since (default 1h), or no line is in the range.');
-  checkFollowOutput({ follow: follow || download, output });
+  checkFollowOutput({ follow: follow || download, output, ...(download && { by: '--download' }) });
   const near = at === undefined ? { sinceSeconds: since } : rangeAround(at);
   const selection = { ...scope.query, ...near, search, level, pod };
   if (follow) {
@@ -132,10 +132,18 @@ function emptyLogMessage(
   return `${workload} has no logs in ${range}${reason}`;
 }
 
-/** @throws Failure (usage) for an output format that cannot be streamed */
-export function checkFollowOutput({ follow, output }: { follow: boolean; output: OutputFormat | undefined }): void {
+/** @param by the option or command that streams @throws Failure (usage) for an output format that cannot be streamed */
+export function checkFollowOutput({
+  follow,
+  output,
+  by = '-f',
+}: {
+  follow: boolean;
+  output: OutputFormat | undefined;
+  by?: string;
+}): void {
   if (follow && output === 'yaml')
-    throw usageFailure('-f does not support -o yaml; use -o json for one object per line.');
+    throw usageFailure(`${by} does not support -o yaml; use -o json for one object per line.`);
 }
 
 function prefixed({ pod, line }: LogLineView): string {

@@ -31,7 +31,7 @@ export const runCommand = command({
   ],
   async run({ context, args, words, flags }) {
     if (flags.stdin || flags.tty) return runConnected(context, args.app, words, flags);
-    if (!flags.detach) checkFollowOutput({ ...flags, follow: true });
+    if (!flags.detach) checkFollowOutput({ ...flags, follow: true, by: 'svc app run' });
     const scope = resolveScope(context, flags);
     const path = scope.path('apps', args.app, 'runs');
     const accepted = await scope.api.call('POST', path, runAccepted, { query: scope.query, body: { command: words } });

@@ -24,7 +24,7 @@ export async function ask(
   flags: FlagValues<typeof askFlags>,
 ): Promise<void> {
   const { output, file } = flags;
-  checkFollowOutput({ follow: true, output });
+  checkFollowOutput({ follow: true, output, by: 'svc ask' });
   const scope = resolveScope(context, flags);
   const body = {
     text: question,

@@ -17,7 +17,7 @@ type Change = Extract<WatchMessage, { kind: string }>;
 export async function watchChanges(context: Context, flags: FlagValues<typeof scopeFlags>): Promise<void> {
   const { clock, say, stdout, formatter } = context;
   const { output } = flags;
-  checkFollowOutput({ follow: true, output });
+  checkFollowOutput({ follow: true, output, by: 'svc watch' });
   const scope = resolveScope(context, flags);
   const textOf = (change: Change) => {
     if (output === 'json') return formatter.line(change);
