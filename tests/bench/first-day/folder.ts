@@ -2,9 +2,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually, runningPlatform, uniqueName } from '../../support/platform.ts';
+import type { BuildView } from '../../../runtime/contracts/api/git.ts';
+import { eventually, runningPlatform, uniqueName, type Platform } from '../../support/platform.ts';
 import { freePort } from '../../support/servers.ts';
-import { printFigure } from '../figure.ts';
+import { median, printFigure } from '../figure.ts';
 import { useOwnRegistry } from './own-registry.ts';
 
 /** Ten packages that many apps use, without parts to compile. */
@@ -25,9 +26,13 @@ const server = (word: string) => `const express = require('express');
 express().get('/', (_, response) => response.send('${word}')).listen(process.env.PORT);
 `;
 
+/** What the app answers after each change of its only own file. */
+const changes = ['two', 'three', 'four'] as const;
+
 /**
  * From a folder to its URL, in ms until the app answers: the first time and after a change, beside `npm ci` and a start by
- * hand. Needs a running platform (`npm start`), whose builds then use the npm registry of this machine.
+ * hand; and the builds alone, of which the second one has an unchanged lock file. Needs a running platform (`npm start`), whose
+ * builds then use the npm registry of this machine.
  */
 export async function run(): Promise<void> {
   const platform = await runningPlatform();
@@ -52,14 +57,42 @@ export async function run(): Promise<void> {
       );
       return performance.now() - startedAt;
     };
-    printFigure({ name: 'first-day.folder.first', value: await deploy('one'), unit: 'ms' });
-    printFigure({ name: 'first-day.folder.second', value: await deploy('two'), unit: 'ms' });
+    const first = await deploy('one');
+    const later: number[] = [];
+    for (const word of changes) later.push(await deploy(word));
+    printFigure({ name: 'first-day.folder.first', value: first, unit: 'ms' });
+    printFigure({ name: 'first-day.folder.second', value: median(later), unit: 'ms' });
     printFigure({ name: 'first-day.folder.by-hand', value: await byHand(folder), unit: 'ms' });
+    const [firstBuild = Number.NaN, ...laterBuilds] = await buildTimes(platform, project);
+    printFigure({ name: 'first-day.folder.build.first', value: firstBuild, unit: 'ms' });
+    printFigure({ name: 'first-day.folder.build.second', value: median(laterBuilds), unit: 'ms' });
+    const target = { operator: '>=', value: 3 } as const;
+    printFigure({
+      name: 'first-day.folder.build.ratio',
+      value: firstBuild / median(laterBuilds),
+      unit: 'ratio',
+      target,
+    });
   } finally {
     rmSync(temporary, { recursive: true, force: true });
     await restore();
     await platform.ok(['project', 'delete', project, '--yes']);
   }
+}
+
+/** From the acceptance of each deployment to its image, in ms, the oldest first. */
+async function buildTimes(platform: Platform, project: string): Promise<number[]> {
+  const { token } = await platform.json<{ token: string }>([
+    ...['token', 'create', 'bench', '--scope', 'read', '--expires', '1d'],
+    ...['--project', project, '--environment', 'prod'],
+  ]);
+  const path = `/api/v1/projects/${project}/builds?environment=prod`;
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await platform.request(`${platform.info.api}${path}`, { headers });
+  const { items } = answer.json() as { items?: BuildView[] };
+  return (items ?? [])
+    .map(({ acceptedAt, builtAt }) => Date.parse(builtAt ?? '') - Date.parse(acceptedAt))
+    .toReversed();
 }
 
 /** What a developer does without a platform. */
