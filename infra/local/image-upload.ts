@@ -9,11 +9,12 @@ import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { equalInConstantTime } from '../../runtime/domain/constant-time.ts';
+import { dependencyFolders } from '../../runtime/domain/folder-plan.ts';
 import { close, listen } from '../../runtime/process/listening.ts';
-import type { ImageStore } from './node/images.ts';
+import { repositoryOf, type ImageStore } from './node/images.ts';
 
 export interface ImageUploadOptions {
-  images: Pick<ImageStore, 'add' | 'remove'>;
+  images: Pick<ImageStore, 'add' | 'find' | 'remove'>;
   log: Logger;
   /** Prefix that the name of every uploaded image must have. */
   prefix: string;
@@ -37,6 +38,17 @@ const configuration = z.strictObject({
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().max(20_000)),
 });
 
+const digestPattern = /^sha256:[a-f0-9]{64}$/;
+
+/** Of an image that is uploaded: its own dependencies, or those of an earlier image of its repository, in place of the archive's. */
+const dependencies = z.union([
+  z.strictObject({ folder: z.enum(dependencyFolders), key: z.string().regex(/^[a-f0-9]{64}$/), needed: z.boolean() }),
+  z.strictObject({ of: z.string().regex(digestPattern) }),
+]);
+
+/** The name of an image, and whether its dependencies are asked for. */
+const imagePath = /^\/images\/([^/?]+)(\/dependencies)?$/;
+
 /** The repository's path without the host, and the digest. */
 const manifestPath = /^\/v2\/([a-z0-9]+(?:[._/-][a-z0-9]+)*)\/manifests\/(sha256:[a-f0-9]{64})$/;
 
@@ -55,7 +67,10 @@ class Refusal extends Error {
  * image's configuration in the header `x-configuration`. Build pods can write to the store only in this way, and only their
  * push step has the credentials: neither a source's own code nor another user of the machine can replace an image. The prefix
  * keeps them from replacing the platform's own images; apps run images by digest, so a later upload cannot change what
- * an app runs. svc-workers deletes images with credentials of its own: `DELETE /v2/<path>/manifests/<digest>`.
+ * an app runs. The header `x-dependencies` says which folder of the archive has dependencies; a later build of the same
+ * repository asks for their key (`GET /images/<repository>@<digest>`), and uploads the rest alone:
+ * docs/decisions/0086-dependencies-on-the-embedded-cluster.md. svc-workers deletes images with credentials of its own:
+ * `DELETE /v2/<path>/manifests/<digest>`.
  */
 export function createImageUploadServer(options: ImageUploadOptions): ImageUploadServer {
   const { images, log, prefix, credentials, deletionCredentials, maxBytes = defaultMaxBytes } = options;
@@ -86,22 +101,56 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
     log.info({ image: `${repository}@${digest}` }, 'image deleted');
   };
 
-  const receive = async (request: IncomingMessage): Promise<{ digest: string }> => {
-    const encodedName = /^\/images\/([^/?]+)$/.exec(request.url ?? '')?.[1];
-    if (request.method !== 'PUT' || encodedName === undefined)
-      throw new Refusal(404, 'only PUT /images/<name> is supported');
+  /** What the path of a request with the credentials of builds names. */
+  const nameIn = async (request: IncomingMessage): Promise<{ name: string; asksForFiles: boolean }> => {
+    const [, encodedName, suffix] = imagePath.exec(request.url ?? '') ?? [];
+    if (encodedName === undefined) throw new Refusal(404, 'only /images/<name> is supported');
     await authorize(request, await credentials());
-    const name = decodeName(encodedName);
+    return { name: decodeName(encodedName), asksForFiles: suffix !== undefined };
+  };
+
+  /** An image that this repository has, and its dependencies. @throws Refusal for none */
+  const findBase = async (repository: string, digest: string) => {
+    const image = repository.startsWith(prefix) ? await images.find(`${repository}@${digest}`) : undefined;
+    if (!image?.dependencies) throw new Refusal(404, 'the repository has no such image with dependencies');
+    return { image, dependencies: image.dependencies };
+  };
+
+  /** Sends what an image says about its dependencies, or their folder as a tar archive. */
+  const sendDependencies = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { name, asksForFiles } = await nameIn(request);
+    const [repository = '', digest = ''] = name.split('@');
+    if (!digestPattern.test(digest)) throw new Refusal(400, 'the name must end in @sha256:…');
+    const { image, dependencies } = await findBase(repository, digest);
+    const { folder, key, needed = false } = dependencies;
+    if (!asksForFiles) {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ folder, key, needed }));
+      return;
+    }
+    const tar = spawn('tar', ['--create', '--file=-', `--directory=${image.folder}`, '--', folder], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    response.writeHead(200, { 'content-type': 'application/x-tar' });
+    // The reader sees that an archive is incomplete.
+    await pipeline(tar.stdout, response).catch(() => tar.kill('SIGKILL'));
+  };
+
+  const receive = async (request: IncomingMessage): Promise<{ digest: string; dependencyBytes: number }> => {
+    const { name, asksForFiles } = await nameIn(request);
+    if (asksForFiles) throw new Refusal(404, 'only GET is supported');
     if (!name.startsWith(prefix) || !/^[a-z0-9._:/-]+:[A-Za-z0-9._-]+$/.test(name)) {
       throw new Refusal(403, `image names have the form ${prefix}<namespace>/<app>:<tag>`);
     }
     const imageConfiguration = configurationOf(request.headers['x-configuration']);
+    const header = dependenciesOf(request.headers['x-dependencies']);
+    const base = header && 'of' in header ? await findBase(repositoryOf(name), header.of) : undefined;
     const folder = await mkdtemp(join(tmpdir(), 'svc-upload-'));
     try {
       await unpack(request, folder, maxBytes);
-      const { digest } = await images.add(folder, name, imageConfiguration);
+      const own = header && 'key' in header ? header : undefined;
+      const { digest } = await images.add(folder, name, imageConfiguration, { dependencies: own, base: base?.image });
       log.info({ image: name, digest }, 'image uploaded');
-      return { digest };
+      return { digest, dependencyBytes: base?.dependencies.bytes ?? 0 };
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -115,6 +164,11 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
         response.writeHead(202).end();
         return;
       }
+      if (request.method === 'GET') {
+        await sendDependencies(request, response);
+        return;
+      }
+      if (request.method !== 'PUT') throw new Refusal(404, 'use PUT, GET or DELETE');
       const body = await receive(request);
       response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     } catch (error) {
@@ -144,6 +198,18 @@ function configurationOf(header: string | string[] | undefined): z.infer<typeof 
     return configuration.parse(JSON.parse(String(header)));
   } catch {
     throw new Refusal(400, 'the header x-configuration must be {"entrypoint": [...], "env": {...}}');
+  }
+}
+
+function dependenciesOf(header: string | string[] | undefined): z.infer<typeof dependencies> | undefined {
+  if (header === undefined) return undefined;
+  try {
+    return dependencies.parse(JSON.parse(String(header)));
+  } catch {
+    throw new Refusal(
+      400,
+      'the header x-dependencies must be {"folder": …, "key": …, "needed": …} or {"of": "sha256:…"}',
+    );
   }
 }
 

@@ -44,6 +44,8 @@ export function onlyDockerfile(dockerfile: string): { reason: string; remedy: st
 export const ownFolder = '.svc';
 export const staticServer = `${ownFolder}/static-server.mjs`;
 export const goProgram = `${ownFolder}/app`;
+/** The folders that installers create in a folder for its dependencies. */
+export const dependencyFolders = ['node_modules', '.packages'] as const;
 
 /**
  * Derives the plan from a folder's files: `package.json` means Node; `requirements.txt`, `pyproject.toml`, `main.py` or `app.py`

@@ -45,11 +45,6 @@ const waitMs = 30_000;
 /** Interval at which a build waits for the deletion of an image of its app, in ms: it may push the same image. */
 const deletionMs = 1_000;
 
-/** Whether builds push to this machine, which only the embedded cluster's reach: other pods have a loopback of their own. */
-function isEmbedded({ pushAddress }: NonNullable<PlatformConfigSpec['builds']>): boolean {
-  return pushAddress !== undefined && new URL(pushAddress).hostname === '127.0.0.1';
-}
-
 /** Whether a build with this time-out should have ended. */
 function isOverdue({ since, now }: BuildRecord, timeoutSeconds: number): boolean {
   return now.getTime() >= since.getTime() + timeoutSeconds * 1000 + buildGraceMs;
@@ -142,9 +137,9 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     }
   };
 
-  /** The image whose dependencies the build may use. Images of the embedded cluster have no layers. */
+  /** The image whose dependencies the build may use. */
   const cacheOf = async ({ workloadId, namespace, name }: BuildRecord, builds: PlatformConfigSpec['builds']) => {
-    if (!builds || isEmbedded(builds)) return undefined;
+    if (!builds) return undefined;
     return findDependenciesImage(pool, { workloadId, repository: `${imagePrefix(builds, namespace)}${name}` });
   };
 

@@ -16,8 +16,9 @@ export type Maker = 'buildah' | 'folder';
  */
 export async function buildImage(settings: BuildSettings, maker: Maker, certificatesFolder?: string): Promise<void> {
   const context = contextOf(settings);
-  if (maker === 'folder') return makeFolderImage(context, settings.dockerfile);
-  await makeContainerImage(settings, { context, certificatesFolder, now: Date.now() });
+  const now = Date.now();
+  if (maker === 'folder') return makeFolderImage(settings, { context, now });
+  await makeContainerImage(settings, { context, certificatesFolder, now });
 }
 
 /**

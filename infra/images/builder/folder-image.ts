@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { BuildFailure } from './failure.ts';
 import { goProgram, onlyDockerfile, ownFolder, type Plan } from '../../../runtime/domain/folder-plan.ts';
-import { basicCredentials } from '../../../runtime/domain/registry-credentials.ts';
+import { dependenciesOf, readBuilt, readRestored, stateOf, unpackRestored, writeBuilt } from './folder-dependencies.ts';
+import { hasBuildScript } from './generated-build.ts';
 import { entrypointOf, planOf } from './plan.ts';
-import { credentialsFile } from './registry-credentials.ts';
+import { authorization } from './registry-credentials.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
 import { addStaticServer } from './static-site.ts';
@@ -15,21 +16,45 @@ import { addStaticServer } from './static-site.ts';
 /**
  * A folder image for the embedded cluster: the files with their dependencies, and the start command. It ignores a
  * Dockerfile, whose image would be a file system of its own, and so a container: docs/decisions/0009-pods-as-processes.md.
- * @param dockerfile the name of the Dockerfile that the source names
+ * Dependencies that the app's last image has are not installed again: docs/decisions/0086-dependencies-on-the-embedded-cluster.md.
+ * @param options.now in ms since 1970
  */
-export async function makeFolderImage(context: string, dockerfile = 'Dockerfile'): Promise<void> {
+export async function makeFolderImage(
+  { workspace, dockerfile = 'Dockerfile' }: Pick<BuildSettings, 'workspace' | 'dockerfile'>,
+  { context, now }: { context: string; now: number },
+): Promise<void> {
   const hasDockerfile = existsSync(join(context, dockerfile));
-  const { language } = planOrExplain(context, hasDockerfile ? dockerfile : undefined);
+  const plan = planOrExplain(context, hasDockerfile ? dockerfile : undefined);
+  const { language } = plan;
   if (hasDockerfile) {
     process.stdout.write(
       `ignoring ${dockerfile}: the embedded cluster has no containers and builds the folder instead\n`,
     );
   }
-  if (language === 'node') await installNode(context);
+  if (language === 'go') return buildGo(context);
+  if (language === 'static') return addStaticServer(context);
+  const dependencies = await dependenciesOf(context, plan, { env: process.env, now });
+  const cached = dependencies !== undefined && readRestored(workspace)?.key === dependencies.key;
+  if (cached) process.stdout.write('the dependencies are those of the last build\n');
+  else if (language === 'node') await installNode(context);
   else if (language === 'python') await installPython(context);
-  else if (language === 'go') await buildGo(context);
-  else if (language === 'static') addStaticServer(context);
+  if (dependencies?.needed === true) {
+    if (cached) await unpackRestored(workspace, context, dependencies);
+    const before = stateOf(context, dependencies);
+    await runBuildScript(context);
+    const after = stateOf(context, dependencies);
+    // A later build would begin with what the script left.
+    if (after.packages !== before.packages) return;
+    writeBuilt(workspace, { ...dependencies, cached: cached && after.all === before.all });
+  } else {
+    if (language === 'node' && hasBuildScript(manifestIn(context))) await runBuildScript(context);
+    if (dependencies) writeBuilt(workspace, { ...dependencies, cached });
+  }
 }
+
+const manifestIn = (context: string) => readFileSync(join(context, 'package.json'), 'utf8');
+
+const runBuildScript = (context: string) => run('npm', ['run', 'build'], { cwd: context });
 
 /** The plan of a folder. @throws BuildFailure that says what a folder needs that has only a Dockerfile */
 function planOrExplain(context: string, dockerfile: string | undefined): Plan {
@@ -43,11 +68,9 @@ function planOrExplain(context: string, dockerfile: string | undefined): Plan {
 }
 
 async function installNode(context: string): Promise<void> {
-  if (dependsOnSomething(context)) {
-    const install = existsSync(join(context, 'package-lock.json')) ? 'ci' : 'install';
-    await run('npm', [install, '--include=dev', '--no-audit', '--no-fund'], { cwd: context });
-  }
-  await run('npm', ['run', 'build', '--if-present'], { cwd: context });
+  if (!dependsOnSomething(context)) return;
+  const install = existsSync(join(context, 'package-lock.json')) ? 'ci' : 'install';
+  await run('npm', [install, '--include=dev', '--no-audit', '--no-fund'], { cwd: context });
 }
 
 async function installPython(context: string): Promise<void> {
@@ -72,28 +95,43 @@ async function buildGo(context: string): Promise<void> {
   }
 }
 
-/** Uploads the folder to the image store over HTTP. @returns the image's digest, and the size of its archive */
+/**
+ * Uploads the folder to the image store over HTTP, without the dependencies of the last image.
+ * @returns the image's digest, and what its files take as an archive
+ */
 export async function pushFolderImage(
-  { image, target }: BuildSettings,
+  { workspace, image, target, cacheDigest }: BuildSettings,
   context: string,
 ): Promise<{ digest: string; sizeBytes: number }> {
   const { language, start } = planOf(context);
   const env: Record<string, string> =
     language === 'python' ? { PYTHONUNBUFFERED: '1', PYTHONPATH: '/app/.packages' } : { NODE_ENV: 'production' };
-  return send(context, { image, target, configuration: { entrypoint: entrypointOf(start), env } });
+  const configuration = JSON.stringify({ entrypoint: entrypointOf(start), env });
+  const built = readBuilt(workspace);
+  if (!built) return send(context, { image, target, headers: { 'x-configuration': configuration } });
+  const { folder, key, needed, cached } = built;
+  const dependencies = JSON.stringify(cached ? { of: cacheDigest } : { folder, key, needed });
+  const headers = { 'x-configuration': configuration, 'x-dependencies': dependencies };
+  return send(context, { image, target, headers, without: cached ? folder : undefined });
 }
 
 function dependsOnSomething(context: string): boolean {
   if (existsSync(join(context, 'package-lock.json'))) return true;
-  return /"(?:\w+D|d)ependencies"/.test(readFileSync(join(context, 'package.json'), 'utf8'));
+  return /"(?:\w+D|d)ependencies"/.test(manifestIn(context));
 }
 
-/** Uploads the folder as an archive. @returns the digest that the store assigns, and the archive's size */
+/** Uploads the folder as an archive. @returns the digest that the store assigns, and the size of the image's files */
 async function send(
   context: string,
-  { image, target, configuration }: { image: string; target: string; configuration: object },
+  {
+    image,
+    target,
+    headers,
+    without,
+  }: { image: string; target: string; headers: Record<string, string>; without?: string | undefined },
 ): Promise<{ digest: string; sizeBytes: number }> {
-  const archive = spawn('tar', ['--create', '--file=-', `--directory=${context}`, '.'], {
+  const exclude = without === undefined ? [] : ['--anchored', `--exclude=./${without}`];
+  const archive = spawn('tar', ['--create', '--file=-', ...exclude, `--directory=${context}`, '.'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let sizeBytes = 0;
@@ -103,14 +141,7 @@ async function send(
   const answer = await new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request(
       `http://${host}/images/${encodeURIComponent(image)}`,
-      {
-        method: 'PUT',
-        headers: {
-          'content-type': 'application/x-tar',
-          'x-configuration': JSON.stringify(configuration),
-          ...authorization(host),
-        },
-      },
+      { method: 'PUT', headers: { 'content-type': 'application/x-tar', ...headers, ...authorization(host) } },
       (response) => {
         text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
       },
@@ -120,12 +151,6 @@ async function send(
   });
   if ((await packed) !== 0) throw new BuildFailure('tar failed to pack the folder');
   if (answer.status !== 201) throw new BuildFailure(`the image store refused the image: ${answer.body.slice(0, 300)}`);
-  return { digest: (JSON.parse(answer.body) as { digest: string }).digest, sizeBytes };
-}
-
-/** This step's credentials for a registry, as a header. */
-function authorization(registry: string): { authorization?: string } {
-  const file = credentialsFile();
-  const credentials = file && basicCredentials(readFileSync(file, 'utf8'), registry);
-  return credentials ? { authorization: `Basic ${credentials}` } : {};
+  const { digest, dependencyBytes } = JSON.parse(answer.body) as { digest: string; dependencyBytes: number };
+  return { digest, sizeBytes: sizeBytes + dependencyBytes };
 }

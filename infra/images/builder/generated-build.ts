@@ -41,7 +41,7 @@ interface Steps {
 }
 
 /** How long dependencies are used again, in ms: a base's or a package's faults do not stay for ever. */
-const periodMs = 7 * 24 * 3_600_000;
+export const periodMs = 7 * 24 * 3_600_000;
 
 const names = { node: 'Node', python: 'Python', go: 'Go', static: 'static sites', other: 'a Procfile alone' } as const;
 
@@ -121,9 +121,14 @@ function nodeSteps({ has, read }: Folder): Steps {
   };
 }
 
-function hasBuildScript(text: string): boolean {
-  const { scripts } = JSON.parse(text) as { scripts?: Record<string, unknown> };
-  return typeof scripts?.['build'] === 'string';
+/** Whether a package.json has a script `build`. @throws BuildFailure for one that is not valid */
+export function hasBuildScript(text: string): boolean {
+  try {
+    const { scripts } = JSON.parse(text) as { scripts?: Record<string, unknown> };
+    return typeof scripts?.['build'] === 'string';
+  } catch (error) {
+    throw new BuildFailure(`package.json is invalid: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function pythonSteps({ has }: Folder): Steps {

@@ -4,6 +4,7 @@ import { buildImage, pushImage } from './build.ts';
 import { clone } from './clone.ts';
 import { restoreCache } from './dependency-cache.ts';
 import { BuildFailure } from './failure.ts';
+import { restoreDependencies } from './folder-dependencies.ts';
 import { fetchUpload } from './fetch-upload.ts';
 import { readSettings } from './settings.ts';
 
@@ -21,8 +22,7 @@ const report = (result: object) => writeFileSync(settings.resultFile, JSON.strin
 try {
   const [step] = process.argv.slice(2);
   if (step === 'restore') {
-    // The embedded cluster's images have no layers.
-    if (maker === 'buildah') await restoreCache(settings);
+    await (maker === 'buildah' ? restoreCache : restoreDependencies)(settings);
   } else if (step === 'clone') {
     const credentialsFolder = process.env['BUILD_CREDENTIALS'] ?? '';
     const { url, sourceUrl } = settings;

@@ -1,9 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readFile, readdir, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, cp, lstat, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { digestFolder, linkFolder } from './image-files.ts';
 
 /** How to run an image; the same fields as a container image's configuration. */
 export interface ImageConfiguration {
@@ -15,10 +16,29 @@ export interface ImageConfiguration {
   programs?: string;
 }
 
+/** The installed dependencies in an image, which later images of the same repository may share. */
+interface ImageDependencies {
+  /** The name of their folder in the image's folder. */
+  folder: string;
+  /** What the build named them; equal keys mean equal dependencies. */
+  key: string;
+  /** Whether a build that shares them reads them, because it runs a script. */
+  needed?: boolean | undefined;
+}
+
+/** The same, as the store recorded them. */
+interface StoredDependencies extends ImageDependencies {
+  /** Over the folder's files. */
+  digest: string;
+  /** Of the folder's files. */
+  bytes: number;
+}
+
 /** A folder of files to run programs from, identified by the digest of its content. */
 export interface Image extends ImageConfiguration {
   /** `sha256:…` over files and configuration. */
   digest: string;
+  dependencies?: StoredDependencies;
   /** The folder of its files. All containers of the image share it; nothing writes to it. */
   folder: string;
 }
@@ -36,8 +56,17 @@ export interface ImageStore {
    * builds made is found by the names of those builds only, as in a registry. @returns undefined for none
    */
   find(reference: string): Promise<Image | undefined>;
-  /** Copies a folder into the store as an image and tags it. An existing tag moves to this image. */
-  add(folder: string, reference: string, configuration: ImageConfiguration): Promise<Image>;
+  /**
+   * Copies a folder into the store as an image and tags it. An existing tag moves to this image.
+   * @param options.dependencies the folder's own dependencies, which the image keeps a record of if their folder exists
+   * @param options.base an image of the store, whose dependencies this image gets instead
+   */
+  add(
+    folder: string,
+    reference: string,
+    configuration: ImageConfiguration,
+    options?: { dependencies?: ImageDependencies | undefined; base?: Image | undefined },
+  ): Promise<Image>;
   /** All tags with their digests, sorted by tag. */
   list(): Promise<{ reference: string; digest: string }[]>;
   /** Adds a tag to an image in the store. */
@@ -74,8 +103,8 @@ export function createImageStore(root: string): ImageStore {
   const load = async (digest: string): Promise<Image | undefined> => {
     const folder = blob(digest);
     if (!existsSync(join(folder, 'image.json'))) return undefined;
-    const configuration = JSON.parse(await readFile(join(folder, 'image.json'), 'utf8')) as ImageConfiguration;
-    return { ...configuration, digest, folder: join(folder, 'files') };
+    const content = JSON.parse(await readFile(join(folder, 'image.json'), 'utf8')) as Pick<Image, 'dependencies'>;
+    return { ...content, digest, folder: join(folder, 'files') };
   };
 
   const tag: ImageStore['tag'] = async (reference, { digest }) => {
@@ -136,21 +165,30 @@ export function createImageStore(root: string): ImageStore {
       const digest = await readFile(tagFile(reference), 'utf8').catch(() => undefined);
       return digest === undefined ? undefined : load(digest.trim());
     },
-    async add(folder, reference, configuration) {
-      const digest = `sha256:${await digestOf(folder, configuration)}`;
+    async add(folder, reference, configuration, { dependencies: own, base } = {}) {
+      const dependencies = base ? base.dependencies : own && (await describe(folder, own));
+      const content = { ...configuration, ...(dependencies && { dependencies }) };
+      const text = JSON.stringify(content);
+      const digest = `sha256:${(await digestFolder(folder, { head: text, without: dependencies?.folder })).digest}`;
       if (!existsSync(blob(digest))) {
         await createClosedFolder(join(root, 'blobs'), 0o711);
         // The image appears only when it is complete.
         const unfinished = await mkdtemp(join(root, 'blobs', '.unfinished-'));
-        await cp(folder, join(unfinished, 'files'), { recursive: true, verbatimSymlinks: true });
-        await writeFile(join(unfinished, 'image.json'), JSON.stringify(configuration));
+        const files = join(unfinished, 'files');
+        await cp(folder, files, { recursive: true, verbatimSymlinks: true });
+        if (base && dependencies) {
+          const target = join(files, dependencies.folder);
+          await rm(target, { recursive: true, force: true });
+          await linkFolder(join(base.folder, dependencies.folder), target);
+        }
+        await writeFile(join(unfinished, 'image.json'), text);
         await rename(unfinished, blob(digest)).catch(async (error: unknown) => {
           await rm(unfinished, { recursive: true, force: true });
           if (!existsSync(blob(digest))) throw error;
         });
       }
       await tag(reference, { digest });
-      return { ...configuration, digest, folder: join(blob(digest), 'files') };
+      return { ...content, digest, folder: join(blob(digest), 'files') };
     },
   };
 }
@@ -190,14 +228,9 @@ function withTag(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1).includes(':') ? reference : `${reference}:latest`;
 }
 
-async function digestOf(folder: string, configuration: ImageConfiguration): Promise<string> {
-  const hash = createHash('sha256').update(JSON.stringify(configuration));
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.map((entry) => ({ path: join(entry.parentPath, entry.name), entry }));
-  for (const { path, entry } of paths.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
-    hash.update(`\0${path.slice(folder.length)}\0`);
-    if (entry.isFile()) hash.update(await readFile(path));
-    else if (entry.isSymbolicLink()) hash.update(await readlink(path));
-  }
-  return hash.digest('hex');
+/** Dependencies with the digest of their folder; undefined if the image's folder does not have it. */
+async function describe(folder: string, dependencies: ImageDependencies): Promise<StoredDependencies | undefined> {
+  const path = join(folder, dependencies.folder);
+  const isFolder = (await lstat(path).catch(() => undefined))?.isDirectory() === true;
+  return isFolder ? { ...dependencies, ...(await digestFolder(path)) } : undefined;
 }

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { createImageUploadServer } from '../../../infra/local/image-upload.ts';
@@ -54,6 +54,63 @@ t.test('a tag is removed, and the image with its last tag', async (t) => {
   t.equal(await store.untag('shop:2'), true);
   t.same(blobs(), []);
   t.equal(await store.untag('shop:2'), false);
+});
+
+const key = 'a'.repeat(64);
+
+t.test('an image shares the dependencies of an earlier one, and keeps them when that is removed', async (t) => {
+  const home = t.testdir({
+    first: { 'server.js': 'one', node_modules: { express: { 'index.js': 'express', lib: { 'a.js': 'a' } } } },
+    second: { 'server.js': 'two', lib: { 'a.js': 'own' } },
+    whole: {
+      'server.js': 'two',
+      lib: { 'a.js': 'own' },
+      node_modules: { express: { 'index.js': 'express', lib: { 'a.js': 'a' } } },
+    },
+    none: { 'server.js': 'three' },
+  });
+  for (const name of ['first', 'whole']) symlinkSync('express/index.js', join(home, name, 'node_modules/express.js'));
+  const store = createImageStore(join(home, 'images'));
+  const add = (name: string, options?: Parameters<typeof store.add>[3]) =>
+    store.add(join(home, name), `${web}:${name}`, { entrypoint: ['node'] }, options);
+  const dependencies = { folder: 'node_modules', key };
+  const first = await add('first', { dependencies });
+  t.match(first.dependencies, { ...dependencies, digest: /^[0-9a-f]{64}$/, bytes: 'express'.length + 'a'.length });
+  t.match(await store.find(`${web}:first`), { dependencies: first.dependencies });
+  // What an upload has under their name does not become part of the image.
+  mkdirSync(join(home, 'second/node_modules'));
+  writeFileSync(join(home, 'second/node_modules/other.js'), 'other');
+  const second = await add('second', { base: first });
+  t.same(second.dependencies, first.dependencies);
+  const read = (name: string) => readFileSync(join(second.folder, name), 'utf8');
+  const file = 'node_modules/express/index.js';
+  t.equal(statSync(join(second.folder, file)).ino, statSync(join(first.folder, file)).ino, 'the content is there once');
+  t.same(readdirSync(join(second.folder, 'node_modules')).toSorted(), ['express', 'express.js']);
+  t.equal((await add('whole', { dependencies })).digest, second.digest, 'the same files have the same digest');
+  t.not((await add('whole')).digest, second.digest);
+  t.equal(await store.remove(web, first.digest), true);
+  rmSync(join(home, 'first'), { recursive: true });
+  t.same(
+    [read('server.js'), read('lib/a.js'), read(file), read('node_modules/express.js')],
+    ['two', 'own', 'express', 'express'],
+  );
+  t.equal((await add('none', { dependencies })).dependencies, undefined, 'nothing is recorded without the folder');
+});
+
+t.test('folders with different files have different digests', async (t) => {
+  const home = t.testdir({
+    two: { a: 'x', b: 'y' },
+    one: { a: 'x\0/b\0y' },
+    link: { a: t.fixture('symlink', 'x'), b: 'y' },
+    folder: { a: 'x', b: 'y', c: {} },
+  });
+  const store = createImageStore(join(home, 'images'));
+  const digests = await Promise.all(
+    ['two', 'one', 'link', 'folder'].map(
+      async (name) => (await store.add(join(home, name), `${web}:${name}`, {})).digest,
+    ),
+  );
+  t.equal(new Set(digests).size, digests.length);
 });
 
 t.test('the store deletes as a registry does, with credentials that cannot push', async (t) => {

@@ -100,7 +100,7 @@ t.test('Go is found where its own installation is, which is not on the PATH of p
   const { PATH } = process.env;
   process.env['PATH'] = `${join(folder, 'bin')}:/usr/bin:/bin`;
   t.teardown(() => (process.env['PATH'] = PATH));
-  await makeFolderImage(join(folder, 'app'));
+  await makeFolderImage({ workspace: folder, dockerfile: undefined }, { context: join(folder, 'app'), now: 0 });
   t.match(readFileSync(join(folder, 'app/path'), 'utf8').trim().split(':').at(-1), '/usr/local/go/bin');
 });
 
