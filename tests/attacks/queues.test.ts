@@ -171,7 +171,7 @@ t.test('projects that fill a queue together hold up another one for one of their
     ends.shift()?.();
     await settle();
   };
-  // Whoever has nothing under way gets the next places, in the order in which they came.
+  // The projects with nothing under way get the next places, in the order in which they came.
   await end();
   await end();
   await end();

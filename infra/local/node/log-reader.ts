@@ -128,9 +128,9 @@ function openLog(file: string) {
     async skipTo(lines: number): Promise<void> {
       let missing = lines;
       for (const current of files.toReversed()) {
-        const { position, found } = await findTail(current.descriptor, missing);
+        const { position, count } = await findTail(current.descriptor, missing);
         current.position = position;
-        missing -= found;
+        missing -= count;
         if (missing > 0) continue;
         release(files.slice(0, files.indexOf(current)));
         return;
@@ -154,7 +154,7 @@ function openLog(file: string) {
         else {
           if (files.length === 1 && isRotated(file, current)) files.push(...openNewer(current.inode));
           if (files.length === 1) return;
-          // It is read once more: it may have grown before it was rotated.
+          // The next pass reads it again: it may have grown before it was rotated.
           current.complete = true;
         }
       }
@@ -180,7 +180,7 @@ function isRotated(path: string, { inode }: OpenFile): boolean {
 }
 
 /** The position of the last lines of a file, and how many of `lines` it has. */
-async function findTail(descriptor: number, lines: number): Promise<{ position: number; found: number }> {
+async function findTail(descriptor: number, lines: number): Promise<{ position: number; count: number }> {
   let ends = 0;
   const buffer = Buffer.allocUnsafe(chunkBytes);
   for (let end = fstatSync(descriptor).size; end > 0;) {
@@ -189,10 +189,10 @@ async function findTail(descriptor: number, lines: number): Promise<{ position: 
     const chunk = buffer.subarray(0, bytesRead);
     for (let at = chunk.lastIndexOf(newline); at >= 0; at = at === 0 ? -1 : chunk.lastIndexOf(newline, at - 1)) {
       // The last line end belongs to the last line.
-      if (ends === lines) return { position: start + at + 1, found: lines };
+      if (ends === lines) return { position: start + at + 1, count: lines };
       ends += 1;
     }
     end = start;
   }
-  return { position: 0, found: ends };
+  return { position: 0, count: ends };
 }

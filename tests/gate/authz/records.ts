@@ -65,7 +65,7 @@ export function changeOf(rows: Partial<Changes>): Changes {
 }
 
 /** A request check over a view that a test fills: not fresh before it is loaded and proven. */
-export function bench({ trustedProxies = [] as string[], clock = systemClock as Clock } = {}) {
+export function bench({ trustedProxies = [], clock = systemClock }: { trustedProxies?: string[]; clock?: Clock } = {}) {
   const slots = createKeySlots();
   const [view, usage] = [createGateView(slots), createUsage(newId(), slots)];
   const rates = createSharedRates(view, slots, clock);
