@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { storedLogs } from './log-store-text.ts';
 import type { Platform } from './platform.ts';
 
 /** Where a secret could be read by someone who must not have it: what the place is, and its whole text. */
@@ -36,7 +37,8 @@ export async function installationSecrets(platform: Platform): Promise<Map<strin
 
 /**
  * Everything that the platform and these namespaces have written by now: logs of pods (also those of a container before
- * its restart), Events, specifications and descriptions of objects, arguments of processes, Redis and PostgreSQL.
+ * its restart), the log store's files with the lines of pods that are gone, Events, specifications and descriptions of
+ * objects, arguments of processes, Redis and PostgreSQL.
  */
 export async function placesOf(platform: Platform, namespaces: readonly string[] = []): Promise<Places> {
   const places: Places = new Map();
@@ -53,6 +55,8 @@ export async function placesOf(platform: Platform, namespaces: readonly string[]
   const kinds = 'pods,deployments,statefulsets,cronjobs,jobs.batch,configmaps';
   places.set('specifications', (await platform.kubectl('get', kinds, '-A', '-o', 'json')).stdout);
   places.set('arguments of processes', allArguments());
+  const stored = await storedLogs(platform);
+  if (stored !== undefined) places.set('the files of the log store', stored);
   places.set('Redis', await inStore(platform, 'svc-redis-0', readRedis));
   places.set('PostgreSQL', await inStore(platform, 'svc-postgres-0', readPostgres));
   return places;
