@@ -358,6 +358,7 @@ createServer((_request, response) => response.end('built')).listen(Number(proces
   t.ok(logs.build && logs.build.text !== '');
   t.equal(await page.getByLabel('Build log').textContent(), logs.build?.text);
   await checkAccessibility(t, page, 'git');
+  t.equal(await pages.link('Images of this app').getAttribute('href'), `${place}/images?app=api`);
   await pages.button('Check now').click();
   await page.getByText('The repository is being checked.').waitFor();
 

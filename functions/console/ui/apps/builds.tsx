@@ -35,7 +35,21 @@ export function Builds({ place, app }: AppProps) {
         {({ items }) => {
           const builds = items.filter((item) => item.app === app);
           if (builds.length === 0) return <p className="text-sm">{words.empty}</p>;
-          return <BuildTable place={place} app={app} builds={builds} />;
+          return (
+            <>
+              <BuildTable place={place} app={app} builds={builds} />
+              <p className="text-sm">
+                <Link
+                  to="/projects/$project/environments/$environment/images"
+                  params={place}
+                  search={{ app }}
+                  className={linkLook}
+                >
+                  {words.images}
+                </Link>
+              </p>
+            </>
+          );
         }}
       </Loaded>
     </section>

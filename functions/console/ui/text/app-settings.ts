@@ -179,6 +179,7 @@ export const appSettingsText = {
   },
   builds: {
     title: 'Builds',
+    images: 'Images of this app',
     empty: 'There are no builds of this app.',
     revision: 'Revision',
     commit: 'Commit',
