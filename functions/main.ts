@@ -135,7 +135,7 @@ await runProcess({
     await admin.start();
     lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
 
-    const pool = createPool({ ...config.database, name: 'console-api', max: 20, log });
+    const pool = createPool({ ...config.database, name: 'console-api', max: 20, min: 2, log });
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 

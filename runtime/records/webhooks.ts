@@ -76,14 +76,18 @@ export interface AppName {
 export async function findReceivers(database: Database, apps: readonly AppName[]): Promise<(Receiver | undefined)[]> {
   type Row = Omit<Receiver, 'webhook'> & (Webhook | { enabled: null }) & { position: number };
   const { rows } = await database.query<Row>({
+    // A subquery with a limit is looked up for each name. A join reads all workloads of the platform where its plan is from a
+    // time when there were few, and the plan is kept.
     name: 'find-receivers',
     text: `SELECT position::integer, id AS "workloadId", project, ${columns},
         (SELECT image FROM deployments WHERE deployments.workload_id = workloads.id AND revision IS NOT NULL
           AND image <> '' ORDER BY revision DESC LIMIT 1) AS image,
         (SELECT branch FROM git_sources WHERE git_sources.workload_id = workloads.id) AS "gitBranch"
       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS requested (namespace, name, position)
-        JOIN workloads USING (namespace, name) LEFT JOIN webhooks ON workload_id = id
-      WHERE kind = 'App' AND deleted_at IS NULL`,
+        CROSS JOIN LATERAL (SELECT id, project FROM workloads
+          WHERE (workloads.namespace, workloads.name) = (requested.namespace, requested.name)
+            AND kind = 'App' AND deleted_at IS NULL LIMIT 1) AS workloads
+        LEFT JOIN webhooks ON workload_id = id`,
     values: [apps.map(({ namespace }) => namespace), apps.map(({ app }) => app)],
   });
   const receivers: (Receiver | undefined)[] = apps.map(() => undefined);

@@ -14,6 +14,7 @@ import { idLabel } from '../../runtime/domain/labels.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { ensureCustomResources } from '../runtime/kube/custom-resources.ts';
 import { silentLog } from '../support/log.ts';
 import { platformConfigObject } from '../support/objects.ts';
 import { startProcess } from '../support/platform-process.ts';
@@ -48,7 +49,7 @@ export async function run(args: string[]): Promise<void> {
     const pool = new Pool(api.base, { connections });
     ends.unshift(() => pool.close());
     const targets = {
-      refused: { path: '/api/v1/projects', token: `svcs_${'a'.repeat(40)}`, status: 401 },
+      refused: { path: '/api/v1/projects', token: undefined, status: 401 },
       projects: { path: '/api/v1/projects', token, status: 200 },
       project: { path: '/api/v1/projects/bench0', token, status: 200 },
       apps: { path: '/api/v1/projects/bench0/apps', token, status: 200 },
@@ -58,11 +59,12 @@ export async function run(args: string[]): Promise<void> {
     const measured = Object.fromEntries(Object.keys(targets).map((name) => [name, [] as number[]]));
     for (let round = -1; round < Number(values.rounds); round++) {
       for (const [name, { path, token: bearer, status }] of Object.entries(targets)) {
+        const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
         const before = processorSeconds(api.pid);
         let left = Number(values.requests);
         const work = async () => {
           while (left-- > 0) {
-            const answer = await pool.request({ path, method: 'GET', headers: { authorization: `Bearer ${bearer}` } });
+            const answer = await pool.request({ path, method: 'GET', headers });
             await answer.body.dump();
             if (answer.statusCode !== status) throw new Error(`${path} answered ${answer.statusCode}`);
           }
@@ -95,6 +97,7 @@ async function startConsole(folder: string, t: { teardown(end: () => unknown): v
   t.teardown(() => server.stop());
   const kube = createKubeClient(loadKubeConfig(server.kubeconfig));
   t.teardown(() => kube.close());
+  await ensureCustomResources(kube);
   const password = randomBytes(18).toString('base64url');
   writeFileSync(join(folder, 'password'), `${password}\n`);
   const keys = { current: 'k1', keys: { k1: randomBytes(32).toString('base64') } };

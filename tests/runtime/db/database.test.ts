@@ -195,3 +195,23 @@ t.test('a listener gets notifications, and again after its connection was cut', 
   await next();
   t.same(payloads, [undefined, 'one', undefined, 'two'], 'a reconnection counts as a notification');
 });
+
+t.test('connections that are kept stay open while they are idle, and no others', async (t) => {
+  const { url } = await testDatabase(t);
+  const pool = createPool({ url, min: 1, max: 3 });
+  t.teardown(() => pool.end());
+  // The time after which pg closes idle connections, shorter.
+  (pool as unknown as { options: { idleTimeoutMillis: number } }).options.idleTimeoutMillis = 20;
+  const process = async () => (await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
+  const kept = await process();
+  const clients = [await pool.connect(), await pool.connect(), await pool.connect()];
+  const removals = [once(pool, 'remove'), once(pool, 'remove')];
+  for (const client of clients) client.release();
+  await Promise.all(removals);
+  while (pool.totalCount > 1) await once(pool, 'remove');
+  t.equal(pool.totalCount, 1);
+  t.type(kept, 'number');
+  const second = await process();
+  await clock.sleep(60);
+  t.equal(await process(), second, 'the same connection');
+});
