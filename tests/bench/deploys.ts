@@ -90,7 +90,7 @@ async function acceptance(
   printFigure({ name: 'deploys.commit', value: median(commits), unit: 'ms' });
   printFigure({ name: 'deploys.accepted', value: median(calls), unit: 'ms' });
   const value = median(calls) / median(commits);
-  printFigure({ name: 'deploys.accepted.ratio', value, unit: 'ratio', target: { operator: '<=', value: 2.5 } });
+  printFigure({ name: 'deploys.accepted.ratio', value, unit: 'ratio', target: { operator: '<=', value: 3 } });
 }
 
 async function rate(

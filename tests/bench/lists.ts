@@ -1,32 +1,20 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Pool } from 'undici';
-import { createApiServer } from '../../infra/local/apiserver/server.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
-import { migrate } from '../../runtime/db/migrate.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
-import { createKubeClient } from '../../runtime/kube/client.ts';
-import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { ensureCustomResources } from '../runtime/kube/custom-resources.ts';
-import { silentLog } from '../support/log.ts';
 import { platformConfigObject } from '../support/objects.ts';
-import { startProcess } from '../support/platform-process.ts';
-import { query } from '../support/postgres.ts';
-import { endServer, freePort, startPostgres } from '../support/servers.ts';
+import { processorSeconds, signIn, startConsole } from './api/console.ts';
 import { median, printFigure } from './figure.ts';
 import { createWorkloads } from './controllers/workloads.ts';
 
-const main = join(import.meta.dirname, '../../functions/main.ts');
 const connections = 8;
-/** Clock ticks of /proc/<pid>/stat a second. */
-const ticks = 100;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /**
@@ -85,43 +73,6 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** Starts console-api with a database and an API server of its own. */
-async function startConsole(folder: string, t: { teardown(end: () => unknown): void }) {
-  const store = await startPostgres(folder);
-  t.teardown(() => endServer(store.pid));
-  await query(`${store.url}/postgres`, 'CREATE DATABASE lists');
-  const database = `${store.url}/lists`;
-  await migrate({ url: database, clock: systemClock, log: silentLog });
-  const server = createApiServer({ clock: systemClock, dataDir: join(folder, 'apiserver') });
-  await server.start();
-  t.teardown(() => server.stop());
-  const kube = createKubeClient(loadKubeConfig(server.kubeconfig));
-  t.teardown(() => kube.close());
-  await ensureCustomResources(kube);
-  const password = randomBytes(18).toString('base64url');
-  writeFileSync(join(folder, 'password'), `${password}\n`);
-  const keys = { current: 'k1', keys: { k1: randomBytes(32).toString('base64') } };
-  writeFileSync(join(folder, 'keys.json'), JSON.stringify(keys));
-  const port = await freePort();
-  const base = `http://127.0.0.1:${port}`;
-  const started = startProcess(t, main, {
-    PORT: String(port),
-    ADMIN_PORT: String(await freePort()),
-    EVENTS_PORT: '0',
-    DATABASE_URL: database,
-    KUBECONFIG: server.kubeconfig,
-    ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
-    ADMIN_PASSWORD_FILE: join(folder, 'password'),
-    BASE_URL: base,
-  });
-  for (;;) {
-    const { ok } = await fetch(`${base}/health`).catch(() => ({ ok: false }));
-    if (ok) break;
-    await systemClock.sleep(50);
-  }
-  return { base, password, kube, pid: started.child.pid ?? 0 };
-}
-
 async function seed(kube: KubeClient, { projects, apps }: { projects: number; apps: number }): Promise<void> {
   await kube.create(platformConfigObject);
   for (let number = 0; number < projects; number++) {
@@ -135,19 +86,4 @@ async function seed(kube: KubeClient, { projects, apps }: { projects: number; ap
     await kube.mergePatch({ apiVersion, kind, name }, { status }, 'status');
   }
   await createWorkloads(kube, 'bench0', { functions: 0, apps });
-}
-
-async function signIn(base: string, password: string): Promise<string> {
-  const answer = await fetch(`${base}/api/v1/session`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ email: 'admin@svc.local', password }),
-  });
-  return ((await answer.json()) as { token: string }).token;
-}
-
-/** User and system time of a process. */
-function processorSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / ticks;
 }
