@@ -105,7 +105,9 @@ const acceptance = { name: 'accept-webhook-delivery', text: acceptanceText('') }
 const freeAcceptances = {
   name: 'accept-webhook-deliveries',
   text: acceptanceText(
-    'JOIN workloads ON workloads.id = workload_id ORDER BY position FOR NO KEY UPDATE OF workloads SKIP LOCKED',
+    // Not a join, whose plan may read all workloads.
+    `CROSS JOIN LATERAL (SELECT FROM workloads WHERE workloads.id = workload_id FOR NO KEY UPDATE SKIP LOCKED) AS app
+     ORDER BY position`,
   ),
 };
 

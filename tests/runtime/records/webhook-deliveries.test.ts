@@ -126,3 +126,41 @@ t.test('when the commit is uncertain, nothing is retried', async (t) => {
   Object.assign(pool, { query });
   t.match(await written(pool), [{ revision: 1 }, { revision: 2 }]);
 });
+
+t.test('an acceptance reads as few rows among many deployments as among few', async (t) => {
+  const { pool, requestOf } = await hookedApps(t, ['a', 'b']);
+  const client = await pool.connect();
+  t.teardown(() => client.release(true));
+  for (const table of ['workloads', 'deployments', 'work']) {
+    await client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = false)`);
+  }
+  /** Rows that the acceptance of a deployment, which supersedes another, reads of each table. */
+  const rowsRead = async (image: string) => {
+    // The counts are of this transaction only.
+    await client.query('SELECT pg_stat_force_next_flush()');
+    await client.query('BEGIN');
+    const [accepted] = await acceptDeliveries(client, [requestOf('a', image)]);
+    const { rows } = await client.query<{ name: string; read: number }>(
+      `SELECT relname AS name, (seq_tup_read + COALESCE(idx_tup_fetch, 0))::integer AS read FROM pg_stat_xact_user_tables
+       WHERE relname IN ('workloads', 'deployments', 'work') ORDER BY relname`,
+    );
+    await client.query('COMMIT');
+    t.equal(accepted?.superseded.length, 1);
+    return rows;
+  };
+  // Makes the plans while the tables are small, which are kept.
+  await acceptDeliveries(client, [requestOf('a', 'r/a:1'), requestOf('b', 'r/b:1')]);
+  await client.query('SET plan_cache_mode = force_generic_plan');
+  const few = await rowsRead('r/a:2');
+  await client.query(
+    `WITH app AS (
+       INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name, gated)
+       SELECT gen_random_uuid(), 'App', gen_random_uuid(), 'blog', 'prod', 'blog-prod', 'b' || number, false
+       FROM generate_series(1, 1000) AS number RETURNING id),
+     active AS (
+       INSERT INTO deployments (id, workload_id, revision, trigger, state, image, accepted_at)
+       SELECT gen_random_uuid(), id, 1, 'webhook', 'accepted', 'r/b:1', now() FROM app RETURNING id)
+     INSERT INTO work (id, kind, record_id) SELECT gen_random_uuid(), kind, id FROM active, unnest('{rollouts,builds}'::text[]) AS kind`,
+  );
+  t.same(await rowsRead('r/a:3'), few);
+});
