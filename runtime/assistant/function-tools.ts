@@ -36,7 +36,7 @@ const optionNames: Readonly<Record<string, string>> = {
 function codeOf({ code: value }: Args): unknown {
   if (typeof value !== 'string') return value;
   const lines = value.replaceAll('\r\n', '\n');
-  return lines.endsWith('\n') ? lines : `${lines}\n`;
+  return lines === '' || lines.endsWith('\n') ? lines : `${lines}\n`;
 }
 
 /** A new function has no packages without a list, too. */

@@ -43,8 +43,15 @@ export function readPrepared(
   const { environment, ...others } = Object.fromEntries(new URLSearchParams(query));
   const parts = partsOf(pathname);
   if (Object.keys(others).length > 0 || parts?.[0] !== project) return undefined;
+  if (hasUnseen(parts) || hasUnseen(body)) return undefined;
   const operation = operationOf(method, parts.slice(1), body);
   return operation && { environment, operation };
+}
+
+/** Whether a text has a character that the panel cannot show, at any depth. */
+function hasUnseen(value: unknown): boolean {
+  if (typeof value === 'string') return /[^\P{Cc}\t\n]|[\p{Cf}\p{Zl}\p{Zp}]/u.test(value);
+  return typeof value === 'object' && value !== null && Object.entries(value).flat().some(hasUnseen);
 }
 
 const prefix = '/api/v1/projects/';
