@@ -88,7 +88,7 @@ export function createAssistantRoutes(dependencies: AssistantDependencies): Rout
       path: conversations,
       access,
       tag,
-      summary: 'Lists the caller’s conversations with the assistant, newest first.',
+      summary: 'Lists the caller’s conversations with the assistant that have a message, newest first.',
       async handle(request) {
         const { limit, cursor } = request.query;
         const rows = await listConversations(pool, ownerOf(request), { limit: limit + 1, before: cursor });

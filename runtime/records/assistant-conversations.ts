@@ -30,7 +30,10 @@ export interface ConversationOwner {
 
 const columns = `id, title, created_at AS "createdAt", updated_at AS "updatedAt"`;
 
-/** Creates a conversation, and deletes the oldest ones of the owner beyond `max`. */
+/**
+ * Creates a conversation, and deletes the oldest ones of the owner beyond `max`, those without a message first: each
+ * question that is refused leaves one, and must not replace an answer.
+ */
 export async function insertConversation(
   database: Database,
   id: Id,
@@ -43,16 +46,16 @@ export async function insertConversation(
   );
   await database.query(
     `DELETE FROM assistant_conversations WHERE id IN (
-       SELECT id FROM assistant_conversations WHERE user_id = $1 AND project_id = $2
-       ORDER BY id DESC OFFSET $3)`,
-    [userId, projectId, max],
+       SELECT id FROM assistant_conversations WHERE user_id = $1 AND project_id = $2 AND id <> $4
+       ORDER BY title IS NULL, id DESC OFFSET $3)`,
+    [userId, projectId, max - 1, id],
   );
   const [row] = rows;
   if (!row) throw new Error('nothing was written');
   return row;
 }
 
-/** Up to `limit` conversations, newest first, older than the conversation `before`. */
+/** Up to `limit` conversations with a message, newest first, older than the conversation `before`. */
 export async function listConversations(
   database: Database,
   { userId, projectId }: ConversationOwner,
@@ -60,7 +63,7 @@ export async function listConversations(
 ): Promise<Conversation[]> {
   const { rows } = await database.query<Conversation>(
     `SELECT ${columns} FROM assistant_conversations
-     WHERE user_id = $1 AND project_id = $2 AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4`,
+     WHERE user_id = $1 AND project_id = $2 AND title IS NOT NULL AND ($3::uuid IS NULL OR id < $3) ORDER BY id DESC LIMIT $4`,
     [userId, projectId, before ?? null, limit],
   );
   return rows;

@@ -273,7 +273,10 @@ t.test('conversations belong to one user in one project', async (t) => {
 t.test('the newest hundred conversations are kept, with fifty messages each', async (t) => {
   const { api, root, dana, begin, ask, pool } = await assistantRig(t);
   const ids: string[] = [];
-  for (let count = 0; count < 101; count++) ids.push(await begin());
+  for (let count = 0; count < 101; count++) {
+    ids.push(await begin());
+    await pool.query(`UPDATE assistant_conversations SET title = 'sealed' WHERE id = $1`, [ids.at(-1)]);
+  }
   const first = await api.call('GET', `${root}?limit=100`, { headers: dana.headers });
   t.equal(first.body.items.length, 100);
   t.notOk(first.body.items.some((item: { id: string }) => item.id === ids[0]));
@@ -290,6 +293,18 @@ t.test('the newest hundred conversations are kept, with fifty messages each', as
   const questions = body.messages.map(({ question }: { question: string }) => question);
   const unreadable = '(cannot be read: its encryption key was removed)';
   t.equal(questions.filter((question: string) => question === unreadable).length, 49, 'a text is bound to its record');
+});
+
+t.test('a conversation whose question was refused is not listed, and takes the place of no other', async (t) => {
+  const { api, root, dana, ask, begin, pool } = await assistantRig(t);
+  const { conversation } = await ask({ text: 'first' });
+  t.equal((await ask({ text: 'x'.repeat(8_001) })).status, 400);
+  const list = async () =>
+    (await api.call('GET', root, { headers: dana.headers })).body.items.map(({ id }: { id: string }) => id);
+  t.same(await list(), [conversation]);
+  for (let count = 0; count < 100; count++) await begin();
+  t.same(await list(), [conversation]);
+  t.equal((await pool.query('SELECT 1 FROM assistant_conversations')).rowCount, 100);
 });
 
 t.test('when the secrets cannot be read, nothing is sent', async (t) => {
