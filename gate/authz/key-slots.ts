@@ -1,6 +1,6 @@
 import type { Id } from '../../runtime/domain/ids.ts';
-import { PagedList } from './paged.ts';
-import { SlotIndex, textHash } from './slot-index.ts';
+import { IdRecords } from './id-records.ts';
+import { SlotIndex } from './slot-index.ts';
 
 /**
  * The slots of keys: small positive integers by which the view, the buckets and the counts of a replica find what they
@@ -9,7 +9,7 @@ import { SlotIndex, textHash } from './slot-index.ts';
 export interface KeySlots {
   /** The key's slot; 0 when it has none. */
   find(id: Id): number;
-  /** The key's slot, which it gets here if it has none. */
+  /** The key's slot, which it gets here if it has none. @throws Error for a text that is no id */
   slotOf(id: Id): number;
   /** The id of the slot's key. @throws Error when the slot is free */
   idOf(slot: number): Id;
@@ -20,20 +20,22 @@ export interface KeySlots {
 }
 
 export function createKeySlots(): KeySlots {
-  const ids = new PagedList<Id>();
-  const index = new SlotIndex((slot) => textHash(ids.get(slot) ?? ''));
+  const ids = new IdRecords();
+  const index = new SlotIndex((slot) => ids.hash(slot));
   const freed: number[] = [];
   let last = 0;
 
-  const find = (id: Id): number => index.find(textHash(id), (slot) => ids.get(slot) === id);
+  const matches = (slot: number) => ids.matches(slot);
+  const find = (id: Id): number => (ids.read(id) ? index.find(ids.hashRead(), matches) : 0);
 
   return {
     find,
     slotOf(id) {
       const existing = find(id);
       if (existing !== 0) return existing;
+      if (!ids.read(id)) throw new Error(`${id} is no id of a key`);
       const slot = freed.pop() ?? ++last;
-      ids.set(slot, id);
+      ids.put(slot);
       index.add(slot);
       return slot;
     },
@@ -45,9 +47,9 @@ export function createKeySlots(): KeySlots {
     last: () => last,
     free(isUsed) {
       for (let slot = 1; slot <= last; slot++) {
-        if (ids.get(slot) === undefined || isUsed(slot)) continue;
+        if (!ids.has(slot) || isUsed(slot)) continue;
         index.remove(slot);
-        ids.set(slot, undefined);
+        ids.remove(slot);
         freed.push(slot);
       }
     },

@@ -20,6 +20,11 @@ export type OpenRateChannel = (events: RateChannelEvents) => Promise<RateChannel
 
 const channel = 'rates';
 const statementTimeoutMs = 5_000;
+/**
+ * PostgreSQL keeps all notifications until the slowest listener has read them, so that a replica which hangs without
+ * ending its connection would fill the disk.
+ */
+const unreadLimitMs = 60_000;
 
 /**
  * Messages by LISTEN and NOTIFY of PostgreSQL. They are in no table and not written to disk. The connection is outside
@@ -43,6 +48,7 @@ export function createPostgresRateChannel(settings: pg.ClientConfig): OpenRateCh
       await client.connect();
       // A commit only orders the messages, so it need not wait for the disk.
       await client.query(`SET synchronous_commit = off`);
+      await client.query(`SET tcp_user_timeout = ${unreadLimitMs}`);
       await client.query(`LISTEN ${channel}`);
     } catch (error) {
       end();

@@ -84,7 +84,7 @@ function home(hash: number, mask: number): number {
   return (hash >>> shardBits) & mask;
 }
 
-/** FNV-1a. The ids and handles of keys are random, so that nobody can choose ones that collide. */
+/** FNV-1a. The handles of keys are random, so that nobody can choose ones that collide. */
 export function textHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

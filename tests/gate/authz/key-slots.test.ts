@@ -5,6 +5,34 @@ import { SlotIndex } from '../../../gate/authz/slot-index.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { seededRandom } from '../../support/random.ts';
 
+t.test('an id is found as it was written, and no other text', (t) => {
+  const slots = createKeySlots();
+  const texts = [
+    '00000000-0000-0000-0000-000000000001',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    '01234567-89ab-cdef-0123-456789abcdef',
+    newId(),
+  ];
+  t.same(
+    texts.map((id) => slots.slotOf(id)),
+    [1, 2, 3, 4],
+  );
+  t.same(
+    [1, 2, 3, 4].map((slot) => slots.idOf(slot)),
+    texts,
+  );
+  t.same(
+    texts.map((id) => slots.find(id)),
+    [1, 2, 3, 4],
+  );
+  const [, , text = ''] = texts;
+  const others = [text.toUpperCase(), `${text} `, text.slice(1), text.replace('-', 'a'), `${text.slice(0, -1)}g`, ''];
+  for (const other of [...others, `${text.slice(0, -1)}\u0661`, newId()]) t.equal(slots.find(other), 0, other);
+  t.throws(() => slots.slotOf('key'), { message: 'key is no id of a key' });
+  t.throws(() => slots.idOf(5), { message: 'the slot is free' });
+  t.end();
+});
+
 t.test('numbers are 0 until they are set, in any order', (t) => {
   const records = new NumberRecords(3);
   t.equal(records.get(0, 0), 0);

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap';
 import { createRateExchange } from '../../../gate/authz/rate-exchange.ts';
 import { createPostgresRateChannel, type RateChannelEvents } from '../../../gate/authz/rate-channel.ts';
 import { messageKeys, readRateMessage, writeRateMessage } from '../../../gate/authz/rate-message.ts';
+import { generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { fakeClock, settle } from '../../support/clock.ts';
 import { recordingLog } from '../../support/log.ts';
@@ -88,6 +89,21 @@ t.test('what others took counts, and one message of it is enough', async (t) => 
     channel.events?.received(text);
   t.equal(allow(100), 30);
   t.equal(gate.rates.replicas(), 2);
+});
+
+t.test('requests that are denied cause no messages', async (t) => {
+  const { clock, allow, sent, gate } = await rig(t);
+  t.equal(allow(100), 100);
+  await clock.advance(5_000);
+  sent();
+  t.equal(allow(1_000), 5);
+  const moment = { monotonic: clock.monotonic(), wall: clock.now().getTime() };
+  for (let turn = 0; turn < 1_000; turn++) gate.check(request({ apiKey: generateApiKey().key }), moment);
+  await clock.advance(4_000);
+  t.same(
+    sent().flatMap((message) => message?.taken),
+    [],
+  );
 });
 
 t.test('takes no more than the others may miss, until they know', async (t) => {
