@@ -85,6 +85,10 @@ t.test('checkers apply the changes that the API reports as applied', async (t) =
     status = await api.call('GET', '/api/v1/gate/status');
   }
 
+  while (!status.body.replicas.every((replica: { sharesRates?: boolean }) => replica.sharesRates)) {
+    status = await api.call('GET', '/api/v1/gate/status');
+  }
+
   const quota = { limit: 4, period: 'month' };
   await change('POST', '/plans', { name: 'small', requestsPerSecond: 1000, burst: 1000, quota });
   const old = await change('POST', '/api-keys', { plan: 'small' });

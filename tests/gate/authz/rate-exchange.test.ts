@@ -3,9 +3,11 @@ import { createRateExchange } from '../../../gate/authz/rate-exchange.ts';
 import { createPostgresRateChannel, type RateChannelEvents } from '../../../gate/authz/rate-channel.ts';
 import { messageKeys, readRateMessage, writeRateMessage } from '../../../gate/authz/rate-message.ts';
 import { generateApiKey } from '../../../runtime/domain/api-key.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { fakeClock, settle } from '../../support/clock.ts';
-import { recordingLog } from '../../support/log.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { eventually } from '../../support/platform.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { bench, good, keyRow, planRow, request } from './records.ts';
 
@@ -194,4 +196,31 @@ t.test('PostgreSQL passes messages to all, in one order, and the end of a connec
   );
   await until(() => lost.every(Boolean));
   for (const channel of channels) channel.end();
+});
+
+t.test('replicas get what each other took through PostgreSQL', async (t) => {
+  const { url } = await testDatabase(t);
+  const key = keyRow();
+  const replicas = ['a', 'b'].map((name) => {
+    const gate = bench();
+    gate.load({ plans: [planRow({ requestsPerSecond: 1_000, burst: 1_000 })], keys: [key] });
+    const open = createPostgresRateChannel({ connectionString: url, application_name: name });
+    const exchange = createRateExchange({ open, rates: gate.rates, clock: systemClock, log: silentLog });
+    t.teardown(() => exchange.stop());
+    gate.rates.counted(2);
+    exchange.start();
+    return gate;
+  });
+  const [first, second] = replicas;
+  if (!first || !second) throw new Error('there are two replicas');
+  const slot = second.slots.find(key.id);
+  await eventually(
+    () => {
+      const moment = { monotonic: systemClock.monotonic(), wall: systemClock.now().getTime() };
+      first.view.provenAt(moment.monotonic);
+      for (let turn = 0; turn < 300; turn++) first.check(request(), moment);
+      return Promise.resolve(second.view.bucket({ slot }).taken);
+    },
+    (taken) => taken >= 250,
+  );
 });
