@@ -68,6 +68,7 @@ async function world(random: Random, limit: Limit, count: number) {
 
   /** Tokens that all replicas together took beyond the plan's bucket, with 5 % more than its rate. */
   let taken = 0;
+  let refilledAt = clock.monotonic();
   let excess = 0;
   let allowed = 0;
   /** What one bucket for all allows of the same requests. */
@@ -93,7 +94,9 @@ async function world(random: Random, limit: Limit, count: number) {
     async offer(perSecond: number, seconds: number, weights: readonly number[]) {
       const total = weights.reduce((sum, weight) => sum + weight, 0);
       for (let ms = 0; ms < seconds * 1000; ms += stepMs) {
-        taken = Math.max(0, taken - (stepMs / 1000) * limit.requestsPerSecond * 1.05);
+        const now = clock.monotonic();
+        taken = Math.max(0, taken - ((now - refilledAt) / 1000) * limit.requestsPerSecond * 1.05);
+        refilledAt = now;
         for (owed += (stepMs / 1000) * perSecond; owed >= 1; owed--) {
           let rest = random.next() * total;
           const index = weights.findIndex((weight) => (rest -= weight) < 0);
@@ -102,6 +105,10 @@ async function world(random: Random, limit: Limit, count: number) {
         }
         await clock.advance(stepMs);
       }
+    },
+    /** Sends twice the burst to every replica at once. */
+    flood() {
+      for (const replica of replicas) for (let turn = 0; turn < 2 * limit.burst; turn++) ask(replica);
     },
     /** The answers since the last call. */
     result() {
@@ -141,6 +148,15 @@ t.test(`replicas that share limits allow a key its rate, once (seed ${seed})`, a
     const weights = Array.from({ length: count }, () => random.pick<number>([0, 1, 1, 5]));
     if (!weights.some((weight) => weight > 0)) weights[0] = 1;
     const seconds = Math.min(60, Math.max(10, 20 / requestsPerSecond));
+
+    // At once, when a random part of the burst is known to be taken.
+    if (random.chance(0.5)) await gate.offer(random.between(0, 2 * burst), 1, weights);
+    gate.flood();
+    const flooded = gate.result();
+    t.ok(flooded.excess <= excessMax(limit, count), `${flooded.excess} beyond the bucket at once: ${name}`);
+    // Refills the bucket.
+    await gate.clock.advance((3_000 * burst) / requestsPerSecond);
+    await gate.offer(0, 2, weights);
 
     // A step from nothing to as much as the replicas can get.
     const offered = Math.min(2_000, requestsPerSecond * random.pick([1.5, 4, 20]) + burst);
