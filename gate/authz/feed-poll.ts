@@ -29,6 +29,8 @@ export interface FeedPollDependencies {
   clock: Clock;
   log: Logger;
   withTimeout: StoreConnection['withTimeout'];
+  /** Called after the first load, before any request can be allowed. */
+  onFirstLoad?: (() => void) | undefined;
 }
 
 /**
@@ -38,7 +40,16 @@ export interface FeedPollDependencies {
 export type FeedPoll = (session: GateSession) => Promise<PollOutcome>;
 
 /** Reads the head of the feed, brings the view and the usage of other replicas up to it, and reports the position. */
-export function createFeedPoll({ view, usage, rates, name, clock, log, withTimeout }: FeedPollDependencies): FeedPoll {
+export function createFeedPoll({
+  view,
+  usage,
+  rates,
+  name,
+  clock,
+  log,
+  withTimeout,
+  onFirstLoad,
+}: FeedPollDependencies): FeedPoll {
   let reported: { at: number; position: ViewPosition; incarnation: Id; sharesRates: boolean } | undefined;
   let deleted = 0;
 
@@ -120,6 +131,7 @@ export function createFeedPoll({ view, usage, rates, name, clock, log, withTimeo
     const incarnation = renewal?.incarnation ?? usage.incarnation();
     const wall = clock.now().getTime();
     const days = renewal ? calendarDay(wall) : usage.calendar(wall);
+    const isFirst = view.position() === undefined;
     const loading = view.beginLoad();
     const others = usage.readOthers();
     const sink = { ...loading, others: (rows: OthersRow[]) => others.others(rows) };
@@ -130,6 +142,7 @@ export function createFeedPoll({ view, usage, rates, name, clock, log, withTimeo
     if (renewal) usage.renew(renewal.incarnation, renewal.batches, days);
     others.commit(days, true);
     freeSlots();
+    if (isFirst) onFirstLoad?.();
     log.info({ ...view.size(), version: position.feed.version }, 'gate view loaded');
   };
 

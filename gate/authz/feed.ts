@@ -21,6 +21,8 @@ export interface FeedDependencies {
   name: string;
   clock: Clock;
   log: Logger;
+  /** Called after the first load, before any request can be allowed. */
+  onFirstLoad?: () => void;
   /** Called after every poll, for metrics. */
   observe?: (outcome: PollOutcome) => void;
 }
@@ -39,7 +41,17 @@ export interface Feed {
  * maintains the replica's own record: when another process closed its incarnation, or the wall clock went back by days,
  * usage continues under a new incarnation (decision 0008).
  */
-export function createFeed({ store, view, usage, rates, name, clock, log, observe }: FeedDependencies): Feed {
+export function createFeed({
+  store,
+  view,
+  usage,
+  rates,
+  name,
+  clock,
+  log,
+  onFirstLoad,
+  observe,
+}: FeedDependencies): Feed {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let notified = false;
@@ -60,7 +72,7 @@ export function createFeed({ store, view, usage, rates, name, clock, log, observ
   };
 
   const { session, withTimeout, drop } = createStoreConnection({ store, clock, signal: stopping.signal }, nudge);
-  const poll = createFeedPoll({ view, usage, rates, name, clock, log, withTimeout });
+  const poll = createFeedPoll({ view, usage, rates, name, clock, log, withTimeout, onFirstLoad });
 
   const run = async () => {
     let failures = 0;

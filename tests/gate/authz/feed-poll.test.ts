@@ -29,6 +29,7 @@ function rig(t: Test) {
   const trouble = recordingLog();
   const calls: { at: number; call: string }[] = [];
   const outcomes: string[] = [];
+  let firstLoads = 0;
   const questions: ChangesQuestion[] = [];
   const loads: UsageQuestion[] = [];
   const key = keyRow();
@@ -92,6 +93,7 @@ function rig(t: Test) {
     view,
     usage,
     rates,
+    onFirstLoad: () => firstLoads++,
     name: 'svc-authz-1',
     clock,
     log: trouble.log,
@@ -110,6 +112,7 @@ function rig(t: Test) {
     questions,
     loads,
     outcomes,
+    firstLoads: () => firstLoads,
     /** Notifies the feed, as the store does. */
     notify: () => nudge?.(),
     /** The times of the calls since the last question, of one kind or of all. */
@@ -371,6 +374,7 @@ t.test('changes that do not fit, or cannot be determined, lead to a load', async
   await gate.clock.advance(1_000);
   t.same(gate.calls(), ['2000 head', '2000 changes', '2000 load', '2000 report 3']);
   t.same(gate.outcomes, ['loaded', 'loaded', 'loaded']);
+  t.equal(gate.firstLoads(), 1);
   gate.state.position = { ...next(gate.state.position, 'feed'), feed: position(1).feed };
   await gate.clock.advance(1_000);
   t.same(gate.calls(), ['3000 head', '3000 load', '3000 report 1'], 'another history');

@@ -172,7 +172,7 @@ t.test('an invalid environment ends the process before it does anything', async 
 t.test('the image compiles the process with the options of its pods', async (t) => {
   const dockerfile = readFileSync(join(import.meta.dirname, '../../../infra/images/platform/Dockerfile'), 'utf8');
   const options = authzMemory['NODE_OPTIONS'] ?? '';
-  t.match(dockerfile, `env NODE_OPTIONS=${options} node gate/authz/main.ts --compile-only`);
+  t.match(dockerfile, `env 'NODE_OPTIONS=${options}' node gate/authz/main.ts --compile-only`);
   const folder = t.testdir();
   const env = { PATH: process.env['PATH'], NODE_OPTIONS: options, NODE_COMPILE_CACHE: folder };
   const child = spawn(process.execPath, [main, '--compile-only'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
