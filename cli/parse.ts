@@ -223,6 +223,8 @@ function find({ flags, suggestions }: Command, typed: string): [string, Flag<unk
   );
   if (entry) return entry;
   const visible = entries.filter(([, flag]) => !flag.hidden).map(([key, flag]) => flagName(key, flag));
-  const close = ownText(suggestions, typed) ?? optionLike(typed, visible);
+  const removing = typed.replace(/^--no-/, '--remove-');
+  const close =
+    ownText(suggestions, typed) ?? (visible.includes(removing) ? removing : undefined) ?? optionLike(typed, visible);
   throw usageFailure(`Unknown option ${typed}.`, close === undefined ? 'see --help' : `did you mean ${close}?`);
 }

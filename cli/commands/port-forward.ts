@@ -32,7 +32,11 @@ export async function forwardPort(
   const scope = resolveScope(context, names);
   const port = typed?.remote ?? (await portOf(scope, target));
   // So that a wrong name or port is a failure of the command, and not of a later connection.
-  const trial = await openForward(scope, target, port);
+  const trial = await openForward(scope, target, port).catch((error: unknown) => {
+    if (!(error instanceof Failure) || error.code !== 'invalid_value' || !typed) throw error;
+    const hint = `use any local port with it: svc port-forward ${args.target} ${typed.local}:<its port>`;
+    throw new Failure(error.message, { code: error.code, hint, exitCode: error.exitCode, cause: error });
+  });
   trial.socket.resume();
   trial.content.start(() => false);
   trial.socket.close();

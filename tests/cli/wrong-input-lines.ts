@@ -39,6 +39,11 @@ export const wrongInputs: readonly WrongInput[] = [
   ['svc app update', '<app> is missing.', 'usage: svc app update <app>'],
   ['svc app update api --image', '--image needs a value: --image <image>'],
   ['svc app update api --env A=1', 'Unknown option --env.', 'did you mean svc app env set?'],
+  [
+    'svc app update api --no-release-command',
+    'Unknown option --no-release-command.',
+    'did you mean --remove-release-command?',
+  ],
   ['svc app update api --replicas many', '--replicas must be a whole number from 0 to 50, not "many".'],
   ['svc app show', '<app> is missing.', 'usage: svc app show <app>'],
   ['svc app show a b', 'Unexpected argument "b".', 'usage: svc app show <app>'],

@@ -150,7 +150,10 @@ t.test('what cannot be reached is refused with a reason', async (t) => {
   await kube.create({ apiVersion: 'platform.svc/v1', kind: 'Service', metadata, spec });
   await world.pod({ kind: 'App', name: 'api', id }, { name: 'api-1', container: 'app', port: 1 });
   for (const [args, message] of [
-    [['app/api', '0:9229'], /"api" listens on port 8080. No other port can be reached. \(invalid_value\)/],
+    [
+      ['app/api', '0:9229'],
+      /"api" listens on port 8080. No other port can be reached. \(invalid_value\)\nhint: .*: svc port-forward app\/api 0:<its port>/,
+    ],
     [['app/api', `0:${port}`], /invalid_value/],
     [['app/api', '0:8080'], /The pod "api-1" does not accept connections now.*\(not_ready\)/],
     [['service/empty', '0:5432'], /No pod of the service "empty" runs now/],
