@@ -15,7 +15,7 @@ t.test('images of builds are listed, pruned and deleted, and a deleted one can b
     writeFileSync(join(folder, 'index.html'), word);
     const deployed = await platform.svc(['deploy', folder, '--name', 'site', '-o', 'json', ...flags]);
     t.equal(deployed.code, 0, deployed.stderr);
-    // Images of the embedded cluster have no layers.
+    // On the embedded cluster, a static site has no dependencies.
     const { url, revision } = JSON.parse(deployed.stdout) as { url: string; revision: number };
     const isCached = revision > 1 && platform.info.target === 'cluster';
     t.equal(deployed.stderr.includes('the dependencies are those of the last build'), isCached, `revision ${revision}`);
