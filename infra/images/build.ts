@@ -115,7 +115,9 @@ async function build({ image, tag, args, base, folder, buildah, options }: Build
       ],
       root,
     );
-    await buildah(['push', '--quiet', '--tls-verify=false', '--digestfile', digestFile, name, `docker://${name}`]);
+    // The registry is near, so the fastest compression it is.
+    const pushOptions = ['--quiet', '--compression-level', '1', '--tls-verify=false', '--digestfile', digestFile];
+    await buildah(['push', ...pushOptions, name, `docker://${name}`]);
     const reference = `${repository}@${readFileSync(digestFile, 'utf8').trim()}`;
     writeFileSync(note, JSON.stringify({ inputs: digest, reference }));
     options.log(`images: ${name} built and pushed (${((performance.now() - started) / 1000).toFixed(1)} s)`);

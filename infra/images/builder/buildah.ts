@@ -77,7 +77,8 @@ export function createBuildah(
         context,
       ]);
     },
-    push: (name, destination) => buildah(['push', '--quiet', name, destination]),
+    // Compressing the layers is most of the work of a push. The fastest level takes two thirds of the default's time.
+    push: (name, destination) => buildah(['push', '--quiet', '--compression-level', '1', name, destination]),
     async pull(layout, name) {
       const id = await capture('buildah', ['pull', '--quiet', `oci:${layout}`], { env });
       await buildah(['tag', id.trim(), name]);

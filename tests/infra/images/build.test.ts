@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { bases, checkDownload } from '../../../infra/images/base.ts';
 import { chooseImages, variantsOf } from '../../../infra/images/build.ts';
@@ -35,6 +37,35 @@ t.test('every image is built from its own folder, on a base that the build names
     t.match(dockerfile, /^ENTRYPOINT \[("tini", "--", |"\/usr\/local\/bin\/svc-minio")/m, image.name);
     t.notMatch(dockerfile, /^FROM (?!\$\{BASE\})/m, image.name);
   }
+  t.end();
+});
+
+t.test('the platform image has the compiled files of every process, which the process uses', (t) => {
+  const root = join(import.meta.dirname, '../../..');
+  const text = readFileSync(join(root, 'infra/manifests/platform/processes.ts'), 'utf8');
+  const mains = new Set([...text.matchAll(/main: '([^']+)'/g)].map(([, main = '']) => main));
+  t.ok(mains.has('functions/main.ts') && mains.has('runtime/db/main.ts'));
+  // It is compiled with its own options (tests/gate/authz/main.test.ts).
+  t.ok(mains.delete('gate/authz/main.ts'));
+  const dockerfile = readFileSync(join(root, 'infra/images/platform/Dockerfile'), 'utf8').replaceAll('\\\n', '');
+  const [, compiled = ''] = /node infra\/images\/platform\/compile\.mjs ([^&]+)&&/.exec(dockerfile) ?? [];
+  t.same(compiled.trim().split(/\s+/).toSorted(), [...mains].toSorted());
+
+  const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: t.testdir() };
+  const program = 'gate/interceptor/main.ts';
+  const run = (args: string[], variables = {}) =>
+    spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8', env: { ...env, ...variables } });
+  const compile = run(['infra/images/platform/compile.mjs', program]);
+  t.match(compile, { status: 0, stdout: '', stderr: '' });
+  // Without its configuration, it ends when it has loaded everything.
+  const { stderr } = run([program], { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' });
+  const compiledAgain = stderr.matchAll(/(\S+) was (?:not initialized|rejected)/g);
+  t.same(
+    [...compiledAgain].map(([, url = '']) => relative(root, fileURLToPath(url))),
+    [program],
+    'it compiles only what starts it',
+  );
+  t.ok(stderr.split(' was accepted').length > 100);
   t.end();
 });
 
