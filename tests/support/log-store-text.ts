@@ -21,8 +21,8 @@ export async function logStoreText(folder: string, { readJournal, listBlocks, re
         parts.push(JSON.stringify(await readJournal(path, () => undefined)));
         continue;
       }
-      const file = await open(path);
-      const blocks = await listBlocks(file, (await file.stat()).size).finally(() => file.close());
+      await using file = await open(path);
+      const blocks = await listBlocks(file, (await file.stat()).size);
       for (const block of blocks) parts.push((await readBlock(path, block)).toString());
       if (blocks.length === 0) parts.push((await readFile(path)).toString('latin1'));
     } catch (error) {
