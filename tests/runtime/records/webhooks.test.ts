@@ -28,18 +28,18 @@ t.test('a lookup reads the apps that it is asked for, also with a plan from a ti
   await client.query(`ALTER TABLE workloads SET (autovacuum_enabled = false)`);
   // What PostgreSQL chooses after some calls.
   await client.query('SET plan_cache_mode = force_generic_plan');
-  const asked = [
+  const names = [
     { namespace: 'shop-prod', app: 'a7' },
     { namespace: 'shop-prod', app: 'missing' },
     { namespace: 'blog-prod', app: 'a7' },
   ];
-  t.same(await findReceivers(client, asked), [undefined, undefined, undefined]);
+  t.same(await findReceivers(client, names), [undefined, undefined, undefined]);
   await client.query(
     `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name, gated)
      SELECT gen_random_uuid(), 'App', $1, 'shop', 'prod', 'shop-prod', 'a' || number, false FROM generate_series(1, 2000) AS number`,
     [newId()],
   );
-  const [first, ...others] = await findReceivers(client, asked);
+  const [first, ...others] = await findReceivers(client, names);
   t.match(first, { project: 'shop', image: null, gitBranch: null, webhook: undefined });
   t.same(others, [undefined, undefined]);
   const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
