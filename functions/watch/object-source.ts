@@ -19,7 +19,7 @@ export interface ObjectSource {
 }
 
 interface ObjectSourceOptions {
-  copies: Pick<ObjectCopies, 'informer' | 'start' | 'whenSynced'>;
+  copies: Pick<ObjectCopies, 'informer' | 'start'>;
   onChange: (projectId: Id, change: Change) => void;
 }
 
@@ -66,7 +66,7 @@ export function createObjectSource({ copies, onChange }: ObjectSourceOptions): O
   return {
     async synced() {
       copies.start();
-      await copies.whenSynced();
+      await Promise.all([projects.whenSynced(), ...objects.map(({ informer }) => informer.whenSynced())]);
     },
     project: (name) => projects.get(name),
   };
