@@ -139,7 +139,7 @@ export const alerts: readonly AlertRule[] = [
     expr: only(max([], series('authz_memory_used_ratio')), '>', 0.9),
     for: minutes(10),
     when: 'A checker has used more than nine tenths of its memory for ten minutes. It holds every key in memory.',
-    summary: 'A checker has used {{ $value | humanizePercentage }} of its memory.',
+    summary: 'A checker has used more than nine tenths of its memory.',
     description: 'Revoke keys that are not needed, or move to a larger profile than nano.',
   },
   {

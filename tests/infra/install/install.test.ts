@@ -354,11 +354,11 @@ t.test(
         'StatefulSet svc-system/svc-postgres',
         'StatefulSet svc-system/svc-redis',
         'PlatformConfig platform',
-        ...['console-api', 'svc-workers', 'svc-controllers', 'svc-interceptor'].map(
+        ...['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'].map(
           (name) => `Deployment svc-system/${name}`,
         ),
       ],
-      'processes with one replica are probed less often',
+      'processes with one replica are probed less often, and the checkers have less memory',
     );
     const replicas = () =>
       Object.fromEntries(
