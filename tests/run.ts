@@ -151,7 +151,7 @@ async function main(): Promise<void> {
     options: { background?: boolean } = {},
   ): Promise<void> {
     if (chosen.length > 0)
-      await suite.tests(name, { files: chosen, jobs: Number(values.jobs), timeoutSeconds: 1_500 }, env, options);
+      await suite.tests(name, { files: chosen, jobs: Number(values.jobs), timeoutSeconds: 600 }, env, options);
   }
 }
 

@@ -51,8 +51,9 @@ export async function startRunPods(
       ...reports.map(({ request, reported }) => reported ?? started(`${name}-${request.id}`)),
       ...(current.status?.runs ?? []),
     ].filter((run) => !runStops.some((stop) => run.name === `${name}-${stop}`));
-    // In the order of the controller, so that a run is always in the status or in the requests.
-    const after = await kube.mergePatch<App>(ref, { status: { runs } }, 'status');
+    // In the order of the controller, so that a run is always in the status or in the requests, and with the version that was
+    // read, so that no request is removed unseen.
+    const after = await kube.replaceStatus({ ...current, status: { ...current.status, runs } });
     const { runRequests: _requests, runStops: _stops, ...settings } = after.spec;
     await kube.replace({ ...after, spec: settings });
     for (const { request, reported } of reports) {
