@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { checkAccessibility, overflows, requestInPage } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 import {
@@ -53,11 +53,10 @@ const answer = (panel: Locator, question: string) =>
 /** What the API has of the conversations of the page's user, newest first. */
 async function stored(page: Page) {
   const path = `/api/v1/projects/${project}/assistant/conversations`;
-  const script = `(async () => {
-    const { items } = await (await fetch('${path}')).json();
-    return Promise.all(items.map(async ({ id }) => (await fetch('${path}/' + id)).json()));
-  })()`;
-  return page.evaluate<{ id: string; messages: { question: string; status: string }[] }[]>(script);
+  const { body } = await requestInPage<{ items: { id: string }[] }>(page, path);
+  const read = ({ id }: { id: string }) =>
+    requestInPage<{ id: string; messages: { question: string; status: string }[] }>(page, `${path}/${id}`);
+  return (await Promise.all(body.items.map(read))).map((answer) => answer.body);
 }
 
 t.test('without a provider, the panel says whom to ask; an admin sets, tests and changes one', async (t) => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { Page } from 'playwright-core';
-import { checkAccessibility } from '../../support/console/browser.ts';
+import { checkAccessibility, requestInPage } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
 import { runningPlatform, testProject } from '../../support/platform.ts';
 
@@ -88,7 +88,7 @@ t.test('an interrupted stream is told, and the page stays up to date meanwhile a
 t.test('the end of the session is told without a click, and changes appear again after signing in', async (t) => {
   const { page, pages } = await visit(t, place, { session: 'own' });
   await pages.row('fourth').waitFor();
-  t.equal(await page.evaluate(`fetch('/api/v1/session', { method: 'DELETE' }).then(({ status }) => status)`), 204);
+  t.equal((await requestInPage(page, '/api/v1/session', { method: 'DELETE' })).status, 204);
   await page.getByText('Your session has ended.').waitFor();
   await pages.signIn(platform.info.adminEmail, readFileSync(platform.info.adminPasswordFile, 'utf8').trim());
   await page.getByText('Your session has ended.').waitFor({ state: 'detached' });

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { checkAccessibility, overflows, requestInPage } from '../../support/console/browser.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
 import { eventually, runningPlatform, uniqueName } from '../../support/platform.ts';
 
@@ -18,8 +18,7 @@ const hostile = '<img src=x onerror=alert(1)>';
 
 /** A list that the API gives to the page's user. */
 async function read(page: Page, path: string, list: string): Promise<{ name: string }[]> {
-  const script = `fetch('${path}').then((response) => response.json())`;
-  const body = await page.evaluate<Record<string, { name: string }[]>>(script);
+  const { body } = await requestInPage<Record<string, { name: string }[]>>(page, path);
   return body[list] ?? [];
 }
 

@@ -100,6 +100,28 @@ async function serveFiles(context: BrowserContext, files: Files): Promise<void> 
   });
 }
 
+/** Sends a request from a page, with its cookies, and again when Chromium ends it, as {@link serveFiles} says. */
+export async function requestInPage<Body = unknown>(
+  page: Page,
+  path: string,
+  init: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<{ status: number; body: Body }> {
+  return page.evaluate(
+    async ([path, init]) => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          const response = await fetch(path, init);
+          const text = await response.text();
+          return { status: response.status, body: (text === '' ? undefined : JSON.parse(text)) as Body };
+        } catch (error) {
+          if (!(error instanceof TypeError) || attempt === 5) throw error;
+        }
+      }
+    },
+    [path, init] as const,
+  );
+}
+
 /** What a page showed at the end of a test that failed. */
 async function describePage(page: Page): Promise<string> {
   const text = await page.innerText('body', { timeout: 1_000 }).catch((error: unknown) => String(error));
