@@ -53,10 +53,9 @@ const answer = (panel: Locator, question: string) =>
 /** What the API has of the conversations of the page's user, newest first. */
 async function stored(page: Page) {
   const path = `/api/v1/projects/${project}/assistant/conversations`;
-  const { body } = await requestInPage<{ items: { id: string }[] }>(page, path);
-  const read = ({ id }: { id: string }) =>
-    requestInPage<{ id: string; messages: { question: string; status: string }[] }>(page, `${path}/${id}`);
-  return (await Promise.all(body.items.map(read))).map((answer) => answer.body);
+  const { items } = (await requestInPage(page, path)).body as { items: { id: string }[] };
+  const answers = await Promise.all(items.map(({ id }) => requestInPage(page, `${path}/${id}`)));
+  return answers.map(({ body }) => body as { id: string; messages: { question: string; status: string }[] });
 }
 
 t.test('without a provider, the panel says whom to ask; an admin sets, tests and changes one', async (t) => {

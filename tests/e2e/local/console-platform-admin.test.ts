@@ -18,8 +18,8 @@ const hostile = '<img src=x onerror=alert(1)>';
 
 /** A list that the API gives to the page's user. */
 async function read(page: Page, path: string, list: string): Promise<{ name: string }[]> {
-  const { body } = await requestInPage<Record<string, { name: string }[]>>(page, path);
-  return body[list] ?? [];
+  const { body } = await requestInPage(page, path);
+  return (body as Record<string, { name: string }[]>)[list] ?? [];
 }
 
 const userNamed = (email: string) => platform.json<User>(['user', 'show', email]);

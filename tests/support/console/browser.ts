@@ -101,18 +101,18 @@ async function serveFiles(context: BrowserContext, files: Files): Promise<void> 
 }
 
 /** Sends a request from a page, with its cookies, and again when Chromium ends it, as {@link serveFiles} says. */
-export async function requestInPage<Body = unknown>(
+export async function requestInPage(
   page: Page,
   path: string,
   init: { method?: string; headers?: Record<string, string>; body?: string } = {},
-): Promise<{ status: number; body: Body }> {
+): Promise<{ status: number; body: unknown }> {
   return page.evaluate(
     async ([path, init]) => {
       for (let attempt = 1; ; attempt++) {
         try {
           const response = await fetch(path, init);
           const text = await response.text();
-          return { status: response.status, body: (text === '' ? undefined : JSON.parse(text)) as Body };
+          return { status: response.status, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
         } catch (error) {
           if (!(error instanceof TypeError) || attempt === 5) throw error;
         }
