@@ -6,7 +6,7 @@ import type { OpenRateChannel, RateChannel } from './rate-channel.ts';
 import { messageKeys, readRateMessage, writeRateMessage } from './rate-message.ts';
 import type { SharedRates } from './shared-rates.ts';
 
-/** The usual interval of reports, and the shortest, when keys may soon take no more without one. */
+/** The usual interval of reports, and the shortest: while a key is close to what it may take before the next report. */
 const [reportEveryMs, urgentEveryMs] = [100, 20] as const;
 /** An empty report is sent after this time, so that a channel that carries nothing is noticed. */
 const proveEveryMs = 5_000;

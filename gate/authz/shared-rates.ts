@@ -36,7 +36,7 @@ export interface SharedRates {
   reported(taken: readonly TakenTokens[]): void;
   /** Another replica took these tokens. */
   received(taken: TakenTokens): void;
-  /** Sets what is called when a key has tokens to report. @param urgent whether it may soon take no more without that */
+  /** Sets what is called when a key has tokens to report. @param urgent whether it is close to what it may take before a report */
   onDue(call: (urgent: boolean) => void): void;
 }
 

@@ -13,9 +13,9 @@ export interface AnswerCleaner {
 
 /**
  * Makes Markdown without images, links and HTML out of any text, since a model that was told so by a log could send
- * data away in the address of an image. Blocks and spans of code keep their content. Something counts as code only
- * if every parser of CommonMark and GitHub's tables reads it so: fences begin at the start of a line, spans end on their line, and what could
- * be read as another fence or span is changed. The text has no unseen characters either. Pure; takes linear time.
+ * data away in the address of an image. Blocks and spans of code keep their content. Text counts as code only
+ * if every parser of CommonMark and GitHub's tables reads it so: fences begin at the start of a line, spans end on their
+ * line, and what could be read as another fence or span is changed. The text has no unseen characters either. Pure; takes linear time.
  */
 export function createAnswerCleaner(): AnswerCleaner {
   let rest = '';

@@ -58,29 +58,32 @@ async function rig(t: Test, { echoes = true } = {}) {
   };
 }
 
-t.test('reports what was taken, once a tenth of a second, and at once when a key may soon take no more', async (t) => {
-  const { clock, gate, allow, sent, key } = await rig(t);
-  t.match(sent(), [{ number: 1, taken: [] }], 'a first one, which proves that messages arrive');
-  await clock.advance(5_000);
-  sent();
-  t.equal(allow(10), 10);
-  await clock.advance(200);
-  t.same(sent(), [], 'little is not worth a message');
-  t.equal(allow(20), 20);
-  await clock.advance(0);
-  t.match(sent(), [{ taken: [{ keyId: key.id }] }], 'the last one is long ago');
-  t.equal(allow(30), 30);
-  await clock.advance(90);
-  t.same(sent(), []);
-  await clock.advance(10);
-  t.match(sent(), [{ taken: [{ keyId: key.id, tokens: 30 }] }]);
-  gate.rates.counted(3);
-  t.equal(allow(30), 30);
-  await clock.advance(19);
-  t.same(sent(), []);
-  await clock.advance(1);
-  t.match(sent(), [{ taken: [{ keyId: key.id, tokens: 30 }] }]);
-});
+t.test(
+  'reports what was taken ten times a second, and sooner when a key is close to its unshared maximum',
+  async (t) => {
+    const { clock, gate, allow, sent, key } = await rig(t);
+    t.match(sent(), [{ number: 1, taken: [] }], 'a first one, which proves that messages arrive');
+    await clock.advance(5_000);
+    sent();
+    t.equal(allow(10), 10);
+    await clock.advance(200);
+    t.same(sent(), [], 'little is not worth a message');
+    t.equal(allow(20), 20);
+    await clock.advance(0);
+    t.match(sent(), [{ taken: [{ keyId: key.id }] }], 'the last one is long ago');
+    t.equal(allow(30), 30);
+    await clock.advance(90);
+    t.same(sent(), []);
+    await clock.advance(10);
+    t.match(sent(), [{ taken: [{ keyId: key.id, tokens: 30 }] }]);
+    gate.rates.counted(3);
+    t.equal(allow(30), 30);
+    await clock.advance(19);
+    t.same(sent(), []);
+    await clock.advance(1);
+    t.match(sent(), [{ taken: [{ keyId: key.id, tokens: 30 }] }]);
+  },
+);
 
 t.test('what others took counts, and one message of it is enough', async (t) => {
   const { channel, key, allow, gate } = await rig(t);
@@ -108,7 +111,7 @@ t.test('requests that are denied cause no messages', async (t) => {
   );
 });
 
-t.test('takes no more than the others may miss, until they know', async (t) => {
+t.test('takes no more than the unshared maximum before a report arrives', async (t) => {
   const { clock, channel, gate, allow } = await rig(t);
   gate.rates.counted(5);
   channel.echoes = false;
