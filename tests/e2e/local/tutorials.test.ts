@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { run, type Ended } from '../../../infra/demo/program.ts';
-import { runningPlatform } from '../../support/platform.ts';
+import { runningPlatform, uniqueName } from '../../support/platform.ts';
 
 /**
  * Runs the tutorials as a reader does: every `sh` block of a page in one shell, in an empty folder. Each line of the `text`
@@ -20,12 +20,17 @@ interface Step {
 
 const marker = (step: number) => `@@ output of step ${step}`;
 
-/** The steps of a page, with the page's address and password file replaced by those of the platform under test. */
+/**
+ * The steps of a page, with the page's address and password file replaced by those of the platform under test. Its
+ * functions get names of their own, because only the first of a name gets the short host, and other tests run beside this one.
+ */
 function readSteps(page: string): Step[] {
-  const text = readFileSync(join(root, 'docs/tutorials', page), 'utf8')
+  const written = readFileSync(join(root, 'docs/tutorials', page), 'utf8')
     .replaceAll('http://console.apps.localhost:8080', info.api)
     .replaceAll('apps.localhost:8080', `${info.appsDomain}:${new URL(info.api).port}`)
     .replaceAll('~/.local/share/svc/admin-password', info.adminPasswordFile);
+  const names = [...written.matchAll(/^svc function create (\S+)/gm)].map(([, name = '']) => name);
+  const text = names.reduce((page, name) => page.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), uniqueName(name)), written);
   const steps: Step[] = [];
   for (const [, language, content = ''] of text.matchAll(/^```(sh|text)\n([\s\S]*?)^```$/gm)) {
     if (language === 'sh') steps.push({ commands: content, expected: [] });
