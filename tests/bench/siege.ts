@@ -23,18 +23,25 @@ interface Settings extends Times {
   rounds: number;
   apps: number;
   attacks: readonly AttackName[];
+  /** Measures the attacks only at once, not each alone. */
+  together: boolean;
 }
 
 function settings(args: string[]): Settings {
   const { values } = parseArgs({
     args,
-    options: { quick: { type: 'boolean', default: false }, attack: { type: 'string', multiple: true } },
+    options: {
+      quick: { type: 'boolean', default: false },
+      attack: { type: 'string', multiple: true },
+      together: { type: 'boolean', default: false },
+    },
   });
+  const { quick, together } = values;
   const attacks = attackNames.filter((name) => values.attack?.includes(name) ?? true);
   if (attacks.length < (values.attack?.length ?? 0)) throw new Error(`--attack is one of ${attackNames.join(', ')}`);
   const apps = 60;
-  if (values.quick) return { attacks, apps, rounds: 3, steadySeconds: 4, burstSeconds: 4 };
-  return { attacks, apps, rounds: 7, steadySeconds: 8, burstSeconds: 4 };
+  if (quick) return { attacks, apps, together, rounds: 3, steadySeconds: 4, burstSeconds: 4 };
+  return { attacks, apps, together, rounds: 7, steadySeconds: 8, burstSeconds: 4 };
 }
 
 /**
@@ -48,7 +55,8 @@ function settings(args: string[]): Settings {
  * thousand addresses. Each runs in a process of its own at the lowest priority and at a bounded rate, so that two cores
  * measure what the platform spends on an attack and not what the attacker does; `attacker-cores` is what it used.
  *
- * `--quick` measures for less time (under ten minutes); `--attack <name>`, repeated, chooses attacks.
+ * `--quick` measures for less time (under ten minutes); `--attack <name>`, repeated, chooses attacks; `--together`
+ * measures them only all at once.
  */
 export async function run(args: string[]): Promise<void> {
   const chosen = settings(args);
@@ -76,7 +84,8 @@ export async function run(args: string[]): Promise<void> {
     // The first webhook of each app reads its token from the cluster, and new processes have cold caches.
     await measure(tenants, { steadySeconds: 2, burstSeconds: 2 });
     await settled(tenants);
-    for (const attacker of attackers) await besiege(attacker.name, [attacker], { kube, tenants, victims, chosen });
+    const alone = chosen.together ? [] : attackers;
+    for (const attacker of alone) await besiege(attacker.name, [attacker], { kube, tenants, victims, chosen });
     if (attackers.length > 1) await besiege('all', attackers, { kube, tenants, victims, chosen });
   } finally {
     for (const attacker of attackers) attacker.stop();
