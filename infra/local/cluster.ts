@@ -15,14 +15,14 @@ import { loadAccess } from './apiserver/access.ts';
 import { createApiServer } from './apiserver/server.ts';
 import { createControllerManager } from './controllers/controller-manager.ts';
 import { bootstrapObjects } from './bootstrap-objects.ts';
-import { passwdFile, type Home } from './home.ts';
+import type { Home } from './home.ts';
 import { createImageUploadServer } from './image-upload.ts';
 import { diskMetrics } from './metrics/disk-metrics.ts';
 import { createLocalMetrics } from './metrics/local-metrics.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { builtImages, createImageStore } from './node/images.ts';
 import { createLocalLogs } from './local-logs.ts';
-import { createLocalNode, type LocalNode } from './node/node.ts';
+import { createLocalNode, type LocalNode, type LocalNodeOptions } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
 import { readStoreCredentials } from './store-credentials.ts';
@@ -32,6 +32,7 @@ import { createLocalStores } from './stores.ts';
 export interface LocalClusterOptions {
   home: Home;
   ports: Ports;
+  passwd: LocalNodeOptions['passwd'];
   clock: Clock;
   log: Logger;
 }
@@ -50,7 +51,7 @@ export const entryPoint = 'web';
  * (docs/architecture.md). Calls `add` with each part once it runs.
  */
 export async function startLocalCluster(options: LocalClusterOptions, add: (part: Part) => void): Promise<void> {
-  const { home, ports, clock, log } = options;
+  const { home, ports, passwd, clock, log } = options;
   let node: LocalNode | undefined;
   const server = createApiServer({
     dataDir: home.apiServer,
@@ -128,7 +129,7 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
     clock,
     log,
     folder: home.node,
-    passwd: passwdFile(home),
+    passwd,
     images,
     issueToken: tokenIssuer(createTransport(adminCredentials)),
     apiServer: { url: server.url, ca: tls.certificate },

@@ -31,7 +31,7 @@ export function homeFolder(env: NodeJS.ProcessEnv): string {
   return join(env['XDG_DATA_HOME'] || join(env['HOME'] ?? homedir(), '.local/share'), 'svc');
 }
 
-/** The copy of /etc/passwd that the embedded cluster sees when root starts it. */
+/** The copy of /etc/passwd with the users of pods, which the embedded cluster sees when root starts it. */
 export function passwdFile({ node }: Pick<Home, 'node'>): string {
   return join(node, 'passwd');
 }

@@ -11,7 +11,8 @@ import { recordSupervisor } from './supervisor-record.ts';
 /**
  * The process of the embedded cluster, which `supervisor.ts` starts: --home FOLDER --api-port N --ingress-port N
  * --images-port N --metrics-port N --logs-port N. It sends `ready` on its IPC channel once everything runs. With --attached
- * it stops when that channel closes, whatever the reason.
+ * it stops when that channel closes, whatever the reason. With --passwd FILE it has a mount namespace of its own, in which
+ * it mounts a copy of /etc/passwd from that file (`node/user-names.ts`).
  */
 const { values } = parseArgs({
   options: {
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     'metrics-port': { type: 'string' },
     'logs-port': { type: 'string' },
     attached: { type: 'boolean', default: false },
+    passwd: { type: 'string' },
   },
 });
 const name = 'svc-local';
@@ -46,7 +48,9 @@ await runProcess({
     mkdirSync(home.folder, { recursive: true });
     recordSupervisor(home, 'starting');
     lifecycle.add({ name: 'record', stop: () => rmSync(home.process, { force: true }) });
-    await startLocalCluster({ home, ports, clock: systemClock, log }, (part) => lifecycle.add(part));
+    await startLocalCluster({ home, ports, passwd: values.passwd, clock: systemClock, log }, (part) =>
+      lifecycle.add(part),
+    );
     recordSupervisor(home, 'ready');
     lifecycle.add({ name: 'readiness', stop: () => recordSupervisor(home, 'stopping') });
     process.send?.('ready');

@@ -54,6 +54,7 @@ export async function startOnFreePorts(
  */
 export async function startSupervisor(home: Home, ports: Ports, { attached }: { attached: boolean }): Promise<void> {
   const log = openSync(home.log, 'w', 0o600);
+  const isRoot = process.getuid?.() === 0;
   const node = [
     process.execPath,
     '--max-semi-space-size=8',
@@ -71,10 +72,11 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
     '--logs-port',
     String(ports.logs),
     ...(attached ? ['--attached'] : []),
+    ...(isRoot ? ['--passwd', passwdFile(home)] : []),
   ];
   try {
     mkdirSync(home.node, { recursive: true });
-    const [program = '', ...parameters] = process.getuid?.() === 0 ? rootCommand(passwdFile(home), node) : node;
+    const [program = '', ...parameters] = isRoot ? rootCommand(node) : node;
     const child = spawn(program, parameters, {
       detached: true,
       cwd: '/',

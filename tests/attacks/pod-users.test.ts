@@ -351,7 +351,7 @@ t.test('two nodes of a machine give no user twice', { skip }, async (t) => {
   const nodes = [ownFolder(t), ownFolder(t)].map((node) => {
     const folders = { node, pods: join(node, 'pods'), claims: join(node, 'claims') };
     const users = new Set<number>();
-    return { folders, users, open: () => openUsers(folders, blocks) };
+    return { folders, users, open: () => openUsers(folders, undefined, blocks) };
   });
   for (const { folders, users, open } of nodes) {
     const opened = open();

@@ -22,6 +22,7 @@ import type { PodRuntime } from './pod-context.ts';
 import type { Terminal } from './terminal.ts';
 import { createUsageMeter } from './usage.ts';
 import { createServiceProxy } from './service-proxy.ts';
+import { openUserNames, type UserNames } from './user-names.ts';
 import { openUsers, removeTree } from './users.ts';
 import type { IssueToken } from './volumes.ts';
 
@@ -62,8 +63,11 @@ export interface LocalNodeOptions {
   folder: string;
   issueToken: IssueToken;
   apiServer: PodRuntime['apiServer'];
-  /** A copy of /etc/passwd, which receives the users of pods if this process runs as root. Default none. */
-  passwd?: string;
+  /**
+   * Where to write the copy of /etc/passwd that gives the users of pods names, if this process runs as root. It needs a
+   * mount namespace of its own. Default: the users have no names.
+   */
+  passwd?: string | undefined;
   /** The PATH of pods; default the system's. */
   path?: string;
   /** Ports for pods; default 20000–29999. */
@@ -92,6 +96,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   const workers = new Map<string, PodWorker>();
   const usage = createUsageMeter();
   let stopping = false;
+  let userNames: UserNames | undefined;
 
   const runtime: PodRuntime = {
     kube,
@@ -179,8 +184,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     const ended = await killOrphans(podsFolder);
     if (ended > 0) log.warn({ containers: ended }, 'killed containers of an earlier node');
     if (isRoot) {
-      const common = { node: folder, pods: podsFolder, claims: runtime.claims };
-      runtime.users = openUsers({ ...common, ...(passwd !== undefined && { passwd }) });
+      userNames = passwd === undefined ? undefined : openUserNames(passwd, log);
+      runtime.users = openUsers({ node: folder, pods: podsFolder, claims: runtime.claims }, userNames);
     }
   };
 
@@ -211,6 +216,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       await proxy.stop();
       await memory.stop();
       await informers.stop();
+      userNames?.stop();
     },
     usage() {
       const running = pods.list().flatMap((pod) => {

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import {
-  appendFileSync,
   chmodSync,
   chownSync,
   existsSync,
@@ -16,6 +15,7 @@ import {
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { killUsers } from './process-table.ts';
+import type { UserNames } from './user-names.ts';
 
 const run = promisify(execFile);
 
@@ -50,18 +50,18 @@ export interface Users {
 /**
  * The users for the pods of a node, which must run as root. Kills processes that an earlier node left running.
  * @param folders.node the node's folder, which contains the other two
- * @param folders.passwd receives a line for each user; programs such as ssh need a name. Default none
+ * @param names receives the users. Default: they have no names
  * @throws Error when all blocks are taken
  */
 export function openUsers(
-  folders: { node: string; pods: string; claims: string; passwd?: string },
+  folders: { node: string; pods: string; claims: string },
+  names?: UserNames,
   blocks = machineBlocks,
 ): Users {
   const first = takeBlock(resolve(folders.node), blocks);
   const isOurs = (id: number) => id >= first && id < first + blockSize;
   killUsers(isOurs);
   const running = new Map<string, number>();
-  const names = new Set<number>();
   let next = first + randomInt(blockSize);
   let work: Promise<unknown> = Promise.resolve();
 
@@ -107,16 +107,16 @@ export function openUsers(
       running.delete(pod);
       throw error;
     }
-    if (folders.passwd !== undefined && !names.has(user)) {
-      appendFileSync(folders.passwd, `pod-${user}:x:${user}:${user}::/nonexistent:/bin/sh\n`);
-    }
-    names.add(user);
     return user;
   };
 
   return {
     assign(pod, claims) {
-      const chosen = work.then(() => choose(pod, claims));
+      const chosen = work.then(async () => {
+        const user = await choose(pod, claims);
+        names?.add(user);
+        return user;
+      });
       work = chosen.catch(() => undefined);
       return chosen;
     },
