@@ -47,7 +47,13 @@ export function createInvocationRoutes(dependencies: InvocationDependencies): Ro
           const { host, proto, timeoutMs } = await destinationOf(kube, await findLiving());
           isSent = true;
           const answer = await sendInvocation({
-            ...{ interceptorUrl, host, invocation, requestId, timeoutMs, bodyMs, clock },
+            interceptorUrl,
+            host,
+            invocation,
+            requestId,
+            timeoutMs,
+            bodyMs,
+            clock,
             forwarded: { for: clientAddress, proto },
             signal: AbortSignal.any([signal, place.signal]),
           });

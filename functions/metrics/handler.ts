@@ -59,7 +59,11 @@ export function createMetricsRoutes({ kube, pool, clock, store, sources }: Metri
     const { from, to, step } = window;
     const notes = await missingFigures(target.kind, figures, sources);
     return {
-      ...{ name: target.name, from: timeOf(from), to: timeOf(to), stepSeconds: step, figures },
+      name: target.name,
+      from: timeOf(from),
+      to: timeOf(to),
+      stepSeconds: step,
+      figures,
       ...(notes.length > 0 && { notes }),
     };
   };

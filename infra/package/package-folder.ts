@@ -39,7 +39,13 @@ export function writePackageFolder(folder: string): void {
   const versions = (names: readonly string[]) => Object.fromEntries(names.map((item) => [item, dependencies[item]]));
   const optional = imported.filter((item) => optionalPackages.includes(item));
   const manifest = {
-    ...{ name, version, description, license, type, bin, man },
+    name,
+    version,
+    description,
+    license,
+    type,
+    bin,
+    man,
     engines: { node: '>=24' },
     dependencies: versions(imported.filter((item) => !optional.includes(item))),
     peerDependencies: versions(optional),

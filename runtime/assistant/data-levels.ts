@@ -56,8 +56,20 @@ export const toolLevels: Readonly<Record<string, AssistantLevel | null>> = {
 
 /** The fields of a result at the level `names`. */
 const nameFields: ReadonlySet<string> = new Set([
-  ...['items', 'nextCursor', 'id', 'name', 'handle', 'kind', 'project', 'environment', 'environments'],
-  ...['app', 'function', 'job', 'service', 'plan'],
+  'items',
+  'nextCursor',
+  'id',
+  'name',
+  'handle',
+  'kind',
+  'project',
+  'environment',
+  'environments',
+  'app',
+  'function',
+  'job',
+  'service',
+  'plan',
 ]);
 
 /** Of a schedule, which is no object of the platform, everything is kept. */

@@ -28,8 +28,15 @@ const text = (description: string) => ({ type: 'string', description });
 
 const eventFields = ['source', 'query', 'markDone', 'list', 'bucket'] as const;
 const optionNames: Readonly<Record<string, string>> = {
-  ...{ runtime: '--runtime', trigger: '--trigger', schedule: '--schedule', timeZone: '--time-zone' },
-  ...{ source: '--source', query: '--query', markDone: '--mark-done', list: '--list', bucket: '--bucket' },
+  runtime: '--runtime',
+  trigger: '--trigger',
+  schedule: '--schedule',
+  timeZone: '--time-zone',
+  source: '--source',
+  query: '--query',
+  markDone: '--mark-done',
+  list: '--list',
+  bucket: '--bucket',
 };
 
 /** The code with `\n` after each line, as a shell gives it to a command. */

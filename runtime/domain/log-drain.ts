@@ -21,8 +21,20 @@ export function logDrainUrl(url: URL, format: LogDrainFormat): string {
 
 /** Headers that the platform sets itself, or that change how HTTP reads the request. */
 const reserved = new Set([
-  ...['host', 'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect'],
-  ...['content-length', 'content-type', 'content-encoding', 'user-agent', 'proxy-authorization', 'proxy-connection'],
+  'host',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'user-agent',
+  'proxy-authorization',
+  'proxy-connection',
 ]);
 const headersMax = 20;
 

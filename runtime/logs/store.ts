@@ -365,12 +365,10 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       });
     },
     append: (batch) => inAppendTurn(() => append(batch)),
-    read: (query, signal, budget) =>
-      Promise.resolve({
-        keptSince:
-          [logTime(keptFrom()), state.namespaces.get(query.namespace)?.keptSince ?? ''].toSorted().at(-1) ?? '',
-        batches: readBatches(query, signal, budget),
-      }),
+    read: async (query, signal, budget) => ({
+      keptSince: [logTime(keptFrom()), state.namespaces.get(query.namespace)?.keptSince ?? ''].toSorted().at(-1) ?? '',
+      batches: readBatches(query, signal, budget),
+    }),
     async feed(position) {
       if (!active) throw new StoreBusy('stopped');
       const isNew = state.fedAt === undefined;
@@ -390,7 +388,11 @@ export function createLogStore(options: LogStoreOptions): LogStore {
     countDropped: (reason, lines) => void (dropped[reason] += lines),
     isReady: () => active !== undefined,
     status: () => ({
-      ...{ bytes: index.bytes(), maxBytes, retentionHours, diskFull, dropped: { ...dropped } },
+      bytes: index.bytes(),
+      maxBytes,
+      retentionHours,
+      diskFull,
+      dropped: { ...dropped },
       namespaces: namespacesOf(index.all(), state),
     }),
   };

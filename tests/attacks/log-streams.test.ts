@@ -56,7 +56,9 @@ const source = { namespace: 'shop-prod', labelSelector: 'app=api', container: 'a
 function printing(chunks: () => AsyncGenerator<Buffer>) {
   const kube = fakeKube();
   kube.seed({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'api-1', namespace: 'shop-prod', labels: { app: 'api' } } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'api-1', namespace: 'shop-prod', labels: { app: 'api' } },
     spec: { containers: [{ name: 'app' }] },
     status: { containerStatuses: [{ name: 'app', ready: true, restartCount: 0, state: { running: {} } }] },
   });
@@ -150,13 +152,18 @@ t.test('requests with HEAD, whose streams are never read, keep no place', async 
   seedShop(kube);
   const labels = workloadLabels({ kind: 'App', name: 'api', id: newId() });
   kube.seed({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'App', metadata: { name: 'api', namespace: 'shop-prod', labels } },
+    apiVersion: 'platform.svc/v1',
+    kind: 'App',
+    metadata: { name: 'api', namespace: 'shop-prod', labels },
     spec: { image: 'r.test/api:1', port: 8080, replicas: 1 },
   });
   const streams = createFairPlaces({ total: 2, perKey: 2, waitingPerKey: 0, waitingTotal: 0 });
   const api = await testApi(t, {
     routes: createAppRoutes({
-      ...{ kube, pool: new pg.Pool(), clock: systemClock, baseUrl: 'http://console.test' },
+      kube,
+      pool: new pg.Pool(),
+      clock: systemClock,
+      baseUrl: 'http://console.test',
       logs: { ...createLogServices(), streams },
     }),
   });

@@ -5,8 +5,15 @@ import type { SessionToken } from '../../runtime/http/route.ts';
 import { revisionsOfApp, variables } from '../support/revisions.ts';
 
 const token = (...scopes: TokenScope[]): SessionToken => ({
-  ...{ name: 'ci', projectId: newId(), project: 'shop', environmentId: null, environment: null, scopes },
-  ...{ expiresAt: new Date('2099-01-01'), userRole: 'member', projectRole: 'deployer' },
+  name: 'ci',
+  projectId: newId(),
+  project: 'shop',
+  environmentId: null,
+  environment: null,
+  scopes,
+  expiresAt: new Date('2099-01-01'),
+  userRole: 'member',
+  projectRole: 'deployer',
 });
 
 for (const [who, caller, sees] of [

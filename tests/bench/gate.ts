@@ -111,8 +111,12 @@ export async function run(args: string[]): Promise<void> {
     ends.unshift(() => load.stop());
     await prepare(load, chosen, { stock, bare, gate, large, few: few.records, many: many.records });
     const pids = {
-      ...{ stock: stock.pid, bare: bare.pid, 'many-keys': large.pid },
-      ...{ gate: gate.pid, post: gate.pid, flood: gate.pid },
+      stock: stock.pid,
+      bare: bare.pid,
+      'many-keys': large.pid,
+      gate: gate.pid,
+      post: gate.pid,
+      flood: gate.pid,
     };
     const options = { ...chosen, name: 'gate', connections, pids };
     await useAllKeys(load, many.pool, chosen.keys);

@@ -29,15 +29,22 @@ export function createKubectlGet(kubeconfig: string): (args: readonly string[]) 
 }
 
 const shortNames: Partial<Record<keyof typeof kinds, string>> = {
-  ...{ Project: 'sproj', App: 'sapp', Function: 'sfn', Job: 'sjob', Volume: 'svol', Build: 'sbuild' },
-  ...{ ServiceResource: 'ssvc', Namespace: 'ns', Service: 'svc', ConfigMap: 'cm', PersistentVolumeClaim: 'pvc' },
-  ...{
-    Deployment: 'deploy',
-    StatefulSet: 'sts',
-    ReplicaSet: 'rs',
-    NetworkPolicy: 'netpol',
-    PodDisruptionBudget: 'pdb',
-  },
+  Project: 'sproj',
+  App: 'sapp',
+  Function: 'sfn',
+  Job: 'sjob',
+  Volume: 'svol',
+  Build: 'sbuild',
+  ServiceResource: 'ssvc',
+  Namespace: 'ns',
+  Service: 'svc',
+  ConfigMap: 'cm',
+  PersistentVolumeClaim: 'pvc',
+  Deployment: 'deploy',
+  StatefulSet: 'sts',
+  ReplicaSet: 'rs',
+  NetworkPolicy: 'netpol',
+  PodDisruptionBudget: 'pdb',
 };
 
 const groupOf = ({ apiVersion }: Pick<ResourceKind, 'apiVersion'>) => apiVersion.split('/').at(-2) ?? '';

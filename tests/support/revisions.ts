@@ -46,12 +46,20 @@ export async function revisionsOfApp(
     spec: { image: 'api:1', port: 8080, replicas: 1 },
   });
   await projectWorkload(pool, {
-    ...{ id: workloadId, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: workloadId,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
   const api = await testApi(t, {
     routes: createHistoryRoutes({
-      ...{ kube, pool, baseUrl: 'http://console.test' },
+      kube,
+      pool,
+      baseUrl: 'http://console.test',
       verifyToken: () => Promise.reject(new Problem('invalid_webhook_token', 'No.')),
     }),
     authenticate: () => Promise.resolve({ ...testSession, role: 'member', ...(token && { token }) }),

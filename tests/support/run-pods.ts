@@ -19,7 +19,10 @@ const lookMs = 20;
 
 /** The report of a run whose pod has started. */
 const started = (name: string): AppRun => ({
-  ...{ name, trigger: 'manual', state: 'running', command: [] },
+  name,
+  trigger: 'manual',
+  state: 'running',
+  command: [],
   createdAt: '2026-01-01T00:00:00Z',
 });
 

@@ -65,19 +65,28 @@ export const writeCases: readonly [
   [
     'create_function',
     {
-      ...{ ...named, function: 'nightly', runtime: 'node', code, trigger: 'cron', schedule: '0 2 * * *' },
-      ...{
-        timeZone: 'Europe/Berlin',
-        dependencies: ['lodash@4.17.21'],
-        variables: { LEVEL: 'debug', TEXT: "it's ${A}" },
-      },
+      ...named,
+      function: 'nightly',
+      runtime: 'node',
+      code,
+      trigger: 'cron',
+      schedule: '0 2 * * *',
+      timeZone: 'Europe/Berlin',
+      dependencies: ['lodash@4.17.21'],
+      variables: { LEVEL: 'debug', TEXT: "it's ${A}" },
     },
     [
       'POST',
       '/projects/shop/functions',
       {
-        ...{ name: 'nightly', runtime: 'node', code, dependencies: ['lodash@4.17.21'], trigger: 'cron' },
-        ...{ schedule: '0 2 * * *', timeZone: 'Europe/Berlin', env: { LEVEL: 'debug', TEXT: "it's ${A}" } },
+        name: 'nightly',
+        runtime: 'node',
+        code,
+        dependencies: ['lodash@4.17.21'],
+        trigger: 'cron',
+        schedule: '0 2 * * *',
+        timeZone: 'Europe/Berlin',
+        env: { LEVEL: 'debug', TEXT: "it's ${A}" },
       },
     ],
     'svc function create nightly --runtime node --code-file - --dependency lodash@4.17.21 --trigger cron ' +
@@ -87,15 +96,24 @@ export const writeCases: readonly [
   [
     'create_function',
     {
-      ...{ ...named, function: 'import', runtime: 'python', code: 'def handler(event, context):\r\n  pass' },
-      ...{ trigger: 'postgres', source: 'orders', query: 'SELECT * FROM orders WHERE NOT done ORDER BY id' },
-      ...{ markDone: 'UPDATE orders SET done = true WHERE id = {{id}}', dependencies: [] },
+      ...named,
+      function: 'import',
+      runtime: 'python',
+      code: 'def handler(event, context):\r\n  pass',
+      trigger: 'postgres',
+      source: 'orders',
+      query: 'SELECT * FROM orders WHERE NOT done ORDER BY id',
+      markDone: 'UPDATE orders SET done = true WHERE id = {{id}}',
+      dependencies: [],
     },
     [
       'POST',
       '/projects/shop/functions',
       {
-        ...{ name: 'import', runtime: 'python', code: 'def handler(event, context):\n  pass\n', trigger: 'postgres' },
+        name: 'import',
+        runtime: 'python',
+        code: 'def handler(event, context):\n  pass\n',
+        trigger: 'postgres',
         events: {
           source: 'orders',
           query: 'SELECT * FROM orders WHERE NOT done ORDER BY id',

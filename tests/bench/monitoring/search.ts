@@ -40,8 +40,11 @@ export async function searchFigures(lines: number): Promise<void> {
     await store.start();
     const read = () => Promise.resolve(token);
     const server = createLogServer({
-      ...{ store, tokens: { append: read, read }, log: silentLog },
-      ...{ port: 0, host: '127.0.0.1' },
+      store,
+      tokens: { append: read, read },
+      log: silentLog,
+      port: 0,
+      host: '127.0.0.1',
     });
     const client = createLogClient({ url: `http://127.0.0.1:${await server.start()}`, token: read });
     const timed = async (query: Partial<LogQuery>) => {

@@ -72,7 +72,11 @@ t.test('volumes and services are created from the page of the environment', asyn
   await pages.heading('sessions').waitFor();
   t.notMatch(await page.content(), secret);
   t.match(await platform.json(['service', 'credentials', 'sessions', ...flags]), {
-    ...{ type: 'redis', host: 'redis.example.com', port: 6380, username: 'ada', password: secret },
+    type: 'redis',
+    host: 'redis.example.com',
+    port: 6380,
+    username: 'ada',
+    password: secret,
   });
 });
 
@@ -107,7 +111,9 @@ t.test('an app is created with variables, secrets, volumes and bindings', async 
   await pages.heading('api').waitFor();
   t.equal(pages.path(), `${place}/apps/api`);
   t.match(await app(), {
-    ...{ memory: '192Mi', env: { LEVEL: 'debug', HTML: hostile }, bindings: [{ service: 'sessions' }] },
+    memory: '192Mi',
+    env: { LEVEL: 'debug', HTML: hostile },
+    bindings: [{ service: 'sessions' }],
     volumes: [{ name: 'data', path: '/data' }],
   });
   t.match(await platform.json(['app', 'secret', 'list', 'api', ...flags]), [{ name: 'TOKEN' }]);
@@ -183,7 +189,10 @@ t.test('a page of an app says that it is rolled back, undoes that, and shows wha
   // A deployment takes half a minute to fail.
   const failed = {
     ...(await history())[0],
-    ...{ revision: 6, automatic: true, rollbackOf: 4, reason: `Automatic: revision 5 failed: ${hostile}` },
+    revision: 6,
+    automatic: true,
+    rollbackOf: 4,
+    reason: `Automatic: revision 5 failed: ${hostile}`,
   };
   await page.route('**/apps/api/history?*', (route) => route.fulfill({ json: { items: [failed] } }));
   await pages.open(`${place}/apps/api`);

@@ -367,7 +367,7 @@ t.test('a half-written question is there again after the list of conversations',
   await field.fill('half a question');
   await panel
     .locator('input[type="file"]')
-    .setInputFiles({ ...{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') } });
+    .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') });
   await panel.getByText('notes.txt (6 B)').waitFor();
   await panel.getByRole('button', { name: 'Conversations' }).click();
   await panel.getByText('Each is deleted 30 days after its last message.').waitFor();
@@ -382,7 +382,10 @@ t.test('what the API itself would send is text in the panel, and nothing is sent
   const link = '[Open app api](https://console.evil.example/projects/shop)';
   const root = `/api/v1/projects/${project}`;
   const prepare = (method: string, path: string, body?: object) => ({
-    ...{ type: 'prepared', method, path, command: `svc ${hostile}` },
+    type: 'prepared',
+    method,
+    path,
+    command: `svc ${hostile}`,
     ...(body && { body }),
   });
   const events = [

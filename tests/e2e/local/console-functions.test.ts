@@ -153,7 +153,11 @@ t.test('a function is created from code, and changed after its differences are s
   await answer.getByText(/^after \d/).waitFor();
   t.match(await answer.getByRole('status').innerText(), /^201\s/);
   t.same(JSON.parse(await page.getByRole('region', { name: 'Body of the answer' }).innerText()), {
-    ...{ method: 'POST', path: '/a', query: { b: '1' }, trace: '1', host: new URL(url).host.replace(/:\d+$/, '') },
+    method: 'POST',
+    path: '/a',
+    query: { b: '1' },
+    trace: '1',
+    host: new URL(url).host.replace(/:\d+$/, ''),
     event: `-${hostile}'$(id)`,
   });
   await answer.getByText(/^\d+ headers$/).click();

@@ -243,8 +243,15 @@ t.test('an admin silences an alert, and ends the silence', async (t) => {
   const { page, pages } = await visit(t);
   await pages.heading('Projects').waitFor();
   const firing = {
-    ...{ id: '1', name: alert, severity: 'critical', scope: 'workload', state: 'firing', summary: hostile },
-    ...{ labels: { namespace: hostile }, details: { line: hostile }, startsAt: '2026-01-01T00:00:00.000Z' },
+    id: '1',
+    name: alert,
+    severity: 'critical',
+    scope: 'workload',
+    state: 'firing',
+    summary: hostile,
+    labels: { namespace: hostile },
+    details: { line: hostile },
+    startsAt: '2026-01-01T00:00:00.000Z',
   };
   const list = { items: [firing], truncated: false };
   await page.route('**/api/v1/platform/alerts', (route) => route.fulfill({ json: list }));

@@ -101,7 +101,9 @@ t.test('the palette opens the forms of new objects, for those who may use them',
   await pages.button('Create the job').click();
   await pages.heading('report').waitFor();
   t.match(await platform.json(['job', 'show', 'report', ...flags]), {
-    ...{ command: ['node', '-e', 'console.log("a b")'], schedule: '0 4 * * *', overlap: 'Allow' },
+    command: ['node', '-e', 'console.log("a b")'],
+    schedule: '0 4 * * *',
+    overlap: 'Allow',
   });
 
   await choose('create environment', 'Create an environment');

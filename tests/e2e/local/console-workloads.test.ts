@@ -192,7 +192,9 @@ t.test('a job is created, and its settings are changed', async (t) => {
   await pages.button('Create the job').click();
   await pages.heading('report').waitFor();
   t.match(await platform.json(['job', 'show', 'report', ...flags]), {
-    ...{ command: ['echo', 'hello there'], schedule: '0 2 * * *', env: { LEVEL: 'debug', HTML: hostile } },
+    command: ['echo', 'hello there'],
+    schedule: '0 2 * * *',
+    env: { LEVEL: 'debug', HTML: hostile },
   });
 
   await pages.link('Settings').click();

@@ -12,9 +12,13 @@ const apps = '/api/v1/projects/shop/apps';
 
 function pod(name: string, id: string, status: Pod['status'], metadata: Partial<Pod['metadata']> = {}): Pod {
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod', spec: { containers: [{ name: 'app' }] } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    spec: { containers: [{ name: 'app' }] },
     metadata: {
-      ...{ name, namespace: 'shop-prod', creationTimestamp: '2026-01-01T00:00:00Z' },
+      name,
+      namespace: 'shop-prod',
+      creationTimestamp: '2026-01-01T00:00:00Z',
       labels: { 'platform.svc/id': id, 'platform.svc/role': 'serve' },
       annotations: { 'platform.svc/release': '3' },
       ...metadata,
@@ -28,7 +32,9 @@ const crashed: Pod['status'] = {
   phase: 'Running',
   containerStatuses: [
     {
-      ...{ name: 'app', ready: false, restartCount: 4 },
+      name: 'app',
+      ready: false,
+      restartCount: 4,
       state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting' } },
       lastState: { terminated: { exitCode: 7, reason: 'Error', message: 'password=not-for-everyone' } },
     },

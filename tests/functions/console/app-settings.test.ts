@@ -9,9 +9,23 @@ import {
 } from '../../../functions/console/ui/apps/settings-draft.ts';
 
 const app: AppView = {
-  ...{ id: '0', name: 'api', project: 'shop', environment: 'prod', image: 'api:1', port: 8080, replicas: 2 },
-  ...{ readyReplicas: 2, status: 'running', memory: '512Mi', volumes: [{ name: 'data', path: '/data' }], env: {} },
-  ...{ autoRollback: true, extraHosts: [], gate: 'off', createdAt: '', security: { headers: true, csp: null } },
+  id: '0',
+  name: 'api',
+  project: 'shop',
+  environment: 'prod',
+  image: 'api:1',
+  port: 8080,
+  replicas: 2,
+  readyReplicas: 2,
+  status: 'running',
+  memory: '512Mi',
+  volumes: [{ name: 'data', path: '/data' }],
+  env: {},
+  autoRollback: true,
+  extraHosts: [],
+  gate: 'off',
+  createdAt: '',
+  security: { headers: true, csp: null },
 };
 const before = settingTexts(app);
 const body = (group: 'pods' | 'security', after: Partial<SettingTexts>, seen = before) => {
@@ -25,13 +39,16 @@ const words = (group: 'pods' | 'security', after: Partial<SettingTexts>) =>
 t.test('only what differs is sent, with what it replaces', (t) => {
   t.same(changedSettings('pods', before, { ...before, memory: ' 512Mi ', csp: 'x.example' }), []);
   t.same(body('pods', { replicas: '3', memory: '' }), {
-    ...{ replicas: 3, memory: null },
+    replicas: 3,
+    memory: null,
     replaces: { replicas: 2, memory: '512Mi' },
   });
   const seen = settingTexts({ ...app, replicas: 5, port: 9000 });
   t.same(body('pods', { replicas: '3' }, seen), { replicas: 3, replaces: { replicas: 5 } }, 'what was shown last');
   t.same(body('pods', { volumes: '', autoRollback: 'off', releaseCommand: 'npm\nrun the migration' }), {
-    ...{ volumes: [], autoRollback: false, releaseCommand: ['npm', 'run the migration'] },
+    volumes: [],
+    autoRollback: false,
+    releaseCommand: ['npm', 'run the migration'],
     replaces: { volumes: [{ name: 'data', path: '/data' }], autoRollback: true, releaseCommand: null },
   });
   t.end();

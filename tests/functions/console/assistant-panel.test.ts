@@ -181,7 +181,10 @@ t.test('an answer that rests on one log names its lines by their times', (t) => 
 t.test('code with a handler and schedules fit the form of a function', (t) => {
   const code = 'exports.handler = async () => ({ statusCode: 200 });';
   t.same(offerIn(blocksOf(`Use this:\n\n\`\`\`js\n${code}\n\`\`\`\nevery night at \`0 2 * * 1-5\`.`)), {
-    ...{ runtime: 'node', code: `${code}\n`, trigger: 'cron', schedule: '0 2 * * 1-5' },
+    runtime: 'node',
+    code: `${code}\n`,
+    trigger: 'cron',
+    schedule: '0 2 * * 1-5',
   });
   t.same(offerIn(blocksOf('```python\ndef handler(event):\n  pass\n```')), {
     runtime: 'python',

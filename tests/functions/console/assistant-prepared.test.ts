@@ -44,8 +44,13 @@ const cases: Readonly<Record<string, { args: object; operation: object }[]>> = {
     },
     {
       args: {
-        ...{ function: 'nightly', runtime: 'python', code, trigger: 'cron', schedule: '0 2 * * *' },
-        ...{ timeZone: 'Europe/Berlin', dependencies: ['a@1.0.0', 'b@2.0.0'] },
+        function: 'nightly',
+        runtime: 'python',
+        code,
+        trigger: 'cron',
+        schedule: '0 2 * * *',
+        timeZone: 'Europe/Berlin',
+        dependencies: ['a@1.0.0', 'b@2.0.0'],
         variables: { LEVEL: 'debug', TEXT: "it's a #text", LINES: 'one\ntwo' },
       },
       operation: {

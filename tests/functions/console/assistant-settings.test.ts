@@ -31,8 +31,12 @@ t.test('what the page says of the levels is what the API says', (t) => {
 t.test('the form sends all settings, and the key only when it was entered', (t) => {
   const body = providerBody({ ...draft, networks: ' 10.0.0.0/8\n\nfd00::/8 ' });
   t.same(assistantSettings.parse(body), {
-    ...{ url: settings.url, model: 'large', level: 'state', networks: ['10.0.0.0/8', 'fd00::/8'] },
-    ...{ messagesPerHour: 20, tokensPerDay: 1000 },
+    url: settings.url,
+    model: 'large',
+    level: 'state',
+    networks: ['10.0.0.0/8', 'fd00::/8'],
+    messagesPerHour: 20,
+    tokensPerDay: 1000,
   });
   t.match(providerBody({ ...draft, key: 'new' }), { key: 'new' });
   t.match(providerBody({ ...draft, key: 'new', withoutKey: true }), { key: null });

@@ -5,8 +5,14 @@ import { stepsOf } from '../../../functions/console/ui/apps/steps.ts';
 
 function deployment(revision: number | undefined, more: Partial<DeploymentView> = {}): DeploymentView {
   return {
-    ...{ id: String(revision), app: 'api', trigger: 'manual', status: 'succeeded', current: false, image: 'api:1' },
-    ...{ acceptedAt: '2026-01-01T00:00:00Z', ...(revision !== undefined && { revision }) },
+    id: String(revision),
+    app: 'api',
+    trigger: 'manual',
+    status: 'succeeded',
+    current: false,
+    image: 'api:1',
+    acceptedAt: '2026-01-01T00:00:00Z',
+    ...(revision !== undefined && { revision }),
     ...more,
   };
 }

@@ -12,9 +12,24 @@ import {
 } from '../../../functions/console/ui/functions/draft.ts';
 
 const view: FunctionView = {
-  ...{ id: '0', name: 'import', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'postgres' },
-  ...{ status: 'idle', replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 30, concurrency: 100, targetRate: 200 },
-  ...{ requestTimeoutSeconds: 300, minReplicas: 0, maxReplicas: 10, env: {}, volumes: [], createdAt: '' },
+  id: '0',
+  name: 'import',
+  project: 'shop',
+  environment: 'prod',
+  runtime: 'node',
+  trigger: 'postgres',
+  status: 'idle',
+  replicas: 0,
+  readyReplicas: 0,
+  idleTimeoutSeconds: 30,
+  concurrency: 100,
+  targetRate: 200,
+  requestTimeoutSeconds: 300,
+  minReplicas: 0,
+  maxReplicas: 10,
+  env: {},
+  volumes: [],
+  createdAt: '',
   events: { type: 'postgres', source: 'orders', query: 'SELECT 1', markDone: 'UPDATE 1', concurrency: 1 },
   dependencies: ['pg@8.0.0'],
   memory: '512Mi',
@@ -24,8 +39,13 @@ t.test('a new function has the fields of its trigger, and no empty ones', (t) =>
   const draft = { ...newDraft, name: 'hello', code: 'x', dependencies: 'a@1\nb@2, c@3', bindings: 'orders cache' };
   const body = createBody({ ...draft, concurrency: '5', source: 'ignored' });
   t.same(body, {
-    ...{ name: 'hello', runtime: 'node', trigger: 'http', code: 'x', dependencies: ['a@1', 'b@2', 'c@3'] },
-    ...{ concurrency: 5, bindings: [{ service: 'orders' }, { service: 'cache' }] },
+    name: 'hello',
+    runtime: 'node',
+    trigger: 'http',
+    code: 'x',
+    dependencies: ['a@1', 'b@2', 'c@3'],
+    concurrency: 5,
+    bindings: [{ service: 'orders' }, { service: 'cache' }],
   });
   const cron = createBody({ ...draft, trigger: 'cron', bindings: '', concurrency: '5', minReplicas: '1' });
   t.same(cron['schedule'], '0 2 * * *');
@@ -54,8 +74,14 @@ t.test('a new function has limits, volumes and variables, or an image in place o
   const draft = { ...newDraft, name: 'thumbs', volumes: 'pictures:/data', cpu: '500m', memory: '512Mi', port: '9000' };
   const image = createBody({ ...draft, runtime: '', image: 'resize:3', code: 'ignored', variables: 'SIZE=320' });
   t.same(image, {
-    ...{ name: 'thumbs', image: 'resize:3', trigger: 'http', cpu: '500m', memory: '512Mi', port: 9000 },
-    ...{ volumes: [{ name: 'pictures', path: '/data' }], env: { SIZE: '320' } },
+    name: 'thumbs',
+    image: 'resize:3',
+    trigger: 'http',
+    cpu: '500m',
+    memory: '512Mi',
+    port: 9000,
+    volumes: [{ name: 'pictures', path: '/data' }],
+    env: { SIZE: '320' },
   });
   t.ok(functionCreate.safeParse(image).success, 'the API accepts its form');
   const cron = { ...draft, trigger: 'cron', overlap: 'Replace', code: 'x', image: 'ignored' };
@@ -71,8 +97,14 @@ t.test('the command has what the form has, and files in place of code and variab
   ]);
   const draft = { ...newDraft, name: 'work', runtime: 'python', code: 'secret', trigger: 'redis', source: 'cache' };
   const words = createWords({
-    ...{ ...draft, list: 'jobs', dependencies: 'a@1', bindings: 'orders', variables: 'KEY=secret' },
-    ...{ volumes: 'data:/data', idleTimeoutSeconds: '60', maxReplicas: '3' },
+    ...draft,
+    list: 'jobs',
+    dependencies: 'a@1',
+    bindings: 'orders',
+    variables: 'KEY=secret',
+    volumes: 'data:/data',
+    idleTimeoutSeconds: '60',
+    maxReplicas: '3',
   });
   t.same(words.slice(3), [
     ...['--runtime', 'python', '--code-file', 'handler.py', '--trigger', 'redis', '--dependency', 'a@1'],

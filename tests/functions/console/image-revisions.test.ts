@@ -3,9 +3,17 @@ import type { ImageView } from '../../../runtime/contracts/api/images.ts';
 import { mayBeDeleted, revisionTexts } from '../../../functions/console/ui/images/revisions.ts';
 
 const image: ImageView = {
-  ...{ id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de', name: 'shop:3', image: 'registry/shop:3', digest: 'sha256:1' },
-  ...{ app: 'shop', project: 'web', environment: 'prod', inUse: false, status: 'stored' },
-  ...{ revisions: [], builtAt: '2026-01-01T00:00:00.000Z' },
+  id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de',
+  name: 'shop:3',
+  image: 'registry/shop:3',
+  digest: 'sha256:1',
+  app: 'shop',
+  project: 'web',
+  environment: 'prod',
+  inUse: false,
+  status: 'stored',
+  revisions: [],
+  builtAt: '2026-01-01T00:00:00.000Z',
 };
 const revision = (number: number, app = 'shop', environment = 'prod') => ({ environment, app, revision: number });
 

@@ -43,7 +43,13 @@ t.test('a line that is no header is named', (t) => {
 
 t.test('JSON is shown with line breaks, and keeps every digit and letter', (t) => {
   const answer = (body: string, more: Partial<InvocationAnswer> = {}): InvocationAnswer => ({
-    ...{ status: 200, headers: [], body, bodyEncoding: 'text', bodyEnd: 'complete', coldStart: false, durationMs: 1 },
+    status: 200,
+    headers: [],
+    body,
+    bodyEncoding: 'text',
+    bodyEnd: 'complete',
+    coldStart: false,
+    durationMs: 1,
     ...more,
   });
   const value = { a: [1, { b: null, 'c"}': '\\"{[,:' }, []], d: {}, e: 'ä\n', f: true };

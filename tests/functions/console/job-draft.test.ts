@@ -11,9 +11,22 @@ import {
 } from '../../../functions/console/ui/jobs/draft.ts';
 
 const view: JobView = {
-  ...{ id: '0', name: 'report', project: 'shop', environment: 'prod', image: 'report:1', command: ['npm', 'run all'] },
-  ...{ env: {}, volumes: [{ name: 'data', path: '/data' }], schedule: '0 2 * * *', timeZone: 'Etc/UTC' },
-  ...{ overlap: 'Forbid', suspended: false, retries: 0, historyLimit: 5, status: 'scheduled', memory: '64Mi' },
+  id: '0',
+  name: 'report',
+  project: 'shop',
+  environment: 'prod',
+  image: 'report:1',
+  command: ['npm', 'run all'],
+  env: {},
+  volumes: [{ name: 'data', path: '/data' }],
+  schedule: '0 2 * * *',
+  timeZone: 'Etc/UTC',
+  overlap: 'Forbid',
+  suspended: false,
+  retries: 0,
+  historyLimit: 5,
+  status: 'scheduled',
+  memory: '64Mi',
   createdAt: '',
 };
 const before = jobDraftOf(view);
@@ -23,14 +36,32 @@ t.test('a new job has what the form has, and so does its command', (t) => {
   t.same(createBody(manual), { name: 'seed', image: 'api:1' }, 'without a schedule, its fields do not matter');
   t.same(createWords(newJob), ['job', 'create', 'report', '--image', 'registry.example.com/shop/report:1']);
   const full = {
-    ...{ ...manual, schedule: '0 3 * * *', command: 'npm\nrun all', retries: '2', timeoutSeconds: '60' },
-    ...{ historyLimit: '3', cpu: '500m', volumes: 'data:/data', bindings: 'orders', variables: 'KEY=secret' },
+    ...manual,
+    schedule: '0 3 * * *',
+    command: 'npm\nrun all',
+    retries: '2',
+    timeoutSeconds: '60',
+    historyLimit: '3',
+    cpu: '500m',
+    volumes: 'data:/data',
+    bindings: 'orders',
+    variables: 'KEY=secret',
   };
   const body = createBody(full);
   t.same(body, {
-    ...{ name: 'seed', image: 'api:1', command: ['npm', 'run all'], schedule: '0 3 * * *' },
-    ...{ timeZone: 'Europe/Berlin', overlap: 'Allow', retries: 2, timeoutSeconds: 60, historyLimit: 3, cpu: '500m' },
-    ...{ volumes: [{ name: 'data', path: '/data' }], bindings: [{ service: 'orders' }], env: { KEY: 'secret' } },
+    name: 'seed',
+    image: 'api:1',
+    command: ['npm', 'run all'],
+    schedule: '0 3 * * *',
+    timeZone: 'Europe/Berlin',
+    overlap: 'Allow',
+    retries: 2,
+    timeoutSeconds: 60,
+    historyLimit: 3,
+    cpu: '500m',
+    volumes: [{ name: 'data', path: '/data' }],
+    bindings: [{ service: 'orders' }],
+    env: { KEY: 'secret' },
   });
   for (const each of [createBody(manual), body]) t.ok(jobCreate.safeParse(each).success, 'the API accepts its form');
   t.same(createWords(full).slice(5), [

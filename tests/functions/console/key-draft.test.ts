@@ -6,7 +6,10 @@ import * as plans from '../../../functions/console/ui/keys/plan-draft.ts';
 
 const empty: keys.KeyDraft = { name: '', plan: 'small', apps: '', networks: '', expires: '' };
 const full: keys.KeyDraft = {
-  ...{ name: 'first customer', plan: 'large', apps: 'api, web,', networks: '192.0.2.0/24' },
+  name: 'first customer',
+  plan: 'large',
+  apps: 'api, web,',
+  networks: '192.0.2.0/24',
   expires: '2027-01-31',
 };
 
@@ -15,7 +18,10 @@ t.test('a new key has what the form has, and so does its command', (t) => {
   t.same(keys.createWords(empty), ['key', 'create', '--plan', 'small']);
   const body = keys.createBody(full);
   t.same(body, {
-    ...{ name: 'first customer', plan: 'large', apps: ['api', 'web'], allowedCidrs: ['192.0.2.0/24'] },
+    name: 'first customer',
+    plan: 'large',
+    apps: ['api', 'web'],
+    allowedCidrs: ['192.0.2.0/24'],
     expiresAt: '2027-01-31T23:59:59.999Z',
   });
   t.ok(keyCreate.safeParse(body).success, 'the API accepts its form');
@@ -28,10 +34,17 @@ t.test('a new key has what the form has, and so does its command', (t) => {
 
 /** A key as the user saw it last: others have changed its expiry since the form was opened. */
 const seen: KeyView = {
-  ...{ id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de', handle: 'k3x9q2ab', environment: 'prod', enabled: true },
-  ...{ name: 'first customer', plan: 'small', apps: [], expiresAt: '2027-06-30T23:59:59.999Z' },
+  id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de',
+  handle: 'k3x9q2ab',
+  environment: 'prod',
+  enabled: true,
+  name: 'first customer',
+  plan: 'small',
+  apps: [],
+  expiresAt: '2027-06-30T23:59:59.999Z',
   usage: { allowed: 0, rateDenied: 0, quotaDenied: 0 },
-  ...{ createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'dana@example.com' },
+  createdAt: '2026-01-01T00:00:00.000Z',
+  createdBy: 'dana@example.com',
 };
 
 t.test('a change of a key has what differs and nothing else, and names what it replaces', (t) => {
@@ -43,7 +56,10 @@ t.test('a change of a key has what differs and nothing else, and names what it r
   t.same(change(full, { ...full, apps: 'api,web' }), [{}, ['key', 'show', 'k3x9q2ab']]);
   t.same(change(full, { ...empty, plan: 'large' }), [
     {
-      ...{ name: null, apps: null, allowedCidrs: null, expiresAt: null },
+      name: null,
+      apps: null,
+      allowedCidrs: null,
+      expiresAt: null,
       replaces: { name: 'first customer', apps: [], allowedCidrs: null, expiresAt: '2027-06-30T23:59:59.999Z' },
     },
     ['key', 'update', 'k3x9q2ab', '--name', '', '--all-apps', '--allow-all', '--expires', 'never'],

@@ -9,9 +9,17 @@ import {
 } from '../../../functions/console/ui/platform/log-drain-draft.ts';
 
 const drain: LogDrainView = {
-  ...{ url: 'https://loki.example.com/loki/api/v1/push', format: 'otlp', headers: ['Authorization', 'X-Scope'] },
-  ...{ networks: ['10.20.7.0/24'], status: 'on', sentLines: 0, refusedLines: 0, deletedLines: 0, pendingLines: 0 },
-  ...{ createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' },
+  url: 'https://loki.example.com/loki/api/v1/push',
+  format: 'otlp',
+  headers: ['Authorization', 'X-Scope'],
+  networks: ['10.20.7.0/24'],
+  status: 'on',
+  sentLines: 0,
+  refusedLines: 0,
+  deletedLines: 0,
+  pendingLines: 0,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
 };
 
 t.test('the form of a log drain has its settings, and never its headers', (t) => {
@@ -35,7 +43,9 @@ t.test('the request and the command say the same, and the command has no header'
   const draft = { ...logDrainDraft(drain), url: ' https://otel.example.com ', headers: 'Authorization: Bearer x' };
   const body = logDrainBody(draft);
   t.same(body, {
-    ...{ url: 'https://otel.example.com', format: 'otlp', headers: { Authorization: 'Bearer x' } },
+    url: 'https://otel.example.com',
+    format: 'otlp',
+    headers: { Authorization: 'Bearer x' },
     networks: ['10.20.7.0/24'],
   });
   t.ok(logDrainSettings.safeParse(body).success, 'the API accepts its form');

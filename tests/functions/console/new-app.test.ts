@@ -9,9 +9,19 @@ t.test('a new app has what the form has, and no empty texts', (t) => {
   t.same(plain, { name: 'api', image: 'registry.example.com/api:1', port: 8080, replicas: 1 });
   const draft: AppDraft = {
     ...newApp,
-    ...{ name: 'api', image: 'api:1', port: '80', replicas: '0', healthPath: '/ready', memory: '192Mi', cpu: '500m' },
-    ...{ hostname: 'api.example.com', volumes: 'data:/data\n\n  tmp:/tmp/a:b', url: 'ignored', autoRollback: false },
-    ...{ variables: '# pasted\nexport LEVEL="a b"\nURL=${DB_URL}', bindings: ['orders', 'cache'] },
+    name: 'api',
+    image: 'api:1',
+    port: '80',
+    replicas: '0',
+    healthPath: '/ready',
+    memory: '192Mi',
+    cpu: '500m',
+    hostname: 'api.example.com',
+    volumes: 'data:/data\n\n  tmp:/tmp/a:b',
+    url: 'ignored',
+    autoRollback: false,
+    variables: '# pasted\nexport LEVEL="a b"\nURL=${DB_URL}',
+    bindings: ['orders', 'cache'],
     secrets: [
       { id: 1, name: 'TOKEN ' },
       { id: 4, name: '' },
@@ -25,8 +35,15 @@ t.test('a new app has what the form has, and no empty texts', (t) => {
   ]);
   const body = createBody(draft, { credential: 'ignored', values });
   t.same(body, {
-    ...{ name: 'api', image: 'api:1', port: 80, replicas: 0, healthPath: '/ready', memory: '192Mi', cpu: '500m' },
-    ...{ hostname: 'api.example.com', autoRollback: false },
+    name: 'api',
+    image: 'api:1',
+    port: 80,
+    replicas: 0,
+    healthPath: '/ready',
+    memory: '192Mi',
+    cpu: '500m',
+    hostname: 'api.example.com',
+    autoRollback: false,
     volumes: [
       { name: 'data', path: '/data' },
       { name: 'tmp', path: '/tmp/a:b' },
@@ -65,9 +82,17 @@ t.test('the command does the same, and has no secret', (t) => {
   t.same(createWords(newApp), ['app', 'create', 'api', '--image', 'registry.example.com/shop/api:1.0']);
   const draft: AppDraft = {
     ...newApp,
-    ...{ name: 'api', source: 'git', url: 'https://ada:hunter2@git.example.com/a.git', credentials: 'token' },
-    ...{ replicas: '2', memory: '192Mi', volumes: 'data:/data', variables: 'PASSWORD=hunter2', bindings: ['orders'] },
-    ...{ autoRollback: false, secrets: [{ id: 1, name: 'TOKEN=hunter2' }] },
+    name: 'api',
+    source: 'git',
+    url: 'https://ada:hunter2@git.example.com/a.git',
+    credentials: 'token',
+    replicas: '2',
+    memory: '192Mi',
+    volumes: 'data:/data',
+    variables: 'PASSWORD=hunter2',
+    bindings: ['orders'],
+    autoRollback: false,
+    secrets: [{ id: 1, name: 'TOKEN=hunter2' }],
   };
   t.same(createWords(draft), [
     ...['app', 'create', 'api', '--git', 'https://git.example.com/a.git', '--ask-token', '--replicas', '2'],

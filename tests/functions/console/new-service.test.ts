@@ -28,19 +28,21 @@ t.test('a managed service has storage, and no credentials', (t) => {
 
 t.test('an external service has an address and the credentials of its type, and the command no password', (t) => {
   const draft = {
-    ...{
-      ...newService,
-      name: 'legacy',
-      type: 'mysql' as const,
-      external: true,
-      size: '10Gi',
-      host: ' db.example.com ',
-    },
-    ...{ port: '3307', tls: true, credentials: { username: 'shop', database: 'shop', bucket: 'of another type' } },
+    ...newService,
+    name: 'legacy',
+    type: 'mysql' as const,
+    external: true,
+    size: '10Gi',
+    host: ' db.example.com ',
+    port: '3307',
+    tls: true,
+    credentials: { username: 'shop', database: 'shop', bucket: 'of another type' },
   };
   const body = serviceBody(draft, 'hunter2');
   t.same(body, {
-    ...{ name: 'legacy', type: 'mysql', external: { host: 'db.example.com', port: 3307, tls: true } },
+    name: 'legacy',
+    type: 'mysql',
+    external: { host: 'db.example.com', port: 3307, tls: true },
     credentials: { username: 'shop', database: 'shop', password: 'hunter2' },
   });
   const words = ['service', 'create', 'legacy', '--type', 'mysql', '--external', 'db.example.com:3307', '--tls'];

@@ -20,9 +20,14 @@ const url = 'https://hooks.svc.local/not-for-everyone';
 const shop = ownerOf('shop');
 const placeholder = ['--url', 'https://hooks.example.com/svc'];
 const before = draftOf({
-  ...{ id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de', name: 'ops', url, enabled: true, apps: ['api', 'worker'] },
-  ...{ events: ['deployment.failed', 'deployment.succeeded'] },
-  ...{ createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z' },
+  id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de',
+  name: 'ops',
+  url,
+  enabled: true,
+  apps: ['api', 'worker'],
+  events: ['deployment.failed', 'deployment.succeeded'],
+  createdAt: '2026-01-01T00:00:00Z',
+  updatedAt: '2026-01-01T00:00:00Z',
 });
 
 t.test('a new notification has the events and filters of the form', (t) => {

@@ -16,15 +16,21 @@ t.test('the command of a promotion names the secrets of a new app that have a va
 
 t.test('a new app is set up with commands that keep what it has', (t) => {
   const app: PromotionCreated['app'] = {
-    ...{ id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de', name: 'api', project: 'shop', environment: 'prod' },
-    ...{ image: 'api:1', port: 8080, replicas: 1, readyReplicas: 0, status: 'pending', autoRollback: true },
-    ...{
-      volumes: [{ name: 'cache', path: '/cache' }],
-      extraHosts: [],
-      security: {} as PromotionCreated['app']['security'],
-      env: {},
-      gate: 'gated',
-    },
+    id: '8a3d1d9e-6d58-4c62-9b54-2f1f4ac1a0de',
+    name: 'api',
+    project: 'shop',
+    environment: 'prod',
+    image: 'api:1',
+    port: 8080,
+    replicas: 1,
+    readyReplicas: 0,
+    status: 'pending',
+    autoRollback: true,
+    volumes: [{ name: 'cache', path: '/cache' }],
+    extraHosts: [],
+    security: {} as PromotionCreated['app']['security'],
+    env: {},
+    gate: 'gated',
     createdAt: '2026-01-01T00:00:00Z',
   };
   const none = { secrets: [], hosts: [], volumes: [] };

@@ -18,7 +18,10 @@ function historyOf(...entries: Entry[]): DeploymentView[] {
 const manual = (image: string): Entry => ({ trigger: 'manual', image });
 const restart = (image: string): Entry => ({ trigger: 'restart', image });
 const back = (rollbackOf: number, image: string, more: Partial<DeploymentView> = {}): Entry => ({
-  ...{ trigger: 'rollback', rollbackOf, image, actor: 'ada@svc.local' },
+  trigger: 'rollback',
+  rollbackOf,
+  image,
+  actor: 'ada@svc.local',
   ...more,
 });
 
@@ -33,7 +36,10 @@ t.test('an app whose newest release runs is not rolled back', (t) => {
 t.test('a rollback can be undone until the newest release runs again, or another one does', (t) => {
   const releases = [manual('v1'), manual('v2')];
   t.match(rollbackStateOf(historyOf(...releases, back(1, 'v1'))), {
-    ...{ to: 1, left: { revision: 2 }, current: { revision: 3, actor: 'ada@svc.local' }, withConfig: false },
+    to: 1,
+    left: { revision: 2 },
+    current: { revision: 3, actor: 'ada@svc.local' },
+    withConfig: false,
   });
   t.match(rollbackStateOf(historyOf(...releases, back(1, 'v1'), restart('v1'))), { to: 1, left: { revision: 2 } });
   t.equal(rollbackStateOf(historyOf(...releases, back(1, 'v1'), back(2, 'v2'))), undefined);
@@ -45,7 +51,9 @@ t.test('a rollback can be undone until the newest release runs again, or another
 t.test('an undo returns to the deployment that ran before, and restores its settings if the rollback did', (t) => {
   const releases = [manual('v1'), manual('v2'), restart('v2')];
   t.match(rollbackStateOf(historyOf(...releases, back(1, 'v1', { withConfig: true }))), {
-    ...{ to: 1, left: { revision: 3 }, withConfig: true },
+    to: 1,
+    left: { revision: 3 },
+    withConfig: true,
   });
   const undone = [...releases, back(1, 'v1', { withConfig: true }), back(3, 'v2', { withConfig: true })];
   t.match(rollbackStateOf(historyOf(...undone, back(1, 'v1'))), { to: 1, left: { revision: 5 }, withConfig: false });

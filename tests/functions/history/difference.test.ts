@@ -4,8 +4,14 @@ import type { DeploymentView } from '../../../runtime/contracts/api/apps.ts';
 
 function deployment(more: Partial<DeploymentView> = {}): DeploymentView {
   return {
-    ...{ id: '1', app: 'api', trigger: 'manual', status: 'succeeded', current: false, image: 'api:1' },
-    ...{ acceptedAt: '2026-01-01T00:00:00Z', ...more },
+    id: '1',
+    app: 'api',
+    trigger: 'manual',
+    status: 'succeeded',
+    current: false,
+    image: 'api:1',
+    acceptedAt: '2026-01-01T00:00:00Z',
+    ...more,
   };
 }
 
@@ -48,7 +54,8 @@ t.test('settings are compared as text, and a rollback restores some of them', (t
     ...nothing,
     settings: { port: 80, memory: '128Mi', cpu: '500m', volumes: [{ name: 'data', path: '/data' }] },
     otherSettings: {
-      ...{ replicas: 3, autoRollback: false },
+      replicas: 3,
+      autoRollback: false,
       bindings: [{ service: 'orders' }, { service: 'stock', prefix: 'STOCK_', database: 'stock' }],
     },
   };

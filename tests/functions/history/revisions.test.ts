@@ -13,7 +13,8 @@ t.test('200: a revision as it was, and what differs from the one before', async 
     environment: { LEVEL: 'debug', TOKEN: 'secret-1', DB_PASSWORD: 'same' },
   });
   await rollOut({
-    ...{ image: 'api:2', commit: 'c2' },
+    image: 'api:2',
+    commit: 'c2',
     settings: { port: 80, env: variables({ LEVEL: 'info' }), volumes: [{ name: 'data', path: '/data' }] },
     otherSettings: other,
     environment: { LEVEL: 'info', TOKEN: 'secret-2', DB_PASSWORD: 'same' },
@@ -54,7 +55,9 @@ t.test('200: what a rollback would change of the app as it is now', async (t) =>
   });
   const current = await rollOut({
     settings: { port: 8080, env: variables({ LEVEL: 'info' }) },
-    ...{ otherSettings: other, environment: { LEVEL: 'info', TOKEN: '2' }, image: 'api:2' },
+    otherSettings: other,
+    environment: { LEVEL: 'info', TOKEN: '2' },
+    image: 'api:2',
   });
   const release = { generation: 2, deploymentId: current.id, image: 'api:2', envSecret: 'app-api-env-2' };
   // Set since, and not in its pods yet.

@@ -44,7 +44,12 @@ async function rig(t: Test, { echoes = true } = {}) {
   exchange.start();
   await settle();
   return {
-    ...{ clock, gate, key, channel, exchange, trouble },
+    clock,
+    gate,
+    key,
+    channel,
+    exchange,
+    trouble,
     failures: () => failures,
     /** The messages since the last call. */
     sent: () => sent.splice(0).map((text) => readRateMessage(text)),

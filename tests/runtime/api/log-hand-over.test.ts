@@ -67,7 +67,9 @@ async function rig(t: Test, world: World, clock: Clock = systemClock, wrap = (re
   const labels = podLabels({ kind: 'App', name: 'api', id }, 'serve');
   const addPod = ({ name, startedAt }: World['pods'][number]) =>
     kube.seed({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, labels } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace, labels },
       spec: { containers: [{ name: container }] },
       status: {
         containerStatuses: [{ name: container, ready: true, restartCount: 0, state: { running: { startedAt } } }],
@@ -90,7 +92,9 @@ async function rig(t: Test, world: World, clock: Clock = systemClock, wrap = (re
     }
   };
   const source = {
-    ...{ namespace, container, labelSelector: `app=api` },
+    namespace,
+    container,
+    labelSelector: `app=api`,
     workload: { kind: 'app' as const, name: 'api', createdAt: new Date(0) },
   };
   const services = createLogServices(wrap(client));
@@ -100,7 +104,11 @@ async function rig(t: Test, world: World, clock: Clock = systemClock, wrap = (re
     store: (lines: readonly Line[]) =>
       store.append({
         records: lines.map(({ pod, time, line }): LogRecord => ({
-          ...{ namespace, container, pod, time, line },
+          namespace,
+          container,
+          pod,
+          time,
+          line,
           workload: { kind: 'app', name: 'api' },
           stream: 'stdout',
         })),

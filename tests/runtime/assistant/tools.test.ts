@@ -119,12 +119,21 @@ t.test('a call reaches the route with the session, bounded parameters and no hea
 
 t.test('a revision has the names of its variables and secrets, and the values of neither', async (t) => {
   const deployment = {
-    ...{ id: '019a0000-0000-7000-8000-000000000007', app: 'api', environment: 'prod', revision: 3 },
-    ...{ image: 'r.test/api:3', status: 'succeeded', trigger: 'manual', current: true },
+    id: '019a0000-0000-7000-8000-000000000007',
+    app: 'api',
+    environment: 'prod',
+    revision: 3,
+    image: 'r.test/api:3',
+    status: 'succeeded',
+    trigger: 'manual',
+    current: true,
     acceptedAt: '2026-11-26T10:00:00.000Z',
   };
   const difference = (kind: string, name: string, values: object) => ({
-    ...{ kind, name, change: 'changed', restorable: true },
+    kind,
+    name,
+    change: 'changed',
+    restorable: true,
     ...values,
   });
   const handlers: Handlers = {

@@ -206,7 +206,11 @@ t.test('every request is logged and counted once, by pattern', async (t) => {
 t.test('a path without parameters is found as the router finds it', async (t) => {
   const named = (method: 'GET' | 'POST', path: string, name: string) =>
     route({
-      ...{ method, path, access: 'public' as const, summary: 'Says its name.', tag: 'things' },
+      method,
+      path,
+      access: 'public' as const,
+      summary: 'Says its name.',
+      tag: 'things',
       replies: { 200: z.object({ name: z.string() }) },
       handle: ({ params }) => Promise.resolve({ status: 200, body: { name, ...params } }),
     });

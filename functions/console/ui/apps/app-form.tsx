@@ -27,8 +27,22 @@ const credentialKinds = (['none', 'token', 'deployKey'] as const).map((value) =>
 
 /** The fields of the API that the form shows, by the names of the API. */
 const shownFields: readonly string[] = [
-  ...['name', 'image', 'url', 'branch', 'path', 'dockerfile', 'port', 'replicas', 'healthPath', 'memory', 'cpu'],
-  ...['hostname', 'volumes', 'env', 'secrets', 'bindings'],
+  'name',
+  'image',
+  'url',
+  'branch',
+  'path',
+  'dockerfile',
+  'port',
+  'replicas',
+  'healthPath',
+  'memory',
+  'cpu',
+  'hostname',
+  'volumes',
+  'env',
+  'secrets',
+  'bindings',
 ];
 const imageFields: readonly string[] = ['image'];
 const gitFields: readonly string[] = ['url', 'branch', 'path', 'dockerfile'];

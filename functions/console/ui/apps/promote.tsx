@@ -71,7 +71,8 @@ export function PromoteDialog({ place, app, targets, close }: PromoteProps) {
     promote.mutate(isMissing ? Object.fromEntries(values.filter(([, value]) => value !== '')) : {});
   };
   const promotion = {
-    ...{ app: app.name, create: isMissing },
+    app: app.name,
+    create: isMissing,
     secrets: secretNames.map(({ name }) => name).filter((name) => filled.has(name)),
   };
   if (promote.data) return <Promoted target={target} app={app.name} outcome={promote.data} close={close} />;

@@ -80,12 +80,20 @@ export function changeBody(
 }
 
 const flags = {
-  ...{ port: '--port', replicas: '--replicas', memory: '--memory', cpu: '--cpu', healthPath: '--health-path' },
-  ...{ autoRollback: '--auto-rollback', headers: '--headers' },
+  port: '--port',
+  replicas: '--replicas',
+  memory: '--memory',
+  cpu: '--cpu',
+  healthPath: '--health-path',
+  autoRollback: '--auto-rollback',
+  headers: '--headers',
 } as const;
 const resets: Readonly<Partial<Record<SettingName, string>>> = {
-  ...{ memory: '--default-memory', cpu: '--default-cpu', healthPath: '--default-health-path' },
-  ...{ volumes: '--no-volumes', releaseCommand: '--remove-release-command' },
+  memory: '--default-memory',
+  cpu: '--default-cpu',
+  healthPath: '--default-health-path',
+  volumes: '--no-volumes',
+  releaseCommand: '--remove-release-command',
 };
 
 function flagsOf(name: SettingName, text: string): string[] {

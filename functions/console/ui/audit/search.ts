@@ -63,7 +63,10 @@ export function auditFlags(project: string | undefined, search: AuditSearch, { n
   const minutes = until === undefined ? 0 : Math.max(0, Math.floor((now - Date.parse(until)) / minuteMs));
   const age = since === undefined ? undefined : `${minutes + ranges[since] / 60}m`;
   const names = {
-    ...{ action, actor, object, environment },
+    action,
+    actor,
+    object,
+    environment,
     since: minutes === 0 ? since : age,
     until: minutes === 0 ? undefined : `${minutes}m`,
     limit: count > limits.fallback ? String(Math.min(count, limits.max)) : undefined,

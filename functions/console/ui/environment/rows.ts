@@ -30,12 +30,18 @@ export function rowsOf({ apps, functions, jobs, top, deployments }: Lists): Row[
   const topOf = (kind: Row['kind'], name: string) => top.find((item) => item.kind === kind && item.name === name);
   const rows: Row[] = [
     ...apps.map(({ name, status, message, readyReplicas, replicas }) => ({
-      ...{ kind: 'app' as const, name, status, message },
+      kind: 'app' as const,
+      name,
+      status,
+      message,
       replicas: `${readyReplicas}/${replicas}`,
       deployment: deployments.find(({ app }) => app === name),
     })),
     ...functions.map(({ name, status, message, readyReplicas, replicas, trigger }) => ({
-      ...{ kind: 'function' as const, name, status, message },
+      kind: 'function' as const,
+      name,
+      status,
+      message,
       ...(trigger !== 'cron' && { replicas: `${readyReplicas}/${replicas}` }),
     })),
     ...jobs.map(({ name, status, message }) => ({ kind: 'job' as const, name, status, message })),

@@ -29,7 +29,9 @@ export function CodeField({ label, value, change, language, isInvalid, isRequire
   const onChange = useEffectEvent(change);
   const mount = useEffectEvent((mountIn: typeof mountCodeEditor, element: HTMLElement) =>
     mountIn(element, {
-      ...{ label, language, value },
+      label,
+      language,
+      value,
       syntaxError: words.syntaxError,
       onChange: (next) => onChange(next),
       onProblems: setProblems,

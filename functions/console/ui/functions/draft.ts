@@ -121,7 +121,9 @@ export function createBody(draft: Draft): Record<string, unknown> {
   const bindings = wordsOf(draft.bindings).map((service) => ({ service }));
   const { variables } = readLines(draft.variables);
   return {
-    ...{ name: draft.name, ...(draft.runtime !== '' && { runtime: draft.runtime }), trigger: draft.trigger },
+    name: draft.name,
+    ...(draft.runtime !== '' && { runtime: draft.runtime }),
+    trigger: draft.trigger,
     ...Object.fromEntries(settings.map((field) => [field, valueOf(field, draft[field])])),
     ...(events.length > 0 && { events: Object.fromEntries(events.map((field) => [field, draft[field]])) }),
     ...(bindings.length > 0 && { bindings }),
@@ -130,9 +132,21 @@ export function createBody(draft: Draft): Record<string, unknown> {
 }
 
 const flags: Readonly<Partial<Record<DraftField, string>>> = {
-  ...{ image: '--image', schedule: '--schedule', timeZone: '--time-zone', overlap: '--overlap', source: '--source' },
-  ...{ query: '--query', markDone: '--mark-done', list: '--list', bucket: '--bucket', concurrency: '--concurrency' },
-  ...{ minReplicas: '--min-replicas', maxReplicas: '--max-replicas', memory: '--memory', cpu: '--cpu', port: '--port' },
+  image: '--image',
+  schedule: '--schedule',
+  timeZone: '--time-zone',
+  overlap: '--overlap',
+  source: '--source',
+  query: '--query',
+  markDone: '--mark-done',
+  list: '--list',
+  bucket: '--bucket',
+  concurrency: '--concurrency',
+  minReplicas: '--min-replicas',
+  maxReplicas: '--max-replicas',
+  memory: '--memory',
+  cpu: '--cpu',
+  port: '--port',
 };
 
 /** The flags that set a field. A command names files of code and variables, because these are long, or can have secrets. */
@@ -166,11 +180,14 @@ export function changedFields(before: Draft, after: Draft): DraftField[] {
 
 /** What restores the default of a field that is emptied, where null does. */
 const resets: Readonly<Partial<Record<DraftField, string>>> = {
-  ...{ memory: '--default-memory', cpu: '--default-cpu', markDone: '--without-mark-done' },
+  memory: '--default-memory',
+  cpu: '--default-cpu',
+  markDone: '--without-mark-done',
 };
 /** What empties a list. */
 const clears: Readonly<Partial<Record<DraftField, string>>> = {
-  ...{ dependencies: '--no-dependencies', volumes: '--no-volumes' },
+  dependencies: '--no-dependencies',
+  volumes: '--no-volumes',
 };
 
 /**

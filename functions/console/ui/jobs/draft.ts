@@ -34,11 +34,18 @@ export const newJob: JobDraft = Object.fromEntries(jobFields.map((field) => [fie
 export function jobDraftOf(view: JobView): JobDraft {
   return {
     ...newJob,
-    ...{ name: view.name, image: view.image, command: (view.command ?? []).join('\n') },
-    ...{ schedule: view.schedule ?? '', timeZone: view.timeZone, overlap: view.overlap },
-    ...{ retries: String(view.retries), historyLimit: String(view.historyLimit) },
+    name: view.name,
+    image: view.image,
+    command: (view.command ?? []).join('\n'),
+    schedule: view.schedule ?? '',
+    timeZone: view.timeZone,
+    overlap: view.overlap,
+    retries: String(view.retries),
+    historyLimit: String(view.historyLimit),
     timeoutSeconds: view.timeoutSeconds === undefined ? '' : String(view.timeoutSeconds),
-    ...{ memory: view.memory ?? '', cpu: view.cpu ?? '', volumes: mountLines(view.volumes) },
+    memory: view.memory ?? '',
+    cpu: view.cpu ?? '',
+    volumes: mountLines(view.volumes),
   };
 }
 
@@ -78,8 +85,14 @@ export function createBody(draft: JobDraft): Record<string, unknown> {
 }
 
 const flags: Readonly<Partial<Record<JobField, string>>> = {
-  ...{ image: '--image', schedule: '--schedule', timeZone: '--time-zone', overlap: '--overlap', retries: '--retries' },
-  ...{ historyLimit: '--history', memory: '--memory', cpu: '--cpu' },
+  image: '--image',
+  schedule: '--schedule',
+  timeZone: '--time-zone',
+  overlap: '--overlap',
+  retries: '--retries',
+  historyLimit: '--history',
+  memory: '--memory',
+  cpu: '--cpu',
 };
 
 function flagsOf(field: JobField, text: string): string[] {

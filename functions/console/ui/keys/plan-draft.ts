@@ -9,8 +9,11 @@ export type PlanDraft = Readonly<Record<(typeof planFields)[number], string>>;
 /** What the form of a plan shows first. */
 export function planDraftOf({ name, requestsPerSecond, burst, quota }: PlanView): PlanDraft {
   return {
-    ...{ name, rate: String(requestsPerSecond), burst: String(burst) },
-    ...{ quota: quota === undefined ? '' : String(quota.limit), period: quota?.period ?? 'day' },
+    name,
+    rate: String(requestsPerSecond),
+    burst: String(burst),
+    quota: quota === undefined ? '' : String(quota.limit),
+    period: quota?.period ?? 'day',
   };
 }
 

@@ -14,7 +14,10 @@ export interface NotificationDraft {
 
 /** A new notification: all events of all apps in all environments. */
 export const newNotification = ({ events }: NotificationOwner): NotificationDraft => ({
-  ...{ name: '', events, apps: '', environments: '' },
+  name: '',
+  events,
+  apps: '',
+  environments: '',
 });
 
 /** What the form of a notification shows first. */

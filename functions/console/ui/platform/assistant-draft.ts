@@ -26,7 +26,12 @@ export function providerDraft(settings: AssistantSettingsView | null): ProviderD
     tokensPerDay = assistantDefaults.tokensPerDay,
   } = settings ?? {};
   return {
-    ...{ url, model, key: '', withoutKey: false, level, networks: networks.join('\n') },
+    url,
+    model,
+    key: '',
+    withoutKey: false,
+    level,
+    networks: networks.join('\n'),
     messagesPerHour: String(messagesPerHour),
     tokensPerDay: String(tokensPerDay),
   };

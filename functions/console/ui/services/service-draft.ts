@@ -30,8 +30,16 @@ export interface ServiceDraft {
 }
 
 export const newService: ServiceDraft = {
-  ...{ name: '', type: 'postgres', external: false, size: '', storageClass: '' },
-  ...{ host: '', port: '', tls: false, credentials: {}, hasSecret: false },
+  name: '',
+  type: 'postgres',
+  external: false,
+  size: '',
+  storageClass: '',
+  host: '',
+  port: '',
+  tls: false,
+  credentials: {},
+  hasSecret: false,
 };
 
 /** The credentials that the type has and the form fills. */
@@ -52,7 +60,8 @@ export function serviceBody(draft: ServiceDraft, secret: string): Record<string,
   const secretField = credentialFields[type].find(isSecret);
   if (secret !== '' && secretField !== undefined) credentials[secretField] = secret;
   return {
-    ...{ name, type },
+    name,
+    type,
     external: { host: host.trim(), ...(port !== '' && { port: Number(port) }), tls },
     ...(Object.keys(credentials).length > 0 && { credentials }),
   };

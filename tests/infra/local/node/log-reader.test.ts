@@ -9,7 +9,10 @@ function world(t: Test, maxBytes?: number) {
   const folder = t.testdir({});
   const watch = createLogWatch();
   const writer = createLogWriter({
-    ...{ folder, restartCount: 0, clock: systemClock, watch },
+    folder,
+    restartCount: 0,
+    clock: systemClock,
+    watch,
     ...(maxBytes !== undefined && { maxBytes }),
   });
   const print = (...lines: string[]) => writer.write('stdout', Buffer.from(lines.map((line) => `${line}\n`).join('')));
