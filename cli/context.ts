@@ -121,8 +121,8 @@ export function createContext(options: ProgramOptions, formatter: Formatter, typ
   const variable = (variableName: string) => (typed === undefined ? env[variableName] || undefined : undefined);
 
   const address = (flags: ApiFlags): string => {
-    const known = flags.api ?? variable('SVC_API') ?? selected().api ?? options.local?.()?.api;
-    if (known !== undefined) return normaliseAddress(known);
+    const api = flags.api ?? variable('SVC_API') ?? selected().api ?? options.local?.()?.api;
+    if (api !== undefined) return normaliseAddress(api);
     throw new Failure('No management API address is set.', {
       code: 'unauthenticated',
       hint: 'sign in: svc login --api https://console.<apps domain>, or start a platform on this machine: svc up',

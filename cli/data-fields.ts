@@ -24,13 +24,13 @@ export function fieldsFlag(schema: z.ZodType): Flag<readonly string[] | undefine
     read(raw, name) {
       if (raw === undefined || typeof raw === 'boolean') return undefined;
       const names = raw.flatMap((value) => value.split(',')).map((value) => value.trim());
-      const known = fieldsOf(schema);
-      const unknown = names.find((field) => !known.includes(field));
+      const fields = fieldsOf(schema);
+      const unknown = names.find((field) => !fields.includes(field));
       if (unknown === undefined) return names;
-      const close = suggestion(unknown, known);
+      const close = suggestion(unknown, fields);
       throw usageFailure(
         `${name}: there is no field "${unknown}".`,
-        close === undefined ? `the fields are ${known.join(', ')}` : `did you mean ${close}?`,
+        close === undefined ? `the fields are ${fields.join(', ')}` : `did you mean ${close}?`,
       );
     },
   };

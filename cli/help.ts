@@ -5,7 +5,7 @@ import { bracketed, wordsOf } from './parse.ts';
 
 /** The help of a group: its commands and groups. */
 export function groupHelp(path: readonly string[], group: Group): string {
-  const typed = path.join(' ');
+  const prefix = path.join(' ');
   const commands = columns(
     [...group.commands.filter(({ hidden }) => !hidden), ...(group.groups ?? [])].map(({ name, description }) => [
       `  ${name}`,
@@ -14,9 +14,9 @@ export function groupHelp(path: readonly string[], group: Group): string {
   );
   return [
     group.description,
-    `Usage:\n  ${typed} <command> [options]`,
+    `Usage:\n  ${prefix} <command> [options]`,
     `Commands:\n${commands}`,
-    `Run ${typed} <command> --help for details.`,
+    `Run ${prefix} <command> --help for details.`,
   ].join('\n\n');
 }
 

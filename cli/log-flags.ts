@@ -9,11 +9,11 @@ const yearSeconds = 31_536_000;
 const atFlag: Flag<string | undefined> = {
   ...text('<time>', 'lines printed within 5s of this time, such as 2026-11-30T10:15:04Z'),
   read(raw, name) {
-    const typed = text('', '').read(raw, name);
-    if (typed === undefined) return undefined;
-    const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/.test(typed);
-    if (isTime && !Number.isNaN(Date.parse(typed))) return typed;
-    throw usageFailure(`${name} must be a time in UTC, such as 2026-11-30T10:15:04Z, not "${typed}".`);
+    const time = text('', '').read(raw, name);
+    if (time === undefined) return undefined;
+    const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/.test(time);
+    if (isTime && !Number.isNaN(Date.parse(time))) return time;
+    throw usageFailure(`${name} must be a time in UTC, such as 2026-11-30T10:15:04Z, not "${time}".`);
   },
 };
 

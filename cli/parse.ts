@@ -97,14 +97,14 @@ export function commandNamed({ commands }: Group, word: string): Command | undef
 }
 
 function unknownWord(path: readonly string[], group: Group, word: string): Error {
-  const typed = path.join(' ');
-  if (word.startsWith('-')) return usageFailure(`Options go after the command: ${typed} <command> ${word}`);
+  const prefix = path.join(' ');
+  if (word.startsWith('-')) return usageFailure(`Options go after the command: ${prefix} <command> ${word}`);
   const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
   const close = commandLike(word, names);
-  const proposal = ownText(group.suggestions, word) ?? (close === undefined ? undefined : `${typed} ${close}`);
+  const proposal = ownText(group.suggestions, word) ?? (close === undefined ? undefined : `${prefix} ${close}`);
   return usageFailure(
-    `Unknown command "${typed} ${word}".`,
-    proposal === undefined ? `see ${typed} --help` : `did you mean ${proposal}?`,
+    `Unknown command "${prefix} ${word}".`,
+    proposal === undefined ? `see ${prefix} --help` : `did you mean ${proposal}?`,
   );
 }
 
@@ -148,13 +148,13 @@ export function bracketed(arg: string): string {
 }
 
 function checkArguments(path: readonly string[], command: Command, values: readonly string[]): void {
-  const typed = `${path.join(' ')} ${command.name} ${command.args.map(bracketed).join(' ')}`.trim();
+  const usage = `${path.join(' ')} ${command.name} ${command.args.map(bracketed).join(' ')}`.trim();
   const missing = command.args.filter((arg) => !arg.endsWith('?'))[values.length];
-  if (missing !== undefined) throw usageFailure(`${bracketed(missing)} is missing.`, `usage: ${typed}`);
+  if (missing !== undefined) throw usageFailure(`${bracketed(missing)} is missing.`, `usage: ${usage}`);
   const extra = command.args.some((arg) => arg.startsWith('...')) ? undefined : values[command.args.length];
   if (extra === undefined) return;
   const other = command.forArgument?.(extra);
-  const hint = other === undefined ? `usage: ${typed}` : `did you mean ${other}?`;
+  const hint = other === undefined ? `usage: ${usage}` : `did you mean ${other}?`;
   throw usageFailure(`Unexpected argument "${extra}".`, hint);
 }
 

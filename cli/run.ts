@@ -15,10 +15,10 @@ export async function completionText(
 ): Promise<string> {
   const { complete } = await import('./completion.ts');
   // The script for PowerShell writes an empty word as "".
-  const typed = words.map((word) => (word === '""' ? '' : word));
+  const line = words.map((word) => (word === '""' ? '' : word));
   const context = createContext(options, await createFormatter({}), contextIn(words));
   try {
-    const completion = await complete(root, typed, context);
+    const completion = await complete(root, line, context);
     if (completion === 'files') return ':files\n';
     return completion.map(({ word, description }) => `${word}${description ? `\t${description}` : ''}\n`).join('');
   } finally {

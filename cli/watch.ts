@@ -111,10 +111,10 @@ function changedObjects(output: Output, previous: Output | undefined, { line }: 
   if (!objects) return line(output.data);
   const old = (previous && objectsOf(previous)) ?? new Map<string, string>();
   const changed = [...objects].filter(([name, content]) => old.get(name) !== content);
-  const gone = [...old.keys()].filter((name) => !objects.has(name));
+  const deletedNames = [...old.keys()].filter((name) => !objects.has(name));
   return [
     ...changed.map(([, content]) => line(JSON.parse(content))),
-    ...gone.map((name) => `${JSON.stringify({ deleted: name })}\n`),
+    ...deletedNames.map((name) => `${JSON.stringify({ deleted: name })}\n`),
   ].join('');
 }
 
@@ -132,8 +132,8 @@ function changedRows(output: Output, previous: Output | undefined): string {
   const changed = [...objects].flatMap(([name, content], index) =>
     old.get(name) === content ? [] : [rows[index + 1]],
   );
-  const gone = [...old.keys()].filter((name) => !objects.has(name)).map((name) => `${name} is deleted`);
-  return [...changed, ...gone].map((line) => `${line}\n`).join('');
+  const deletions = [...old.keys()].filter((name) => !objects.has(name)).map((name) => `${name} is deleted`);
+  return [...changed, ...deletions].map((line) => `${line}\n`).join('');
 }
 
 /** The lines of a text that another one does not have. */

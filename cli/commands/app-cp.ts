@@ -35,9 +35,9 @@ export const copyCommand = command({
 });
 
 /** A place on the command line: `api:/data` is in a pod of the app, and `./a:b` on this machine. */
-function placeOf(typed: string): { app?: string; path: string } {
-  const [, app, path] = /^([a-z0-9][a-z0-9-]*):(.*)$/s.exec(typed) ?? [];
-  if (app === undefined || path === undefined) return { path: typed };
-  if (path === '') throw usageFailure(`"${typed}" names no file; use ${app}:<path>.`);
+function placeOf(argument: string): { app?: string; path: string } {
+  const [, app, path] = /^([a-z0-9][a-z0-9-]*):(.*)$/s.exec(argument) ?? [];
+  if (app === undefined || path === undefined) return { path: argument };
+  if (path === '') throw usageFailure(`"${argument}" names no file; use ${app}:<path>.`);
   return { app, path };
 }

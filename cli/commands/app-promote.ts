@@ -48,7 +48,7 @@ export const promoteCommand = command({
   },
 });
 
-/** Tells what the new app does not have, with the commands to set it up. */
+/** Lists what was not copied to the new app, with the commands to set it up. */
 function sayNotCopied(context: Context, scope: Scope, { app, notCopied }: PromotionCreated): void {
   const { name, environment } = app;
   const { secrets, hosts, volumes, git } = notCopied;

@@ -60,7 +60,7 @@ async function conversationOf(scope: Scope, flags: FlagValues<typeof askFlags>):
   if (newest) return newest.id;
   throw new Failure(`You have no conversation in ${scope.project}.`, {
     code: 'not_found',
-    hint: 'ask without --continue to begin one',
+    hint: 'to start one, ask without --continue',
   });
 }
 
@@ -70,7 +70,7 @@ function pageOf({ query }: Scope, flags: FlagValues<typeof askFlags>): Record<st
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** Names the provider, before anything is sent to it. */
+/** Names the provider and what it gets, before anything is sent to it. */
 async function sayWhatIsSent({ say }: Context, { api }: Scope): Promise<void> {
   const { available, host, model, sends } = await api.call('GET', '/assistant', assistantView);
   // The question is refused with the reason.
@@ -82,7 +82,7 @@ function printLines({ stdout, formatter }: Context): (event: AnswerEvent) => voi
   return (event) => void stdout.write(formatter.line(event));
 }
 
-/** The text as it arrives; then what it rests on, and the commands. */
+/** Prints the text as it arrives, then its sources and the prepared commands. */
 function createView({ stdout, say }: Context): (event: AnswerEvent) => void {
   const rest: Pick<AssistantMessage, 'sources' | 'prepared'> = { sources: [], prepared: [] };
   let last = '\n';

@@ -43,5 +43,5 @@ function visible(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]|\p{Cf}/gu, ' ');
 }
 
-/** Conversations are begun by `svc ask`. */
+/** Without `create`: `svc ask` starts a conversation. */
 export const conversationCommands: Commands = { commands: [kind.list, kind.show, kind.delete] };

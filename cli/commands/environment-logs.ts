@@ -10,7 +10,7 @@ import { resolveScope, type Scope } from '../scope.ts';
 /** Each followed workload takes a request, and a user can have 50 in progress. */
 const followedMax = 20;
 
-const named = z.object({ name: z.string() });
+const nameSchema = z.object({ name: z.string() });
 
 interface Source {
   collection: 'apps' | 'functions' | 'jobs';
@@ -79,16 +79,16 @@ async function sourcesOf(
   scope: Scope,
   flags: { app: readonly string[]; function: readonly string[]; job: readonly string[] },
 ): Promise<Source[]> {
-  const chosen = [
+  const selection = [
     ...flags.app.map((name): Source => ({ collection: 'apps', name })),
     ...flags.function.map((name): Source => ({ collection: 'functions', name })),
     ...flags.job.map((name): Source => ({ collection: 'jobs', name })),
   ];
-  if (chosen.length > 0) return chosen;
+  if (selection.length > 0) return selection;
   const collections = ['apps', 'functions', 'jobs'] as const;
   const lists = await Promise.all(
     collections.map(async (collection) => {
-      const items = await scope.api.list(scope.path(collection), named, scope.query);
+      const items = await scope.api.list(scope.path(collection), nameSchema, scope.query);
       return items.map(({ name }): Source => ({ collection, name }));
     }),
   );

@@ -112,7 +112,7 @@ const create = command({
   },
 });
 
-/** Tells that another workload has the function's short default host, and why its URL is longer (decision 0042). */
+/** Says that another workload has the function's short default host, which is why its URL is longer (decision 0042). */
 function sayTakenHost(context: Context, { name, project, environment, url }: FunctionView): void {
   const namespace = `--${project}-${environment}--`;
   if (!url?.includes(`//fn-${name}${namespace}`)) return;
@@ -123,7 +123,7 @@ function sayTakenHost(context: Context, { name, project, environment, url }: Fun
 const update = command({
   name: 'update',
   args: ['function'],
-  description: 'Change a function. Settings that are not given stay.',
+  description: 'Change a function. Other settings keep their values.',
   flags: {
     ...withoutDefaults({ ...sourceFlags, ...settingFlags }),
     ...removalFlags,

@@ -131,8 +131,8 @@ function writePassword(file: string, password: string): void {
 
 /** The path of the kubeconfig, by the rules of kubectl. */
 function kubeconfigOf({ env }: Context, flags: InstallFlags): string {
-  const named = flags.kubeconfig ?? env['KUBECONFIG'];
-  const path = named || join(env['HOME'] ?? homedir(), '.kube', 'config');
+  const setting = flags.kubeconfig ?? env['KUBECONFIG'];
+  const path = setting || join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(path)) return path;
   throw usageFailure(`No kubeconfig exists at ${path}.`, 'use --kubeconfig or set KUBECONFIG');
 }

@@ -45,7 +45,7 @@ async function readKey(
 
 const set = command({
   name: 'set',
-  description: 'Set the AI provider of the assistant. Keeps the settings that are not given.',
+  description: 'Set the AI provider of the assistant. Other settings keep their values.',
   flags: {
     url: text('<address>', 'base address of an OpenAI-compatible server'),
     model: text('<model>', 'name of the model'),

@@ -28,20 +28,20 @@ export async function forwardPort(
   names: Parameters<typeof resolveScope>[1],
 ): Promise<number> {
   const target = parseTarget(args.target);
-  const typed = parsePorts(args.ports);
+  const ports = parsePorts(args.ports);
   const scope = resolveScope(context, names);
-  const port = typed?.remote ?? (await portOf(scope, target));
+  const port = ports?.remote ?? (await portOf(scope, target));
   // So that a wrong name or port is a failure of the command, and not of a later connection.
   const trial = await openForward(scope, target, port).catch((error: unknown) => {
-    if (!(error instanceof Failure) || error.code !== 'invalid_value' || !typed) throw error;
-    const hint = `use any local port with it: svc port-forward ${args.target} ${typed.local}:<its port>`;
+    if (!(error instanceof Failure) || error.code !== 'invalid_value' || !ports) throw error;
+    const hint = `use any local port with it: svc port-forward ${args.target} ${ports.local}:<its port>`;
     throw new Failure(error.message, { code: error.code, hint, exitCode: error.exitCode, cause: error });
   });
   trial.socket.resume();
   trial.content.start(() => false);
   trial.socket.close();
   const forward = await startForward({
-    port: typed?.local ?? port,
+    port: ports?.local ?? port,
     open: () => openForward(scope, target, port),
     report: (reason) => context.say(`connection failed: ${reason}`),
   });

@@ -41,10 +41,10 @@ export async function login(context: Context, flags: FlagValues<typeof loginFlag
 const noProject = { project: undefined, environment: undefined };
 
 /** The context that keeps the login: the one that the user names, one for the same platform, or a new one. */
-function targetOf({ configuration, env }: Context, typed: string | undefined, api: string): string {
+function targetOf({ configuration, env }: Context, flag: string | undefined, api: string): string {
   const { contexts, current = '' } = configuration;
-  const named = typed ?? (env['SVC_CONTEXT'] || undefined);
-  if (named !== undefined) return checkContextName(named);
+  const name = flag ?? (env['SVC_CONTEXT'] || undefined);
+  if (name !== undefined) return checkContextName(name);
   if (contexts[current]?.api === api) return current;
   return Object.keys(contexts).find((name) => contexts[name]?.api === api) ?? contextName(api, contexts);
 }

@@ -24,8 +24,8 @@ export async function chooseProject(
   flags: ProjectFlags,
   fromFile: string | undefined,
 ): Promise<string> {
-  const named = flags.project ?? fromFile ?? context.defaultProject(flags);
-  if (named !== undefined) return named;
+  const project = flags.project ?? fromFile ?? context.defaultProject(flags);
+  if (project !== undefined) return project;
   const { api } = resolvePlatform(context, flags);
   const projects = await api.list('/projects', projectView);
   const names = projects.map(({ name }) => name);

@@ -95,8 +95,8 @@ async function applyEnvironment(
     const body = { version, objects: next };
     return (await scope.api.call('PUT', path, appliedConfigurationView, { query: scope.query, body })).version;
   };
-  const kept = objects.filter(({ action }) => action === 'forget' || action === 'delete');
-  const before = withObjects(desired, applied, kept);
+  const obsolete = objects.filter(({ action }) => action === 'forget' || action === 'delete');
+  const before = withObjects(desired, applied, obsolete);
   const changes = objects.filter(({ action, missingSecrets: missing }) => action ?? missing.length > 0);
   // Names what is about to change before it changes, so that an apply that was cut off leaves nothing unrecorded.
   const changesNothing = !changesLimits && changes.every(({ action }) => action === 'forget');
@@ -117,7 +117,7 @@ async function applyEnvironment(
     withObjects(
       desired,
       applied,
-      kept.filter(({ action }) => action === 'forget'),
+      obsolete.filter(({ action }) => action === 'forget'),
     ),
   );
 }

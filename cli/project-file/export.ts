@@ -32,11 +32,11 @@ export async function exportProjectFile(
 ): Promise<{ text: string; functions: readonly string[] }> {
   const { environments } = await context.api({ api }).call('GET', `/projects/${segment(project)}`, projectView);
   // The API says which environments there are when it does not have this one.
-  const named = environments.find(({ name }) => name === environment) ?? { name: environment ?? '' };
-  const chosen: readonly Pick<EnvironmentView, 'name' | 'ownLimits'>[] =
-    environment === undefined ? environments : [named];
+  const environmentView = environments.find(({ name }) => name === environment) ?? { name: environment ?? '' };
+  const selection: readonly Pick<EnvironmentView, 'name' | 'ownLimits'>[] =
+    environment === undefined ? environments : [environmentView];
   const sections = await Promise.all(
-    chosen.map(async (view) => ({
+    selection.map(async (view) => ({
       name: view.name,
       limits: limitsOf(view),
       objects: await exportObjects(resolveScope(context, { api, project, environment: view.name }), view.name),

@@ -129,8 +129,8 @@ function routedSettings({ url, security, gate, bindings = [] }: AppView | Functi
 
 /** By service, without those that are being removed; undefined when none is left. */
 function liveBindings(bindings: NonNullable<AppView['bindings']>): Settings | undefined {
-  const kept = bindings.filter(({ status }) => status !== 'deleting');
-  return kept.length === 0 ? undefined : Object.fromEntries(kept.map(({ service }) => [service, {}]));
+  const remaining = bindings.filter(({ status }) => status !== 'deleting');
+  return remaining.length === 0 ? undefined : Object.fromEntries(remaining.map(({ service }) => [service, {}]));
 }
 
 function externalOf({ host, port, tls }: Pick<ServiceView, 'host' | 'port' | 'tls'>): Settings {
@@ -188,8 +188,8 @@ async function withDetails(scope: Scope, live: LiveObject, file: FileObject): Pr
   // Also when the file names none: it may have named one before.
   const git = kind === 'apps' ? await read('git', gitSourceView) : undefined;
   const secrets = file.secrets.length === 0 ? undefined : await read('secrets', page(secretView));
-  const named = Object.values((file.settings['bindings'] ?? {}) as Settings);
-  const detailed = named.some((settings) => Object.keys(settings as object).length > 0);
+  const bindingSettings = Object.values((file.settings['bindings'] ?? {}) as Settings);
+  const detailed = bindingSettings.some((settings) => Object.keys(settings as object).length > 0);
   const bindings = detailed ? await read('bindings', page(bindingView)) : undefined;
   return {
     ...live,

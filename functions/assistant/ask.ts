@@ -116,9 +116,9 @@ export function createAsk(dependencies: AssistantDependencies, texts: Texts) {
       ));
     const recordCall = async (fields: AuditFields) => {
       const line = { ...fields, action: 'tool.call' as const, method: 'POST', conversation: conversation.id };
-      const named = { ...line, actor: actorOf(session) };
-      log.info(named, 'audit');
-      await recordAudit({ line: named, requestId }).catch((cause: unknown) => {
+      const entry = { ...line, actor: actorOf(session) };
+      log.info(entry, 'audit');
+      await recordAudit({ line: entry, requestId }).catch((cause: unknown) => {
         const text = 'A call of a tool cannot be recorded in the audit log at the moment. Try again in a moment.';
         throw new Problem('unavailable', text, { cause });
       });

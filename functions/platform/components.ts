@@ -68,7 +68,7 @@ function applyUpdate(
   const { memory: before, enabled: wasEnabled, deleteData: wasDeleted } = monitoring.components?.[name] ?? {};
   const next = {
     enabled: enabled ?? wasEnabled,
-    // Enabling ends a deletion of data that was asked for before.
+    // Enabling cancels an earlier request to delete the data.
     deleteData: enabled === undefined ? wasDeleted : deleteData === true || undefined,
     memory: memory === undefined ? before : (memory ?? undefined),
   };

@@ -32,8 +32,8 @@ const name = 'svc-authz';
 const drainMs = 5_000;
 const stdout = 1;
 /**
- * With up to this many keys, what the first load leaves is collected, which is a tenth of the memory. Later, a collection
- * would stop the thread while it serves, and with more keys it takes long enough for the watchdog.
+ * With up to this many keys, the process collects garbage after the first load, which frees a tenth of its memory. Later, a
+ * collection would stop the thread while it serves; with more keys, it takes so long that the watchdog ends the process.
  */
 const collectMaxKeys = 300_000;
 

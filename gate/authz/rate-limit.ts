@@ -62,8 +62,8 @@ function refilledSince({ at }: Bucket, { requestsPerSecond }: RateLimit, now: nu
 /** Brings a bucket up to `now`. @param replicas the number that share it; 1 forgets what was not shared */
 function refill(bucket: Bucket, limit: RateLimit, now: number, replicas: number): void {
   const refilled = refilledSince(bucket, limit, now);
-  const kept = replicas > 1 ? limit.requestsPerSecond * reportSeconds : 0;
-  bucket.taken = Math.max(-kept, bucket.taken - refilled);
+  const reserve = replicas > 1 ? limit.requestsPerSecond * reportSeconds : 0;
+  bucket.taken = Math.max(-reserve, bucket.taken - refilled);
   bucket.unshared = replicas > 1 ? Math.max(0, bucket.unshared - (refilled * unreportedShare) / replicas) : 0;
   bucket.at = now;
 }
@@ -82,8 +82,8 @@ export function takeToken(bucket: Bucket, limit: RateLimit, now: number, replica
   const unseen = replicas > 1 && bucket.unshared + 1 > unsharedMax(limit, replicas) + rounding;
   if (deficit > rounding || unseen) return Math.max(1, Math.ceil(deficit / limit.requestsPerSecond - rounding));
   // A larger bucket has room for late reports; from it, what was kept would be a burst of its own.
-  const kept = replicas > 1 ? Math.max(0, limit.requestsPerSecond * reportSeconds - limit.burst) : 0;
-  bucket.taken = Math.max(bucket.taken, -kept) + 1;
+  const reserve = replicas > 1 ? Math.max(0, limit.requestsPerSecond * reportSeconds - limit.burst) : 0;
+  bucket.taken = Math.max(bucket.taken, -reserve) + 1;
   if (replicas > 1) bucket.unshared++;
   return 0;
 }

@@ -150,13 +150,13 @@ export async function readChanges(
     const plans = await rowsOf<PlanRow>(planColumns, 'plans WHERE true', ids.plans);
     const keys = await rowsOf<KeyRow>(keyColumns, 'api_keys WHERE true', ids.keys);
     const apps = await rowsOf<AppRow>(appColumns, `workloads WHERE ${isLivingApp}`, ids.apps);
-    const gone = { plans: without(ids.plans, plans), keys: without(ids.keys, keys), apps: without(ids.apps, apps) };
+    const missing = { plans: without(ids.plans, plans), keys: without(ids.keys, keys), apps: without(ids.apps, apps) };
     const allUsage = question.allUsage || !continuity.usage;
     const otherPeriod = plans.filter(({ id, quotaPeriod }) => quotaPeriod && quotaPeriod !== question.periodOf(id));
     const changed = { version: since.usage.version, keys: ids.keys, plans: otherPeriod.map(({ id }) => id) };
     const others = allUsage ? allOthers(question) : othersSince(question, changed);
     for await (const rows of pieces(client, others)) sink.others(rows as OthersRow[]);
-    return { primary, position, plans, keys, apps, gone, allUsage };
+    return { primary, position, plans, keys, apps, gone: missing, allUsage };
   });
 }
 

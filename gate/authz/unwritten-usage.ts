@@ -127,19 +127,19 @@ export function createUnwrittenUsage(firstIncarnation: Id, keys: KeySlots): Unwr
     batch(maxRows) {
       if (outstanding) return outstanding.batch;
       if (taken === waiting.length) return undefined;
-      const chosen = waiting.slice(taken, taken + maxRows);
-      taken += chosen.length;
+      const batchRows = waiting.slice(taken, taken + maxRows);
+      taken += batchRows.length;
       if (taken === waiting.length) [waiting, taken] = [[], 0];
-      for (const row of chosen) rows.set(row, stateField, (state(row) & ~waits) | isSent);
+      for (const row of batchRows) rows.set(row, stateField, (state(row) & ~waits) | isSent);
       const dayText = textOfDays();
       const columns: UsageColumns = {
-        keyIds: chosen.map((row) => keys.idOf(rows.get(row, slotField))),
-        days: chosen.map((row) => dayText(rows.get(row, dayField))),
-        allowed: chosen.map((row) => rows.get(row, counted.allowed)),
-        rateDenied: chosen.map((row) => rows.get(row, counted.rateDenied)),
-        quotaDenied: chosen.map((row) => rows.get(row, counted.quotaDenied)),
+        keyIds: batchRows.map((row) => keys.idOf(rows.get(row, slotField))),
+        days: batchRows.map((row) => dayText(rows.get(row, dayField))),
+        allowed: batchRows.map((row) => rows.get(row, counted.allowed)),
+        rateDenied: batchRows.map((row) => rows.get(row, counted.rateDenied)),
+        quotaDenied: batchRows.map((row) => rows.get(row, counted.quotaDenied)),
       };
-      outstanding = { batch: { incarnation, number: ++batches, columns }, rows: chosen };
+      outstanding = { batch: { incarnation, number: ++batches, columns }, rows: batchRows };
       return outstanding.batch;
     },
     written(batch) {

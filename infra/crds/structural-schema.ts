@@ -34,13 +34,13 @@ export interface Validation {
 
 const types = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean']);
 /** Keywords with the same meaning in both, which are copied. */
-const shared = [
+const commonKeywords = [
   ...(['description', 'default', 'enum', 'pattern', 'minimum', 'maximum'] as const),
   ...(['minLength', 'maxLength', 'minItems', 'maxItems', 'required'] as const),
 ];
 /** Keywords that `convert` handles or that describe the document only. */
-const handled = new Set<string>([
-  ...shared,
+const supportedKeywords = new Set<string>([
+  ...commonKeywords,
   '$schema',
   'type',
   'properties',
@@ -59,12 +59,12 @@ export function structuralSchema(schema: z.ZodType): StructuralSchema {
 }
 
 function convert(json: Record<string, unknown>, path: string): StructuralSchema {
-  const unknown = Object.keys(json).find((keyword) => !handled.has(keyword));
+  const unknown = Object.keys(json).find((keyword) => !supportedKeywords.has(keyword));
   if (unknown !== undefined || !types.has(String(json['type']))) {
     throw new Error(`not structural at "${path}": ${unknown ?? `type ${String(json['type'])}`}`);
   }
   const result: StructuralSchema = { type: json['type'] as StructuralSchema['type'] };
-  for (const keyword of shared) {
+  for (const keyword of commonKeywords) {
     if (json[keyword] !== undefined) Object.assign(result, { [keyword]: json[keyword] });
   }
   if (json['const'] !== undefined) result.enum = [json['const']];

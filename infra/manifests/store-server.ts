@@ -18,7 +18,7 @@ export interface StoreServer {
    * The readiness check: a shell command that succeeds or a path that returns 200 once the server answers queries, or an
    * open port for a server that accepts no connections before that.
    */
-  answers: string | { path: string } | { listening: true };
+  readiness: string | { path: string } | { listening: true };
   memory: { request: string; limit: string };
 }
 
@@ -29,7 +29,7 @@ export const storeServers = {
     passwordFile: 'POSTGRES_PASSWORD_FILE',
     dataPath: '/var/lib/svc/postgres',
     scratch: ['/tmp', '/run'],
-    answers:
+    readiness:
       'PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"; exec pg_isready -q -h 127.0.0.1 -p "${PORT:-5432}" -U svc -d svc',
     memory: { request: '128Mi', limit: '1Gi' },
   },
@@ -40,7 +40,7 @@ export const storeServers = {
     dataPath: '/var/lib/svc/redis',
     scratch: ['/tmp'],
     env: { REDIS_MAXMEMORY: String(384 * 1024 * 1024) },
-    answers: 'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli -p "${PORT:-6379}" ping | grep -q PONG',
+    readiness: 'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli -p "${PORT:-6379}" ping | grep -q PONG',
     memory: { request: '64Mi', limit: '512Mi' },
   },
   mysql: {
@@ -48,7 +48,7 @@ export const storeServers = {
     passwordFile: 'MARIADB_PASSWORD_FILE',
     dataPath: '/var/lib/svc/mariadb',
     scratch: ['/tmp', '/run'],
-    answers:
+    readiness:
       'MYSQL_PWD="$(cat "$MARIADB_PASSWORD_FILE")" exec mariadb-admin --no-defaults --protocol=tcp -h 127.0.0.1 -P "${PORT:-3306}" -u svc --silent ping',
     memory: { request: '128Mi', limit: '1Gi' },
   },
@@ -58,7 +58,7 @@ export const storeServers = {
     dataPath: '/var/lib/svc/minio',
     scratch: ['/tmp'],
     // https://min.io/docs/minio/linux/operations/monitoring/healthcheck-probe.html
-    answers: { path: '/minio/health/cluster' },
+    readiness: { path: '/minio/health/cluster' },
     memory: { request: '256Mi', limit: '1Gi' },
   },
   // The variables are those of MongoDB's own image, which can replace FerretDB's. Both open their port to other hosts only
@@ -70,7 +70,7 @@ export const storeServers = {
     env: { MONGO_INITDB_ROOT_USERNAME: 'svc', HOME: '/tmp' },
     dataPath: '/data/db',
     scratch: ['/tmp'],
-    answers: { listening: true },
+    readiness: { listening: true },
     memory: { request: '128Mi', limit: '1Gi' },
   },
 } as const satisfies Record<ServerType, StoreServer>;
@@ -118,7 +118,7 @@ export function storePod(input: StorePodInput): Json<V1PodSpec> {
         // The first start creates the database files, which takes long on a slow disk.
         startupProbe: { tcpSocket: { port: 'store' }, periodSeconds: 1, failureThreshold: 120 },
         livenessProbe: { tcpSocket: { port: 'store' }, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
-        readinessProbe: { ...readiness(server.answers), periodSeconds: readySeconds, timeoutSeconds: 3 },
+        readinessProbe: { ...readinessAction(server.readiness), periodSeconds: readySeconds, timeoutSeconds: 3 },
         securityContext: containerSecurity,
         resources: resources({ cpu: '50m', memory: server.memory.request }, server.memory.limit),
         volumeMounts: [{ name: 'data', mountPath: server.dataPath }, ...scratch, ...mounts],
@@ -129,8 +129,8 @@ export function storePod(input: StorePodInput): Json<V1PodSpec> {
   };
 }
 
-function readiness(answers: StoreServer['answers']): Json<V1Probe> {
-  if (typeof answers === 'string') return { exec: { command: ['sh', '-c', answers] } };
-  if ('path' in answers) return { httpGet: { path: answers.path, port: 'store' } };
+function readinessAction(check: StoreServer['readiness']): Json<V1Probe> {
+  if (typeof check === 'string') return { exec: { command: ['sh', '-c', check] } };
+  if ('path' in check) return { httpGet: { path: check.path, port: 'store' } };
   return { tcpSocket: { port: 'store' } };
 }

@@ -71,8 +71,8 @@ export interface Layout {
  * @param environment default: the environment of this process
  */
 export function defaultHome(environment: NodeJS.ProcessEnv = process.env): string {
-  const chosen = environment['SVC_TESTCLUSTER_HOME'];
-  return chosen === undefined || chosen === '' ? join(homedir(), '.cache', 'svc', 'testcluster') : chosen;
+  const home = environment['SVC_TESTCLUSTER_HOME'];
+  return home === undefined || home === '' ? join(homedir(), '.cache', 'svc', 'testcluster') : home;
 }
 
 /** The paths in a home folder. Pure: creates nothing. */

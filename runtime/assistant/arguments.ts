@@ -128,11 +128,13 @@ export function requestOf(
   const route = routeOf(choice, values);
   const parameters = namesInPath(route, choice);
   const { properties } = queryProperties(route, choice);
-  const known = [...parameters.map(({ argument }) => argument), ...Object.keys(properties), ...extra];
-  const unknown = Object.keys(values).find((name) => !known.includes(name) && !(choice.kinds && name === 'kind'));
+  const allowedNames = [...parameters.map(({ argument }) => argument), ...Object.keys(properties), ...extra];
+  const unknown = Object.keys(values).find(
+    (name) => !allowedNames.includes(name) && !(choice.kinds && name === 'kind'),
+  );
   if (unknown !== undefined) {
     throw wrong(
-      `The tool has no argument ${JSON.stringify(unknown.slice(0, 100))}; it has ${known.join(', ') || 'none'}`,
+      `The tool has no argument ${JSON.stringify(unknown.slice(0, 100))}; it has ${allowedNames.join(', ') || 'none'}`,
     );
   }
   const params = parameters.map(({ parameter, argument }) => {

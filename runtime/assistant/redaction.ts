@@ -31,10 +31,10 @@ export type Redact = (text: string) => string;
 export function createRedact(values: Iterable<string> = []): Redact {
   const index = indexOf(values);
   return (text) => {
-    const known = index.forms.size === 0 ? text : maskKnown(text, index);
+    const withoutValues = index.forms.size === 0 ? text : maskKnown(text, index);
     return tokenPatterns.reduce(
       (masked, [pattern, replacement]) => masked.replaceAll(pattern, replacement),
-      known.replaceAll(platformTokens, mask),
+      withoutValues.replaceAll(platformTokens, mask),
     );
   };
 }

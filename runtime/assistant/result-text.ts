@@ -126,8 +126,8 @@ function fit(value: unknown, newestLast: boolean, notes: string[]): string {
     }
     if (count > 0) {
       notes.push(`${list.length - count} of ${list.length} ${name} are left out, because the result was too large`);
-      const kept = newestLast ? list.slice(-count) : list.slice(0, count);
-      return jsonOf({ ...(value as object), [name]: kept });
+      const part = newestLast ? list.slice(-count) : list.slice(0, count);
+      return jsonOf({ ...(value as object), [name]: part });
     }
   }
   notes.push('The result was too large and is cut');

@@ -132,20 +132,20 @@ export function createTools({ routes, caller: routeCaller, projectRedact }: Tool
       const names: Record<string, string> = { tool: tool ? name : 'unknown' };
       try {
         if (!tool) throw new Problem('not_found', `There is no tool ${JSON.stringify(name.slice(0, 100))}.`);
-        const chosen = requestOf(
+        const call = requestOf(
           tool,
           session,
           args,
           tool.write ? [...Object.keys(tool.write.arguments), 'confirm'] : [],
         );
-        const { route, request } = chosen;
-        Object.assign(names, namesOf(request, createdBy(tool, chosen.args)));
+        const { route, request } = call;
+        Object.assign(names, namesOf(request, createdBy(tool, call.args)));
         const { write: definition, hides, newestLast, shows = (body: unknown) => body } = tool;
         if (definition) {
           const { sent, value, prepared, redact, projectId } = await write(
             { ...tool, write: definition },
             caller,
-            chosen,
+            call,
           );
           // What was not sent has the variables of the caller only.
           const text = await resultText(value, { redact, hidesUsers, showsVariables: !sent });

@@ -112,8 +112,8 @@ function readField(text: string, field: Field): string {
 }
 
 function valueOf(text: string, { what, min, max, names }: Field): number {
-  const named = names?.indexOf(text.toLowerCase()) ?? -1;
-  const value = named >= 0 ? named + min : /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  const position = names?.indexOf(text.toLowerCase()) ?? -1;
+  const value = position >= 0 ? position + min : /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max)) {
     throw new Error(
       `a ${what} is a number from ${min} to ${max}${what === 'day of the week' ? ' (0 is Sunday)' : ''}, not "${text}"`,

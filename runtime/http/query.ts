@@ -9,10 +9,10 @@ import type { ProjectGrant, Route } from './route.ts';
  */
 export function parseQuery({ query: schema, access }: Pick<Route, 'query' | 'access'>, query: object): unknown {
   if (access !== 'public' && access !== 'webhook') {
-    const known = parameterNames(schema);
-    const unknown = Object.keys(query).find((name) => !known.includes(name));
+    const parameters = parameterNames(schema);
+    const unknown = Object.keys(query).find((name) => !parameters.includes(name));
     if (unknown !== undefined) {
-      const list = known.length === 0 ? 'it has none' : `it has ${known.join(', ')}`;
+      const list = parameters.length === 0 ? 'it has none' : `it has ${parameters.join(', ')}`;
       const message = `This route has no query parameter ${JSON.stringify(unknown.slice(0, 100))}; ${list}.`;
       throw new Problem('invalid_request', message, {
         details: { issues: [{ path: 'query', message: 'has an unknown parameter' }] },

@@ -142,10 +142,10 @@ function createSizes(maxBytes: number) {
     keep<T extends KubeObject>(object: Stored<T>, others: number, whole: boolean): Stored<T> {
       const size = JSON.stringify(object).length;
       const fits = whole || others + size <= maxBytes;
-      const kept = deepFreeze(fits ? object : metadataOf(object));
-      sizes.set(kept, fits ? size : JSON.stringify(kept).length);
-      if (!fits) reduced.add(kept);
-      return kept;
+      const copy = deepFreeze(fits ? object : metadataOf(object));
+      sizes.set(copy, fits ? size : JSON.stringify(copy).length);
+      if (!fits) reduced.add(copy);
+      return copy;
     },
   };
 }
@@ -163,14 +163,14 @@ function limitedSource(
       // The list replaces the objects of the kind.
       let others = sizes.total();
       for (const object of current().list()) others -= sizes.sizeOf(object);
-      const kept = items.map((item) => {
+      const copies = items.map((item) => {
         const previous = previousOf(item);
         const isSame = previous?.metadata.resourceVersion === item.metadata.resourceVersion;
         const object = isSame ? (previous as Stored<T>) : sizes.keep(item, others, whole);
         others += sizes.sizeOf(object);
         return object;
       });
-      return { items: kept, resourceVersion };
+      return { items: copies, resourceVersion };
     },
     async *watch<T extends KubeObject>(...request: Parameters<KubeClient['watch']>) {
       for await (const { type, object } of kube.watch<T>(...request)) {
@@ -185,8 +185,8 @@ function limitedSource(
 function metadataOf<T extends KubeObject>({ apiVersion, kind, metadata }: Stored<T>): Stored<T> {
   const { name, namespace, uid, resourceVersion, labels } = metadata;
   const id = labels?.[idLabel];
-  const kept = { name, namespace, uid, resourceVersion, ...(id !== undefined && { labels: { [idLabel]: id } }) };
-  return { apiVersion, kind, metadata: kept } as unknown as Stored<T>;
+  const identity = { name, namespace, uid, resourceVersion, ...(id !== undefined && { labels: { [idLabel]: id } }) };
+  return { apiVersion, kind, metadata: identity } as unknown as Stored<T>;
 }
 
 function deepFreeze<T extends object>(object: T): T {

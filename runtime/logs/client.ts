@@ -44,7 +44,7 @@ export function createLogClient({ url, token }: LogClientOptions): LogReader {
   async function* readAnswers(query: LogQuery, first: Answer, signal: AbortSignal): AsyncGenerator<StoredLine[]> {
     let { batches } = first;
     let left = query.limit;
-    let begun = query.after;
+    let cursor = query.after;
     for (;;) {
       let after: LogCursor | undefined;
       try {
@@ -65,8 +65,8 @@ export function createLogClient({ url, token }: LogClientOptions): LogReader {
         await batches.return(undefined);
       }
       if (!after || (left !== undefined && left <= 0)) return;
-      if (!isBeyond(after, begun, query.direction)) throw new Error('the log store repeats itself');
-      begun = after;
+      if (!isBeyond(after, cursor, query.direction)) throw new Error('the log store repeats itself');
+      cursor = after;
       ({ batches } = await request({ ...query, after, limit: left }, signal));
     }
   }

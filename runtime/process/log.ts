@@ -12,14 +12,14 @@ const secretFields = [
   'token',
 ];
 
-const named = new RegExp(`"(?:${secretFields.join('|')})":`);
+const secretField = new RegExp(`"(?:${secretFields.join('|')})":`);
 
 /**
  * Removes the values of these fields at any depth. Few lines have one, and searching the text takes a tenth of the time
  * of pino's own redaction, which copies every object.
  */
 function redacted(line: string): string {
-  if (!named.test(line)) return line;
+  if (!secretField.test(line)) return line;
   const censor = (key: string, value: unknown) => (secretFields.includes(key) ? '[redacted]' : value);
   return `${JSON.stringify(JSON.parse(line, censor))}\n`;
 }

@@ -154,11 +154,11 @@ async function planInUse(database: Pool, id: Id): Promise<Problem> {
   );
   const total = rows[0]?.total ?? 0;
   if (total === 0) return new Problem('in_use', 'The plan was in use until a moment ago; try again.');
-  const named = rows.map(({ handle, name }) => (name === null ? handle : `${handle} (${name})`));
+  const keyNames = rows.map(({ handle, name }) => (name === null ? handle : `${handle} (${name})`));
   const rest = total > rows.length ? ` and ${total - rows.length} more` : '';
   return new Problem(
     'in_use',
-    `The plan is used by the API keys ${named.join(', ')}${rest}; revoke them first, then delete the plan.`,
+    `The plan is used by the API keys ${keyNames.join(', ')}${rest}; revoke them first, then delete the plan.`,
     { details: { keys: rows.map(({ handle }) => handle), total } },
   );
 }

@@ -144,7 +144,7 @@ export async function ensureRuns(
   const commands = new Map(runs.map((run) => [run.metadata.name, shownCommand(run)]));
   const views = report.slice(0, shownMax.runs).map((run) => ({ ...run, command: commands.get(run.name) ?? [] }));
   const waiting = runRequests.slice(due.length);
-  const known = new Set([
+  const runNames = new Set([
     ...waiting.map(({ id }) => runRef(identity, id).name),
     ...runs.map((run) => run.metadata.name),
   ]);
@@ -152,7 +152,7 @@ export async function ensureRuns(
     ...(views.length > 0 && { runs: views }),
     againInMs: Math.min(nextInMs ?? Infinity, ...open.map(({ leftMs }) => leftMs)),
     waiting,
-    endedSessions: sessions.map(({ id }) => id).filter((id) => !known.has(runRef(identity, id).name)),
+    endedSessions: sessions.map(({ id }) => id).filter((id) => !runNames.has(runRef(identity, id).name)),
   };
 }
 

@@ -32,11 +32,11 @@ export async function publishEnvironment<Workload extends Owner>(
 ): Promise<Stored<Workload>> {
   const { metadata } = workload;
   const annotations = withEnvironmentSecret(workload, environment.name);
-  const named = environmentSecrets(workload).includes(environment.name)
+  const current = environmentSecrets(workload).includes(environment.name)
     ? workload
     : await kube.replace<Workload>({ ...workload, metadata: { ...metadata, annotations } });
-  await ensureEnvironmentSecret(kube, named, environment);
-  return named;
+  await ensureEnvironmentSecret(kube, current, environment);
+  return current;
 }
 
 /** A pod, or the template of pods. */

@@ -36,8 +36,8 @@ export async function ensureEnvironment(
     return { resource, envSecret: startSettings(template).envSecret };
   }
   if (!environment) return { resource, envSecret: undefined };
-  const named = await publishEnvironment(kube, resource, environment);
-  return { resource: named, envSecret: environment.name };
+  const current = await publishEnvironment(kube, resource, environment);
+  return { resource: current, envSecret: environment.name };
 }
 
 /** The current pod template of a function. */

@@ -142,8 +142,8 @@ await runProcess({
     const reporter = createReporter({
       manager,
       state: () => {
-        const known = usage.state();
-        return { processes: processReplicas(state), nodes: [...state.nodes()], ...(known && { usage: known }) };
+        const report = usage.state();
+        return { processes: processReplicas(state), nodes: [...state.nodes()], ...(report && { usage: report }) };
       },
       write: (report) => writeControllerReport(pool, report),
       clock,

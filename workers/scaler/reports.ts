@@ -91,12 +91,12 @@ export function createReports(options: { fetch: FetchReport; clock: Clock; log: 
     traffic(functionId) {
       const oldest = clock.monotonic() - reportMaxAgeMs;
       const all = [...reports.values()].filter((history) => history !== undefined);
-      const known = all.filter(([{ takenAt }]) => takenAt >= oldest);
-      const fresh = known.map(([{ functions }]) => functions.get(functionId)).filter((entry) => entry !== undefined);
+      const recent = all.filter(([{ takenAt }]) => takenAt >= oldest);
+      const fresh = recent.map(([{ functions }]) => functions.get(functionId)).filter((entry) => entry !== undefined);
       const complete = reports.size > 0 && fresh.length === reports.size;
       return {
         inflight: fresh.reduce((sum, entry) => sum + entry.inflight, 0),
-        rate: known.reduce((sum, history) => sum + rateOf(history, functionId), 0),
+        rate: recent.reduce((sum, history) => sum + rateOf(history, functionId), 0),
         idleMs: complete ? Math.min(...fresh.map((entry) => entry.idleMs)) : undefined,
       };
     },

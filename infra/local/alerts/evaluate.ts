@@ -68,9 +68,9 @@ function byLabels(samples: readonly Sample[]): Map<string, number> {
 function grouped({ how, by }: Extract<Expression, { form: 'group' }>, samples: readonly Sample[]): Sample[] {
   const groups = new Map<string, { labels: Sample['labels']; values: number[] }>();
   for (const { labels, value } of samples) {
-    const kept = Object.fromEntries(by.flatMap((label) => (labels[label] ? [[label, labels[label]]] : [])));
-    const key = labelsKey(kept);
-    const group = groups.get(key) ?? { labels: kept, values: [] };
+    const groupLabels = Object.fromEntries(by.flatMap((label) => (labels[label] ? [[label, labels[label]]] : [])));
+    const key = labelsKey(groupLabels);
+    const group = groups.get(key) ?? { labels: groupLabels, values: [] };
     groups.set(key, group);
     group.values.push(value);
   }

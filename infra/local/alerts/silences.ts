@@ -22,7 +22,7 @@ const stored = z.array(silenceRequest.extend({ id: z.uuid() }));
 
 type Silence = z.infer<typeof stored>[number];
 
-/** More silences at once are refused. */
+/** Maximum number of silences that have not ended. */
 const silencesMax = 1_000;
 
 /** The silences of the embedded cluster, in a file, because they outlive restarts. */
@@ -53,9 +53,9 @@ export function openSilences(file: string, now: () => Date): Silences {
       return true;
     },
     remove(id) {
-      const kept = current().filter((silence) => silence.id !== id);
-      if (kept.length === current().length) return false;
-      write(kept);
+      const remaining = current().filter((silence) => silence.id !== id);
+      if (remaining.length === current().length) return false;
+      write(remaining);
       return true;
     },
     isSilenced: ({ labels }) =>
@@ -63,7 +63,7 @@ export function openSilences(file: string, now: () => Date): Silences {
   };
 }
 
-/** What the file has; nothing when it does not exist or is not valid. */
+/** The silences in the file; none when it does not exist or is not valid. */
 function read(file: string): Silence[] {
   try {
     return stored.parse(JSON.parse(readFileSync(file, 'utf8')));

@@ -54,10 +54,10 @@ export function decode(body: unknown, resource: Resource, strict = false): ApiOb
   if (list && strict) throw fail(`strict decoding error: ${list}`);
 
   // The real server decodes built-in kinds into Go types, so that a wrong type fails first.
-  const typed: Schema = { properties: custom ? { metadata } : properties };
-  const object = { ...(normalise(pruned, typed) as Json), apiVersion, kind } as ApiObject;
+  const goTypes: Schema = { properties: custom ? { metadata } : properties };
+  const object = { ...(normalise(pruned, goTypes) as Json), apiVersion, kind } as ApiObject;
   object.metadata.name ??= '';
-  const [wrong] = validate(object, typed, undefined);
+  const [wrong] = validate(object, goTypes, undefined);
   if (wrong) throw fail(`${wrong.field}: ${wrong.message}`);
   applyDefaults(object, resource.schema);
   resource.default?.(object);

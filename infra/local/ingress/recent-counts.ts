@@ -8,8 +8,8 @@ export interface RecentCounts {
 }
 
 /**
- * Counts what was added within the last milliseconds, up to a maximum for each name. Names that were not added lately take
- * no memory, and nothing has to be stopped.
+ * Counts what was added within the last milliseconds, up to a maximum for each name. Names without recent
+ * additions take no memory. It has no timer to stop.
  */
 export function createRecentCounts({ clock, ms, max }: { clock: Clock; ms: number; max: number }): RecentCounts {
   /** The latest times of each name. The name that was added last is the last. */

@@ -90,9 +90,9 @@ export async function bindPod<T extends NodePod>(
     ...pod.metadata.annotations,
     ...(declared.length > 0 && { [containerPortsAnnotation]: JSON.stringify(Object.fromEntries(declared)) }),
   };
-  const named = portVariables(allContainers(pod), numbers);
+  const variables = portVariables(allContainers(pod), numbers);
   const rewrite = (containers: readonly Container[]) =>
-    containers.map((container) => withPorts(container, numbers, named));
+    containers.map((container) => withPorts(container, numbers, variables));
   const { initContainers, containers } = pod.spec;
   const spec = {
     ...pod.spec,

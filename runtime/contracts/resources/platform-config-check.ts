@@ -25,24 +25,24 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
   const issues = parsed.success ? [] : parsed.error.issues;
   const mistyped = new Set(issues.map(({ path }) => path.join('.')));
   // Settings of the right type are checked even if others are not, so that one response reports every fault.
-  const typed = parsed.success ? parsed.data : without(spec, mistyped);
-  const proxies = networksOf('trustedProxies', typed, matchesAll);
-  const open = networksOf('allowPrivateNetworks', typed, notPrivate);
-  const notified = networksOf('notificationNetworks', typed, notLocal);
-  const { caCertificates } = typed;
+  const settings = parsed.success ? parsed.data : without(spec, mistyped);
+  const proxies = networksOf('trustedProxies', settings, matchesAll);
+  const open = networksOf('allowPrivateNetworks', settings, notPrivate);
+  const notified = networksOf('notificationNetworks', settings, notLocal);
+  const { caCertificates } = settings;
   const trusted = caCertificates === undefined ? undefined : parseCertificates(caCertificates);
   const faults = [
     ...issues.map(({ path, message }) => ({ path: path.join('.'), message })),
-    ...hostFaults(typed),
-    ...domainFaults(typed),
-    ...(active ? changeFaults(active, typed) : []),
+    ...hostFaults(settings),
+    ...domainFaults(settings),
+    ...(active ? changeFaults(active, settings) : []),
     ...proxies.faults,
     ...open.faults,
     ...notified.faults,
     ...(trusted && 'fault' in trusted ? [{ path: 'caCertificates', message: trusted.fault }] : []),
-    ...limitFaults(typed.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
-    ...limitFaults(typed.maxLimits).map(({ field, message }) => ({ path: `maxLimits.${field}`, message })),
-    ...monitoringFaults(typed.monitoring).map(({ path, message }) => ({ path: `monitoring.${path}`, message })),
+    ...limitFaults(settings.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
+    ...limitFaults(settings.maxLimits).map(({ field, message }) => ({ path: `maxLimits.${field}`, message })),
+    ...monitoringFaults(settings.monitoring).map(({ path, message }) => ({ path: `monitoring.${path}`, message })),
   ];
   if (!parsed.success || faults.length > 0) return { faults };
   return {

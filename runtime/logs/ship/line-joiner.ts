@@ -3,7 +3,7 @@ import type { CriLine } from './cri-line.ts';
 
 /** Maximum bytes of a line that is shipped; the rest is left out, and the line says so. */
 export const lineMaxBytes = 64 * 1024;
-/** A line whose rest does not arrive for this long is shipped as it is. */
+/** A line whose rest does not arrive for this long is shipped incomplete. */
 const pendingMaxMs = 10_000;
 
 /** Memory for incomplete lines, which all containers share. */
@@ -34,7 +34,7 @@ export interface PendingLine {
   time: string;
   /** Base64. */
   bytes: string;
-  /** Bytes that the container has printed of it. */
+  /** Bytes of it that the container has printed. */
   printed: number;
 }
 
@@ -77,7 +77,7 @@ export function createLineJoiner(namespace: string, budget: PendingBudget): Line
   const finish = (stream: CriLine['stream'], { time, parts, kept, printed }: Pending): JoinedLine => {
     charge(-kept);
     streams.delete(stream);
-    return joined(time, stream, Buffer.concat(parts), printed);
+    return toJoinedLine(time, stream, Buffer.concat(parts), printed);
   };
 
   const keep = (pending: Pending, content: Buffer) => {
@@ -95,7 +95,7 @@ export function createLineJoiner(namespace: string, budget: PendingBudget): Line
   return {
     add({ time, stream, partial, content }, now) {
       const started = streams.get(stream);
-      if (!started && !partial) return joined(time, stream, content.subarray(0, lineMaxBytes), content.length);
+      if (!started && !partial) return toJoinedLine(time, stream, content.subarray(0, lineMaxBytes), content.length);
       const pending = started ?? { time, parts: [], kept: 0, printed: 0, since: now };
       if (!started) streams.set(stream, pending);
       pending.since = now;
@@ -126,7 +126,7 @@ export function createLineJoiner(namespace: string, budget: PendingBudget): Line
   };
 }
 
-function joined(time: string, stream: CriLine['stream'], kept: Buffer, printed: number): JoinedLine {
+function toJoinedLine(time: string, stream: CriLine['stream'], kept: Buffer, printed: number): JoinedLine {
   if (kept.length >= printed) return { time, stream, text: kept.toString('utf8'), cut: false };
   const end = characterEnd(kept);
   return { time, stream, text: withCutMark(kept.toString('utf8', 0, end), end), cut: true };
