@@ -73,7 +73,7 @@ export interface Context extends ProgramOptions {
   configuration: Configuration;
   /** The name from `--context`, `SVC_CONTEXT` or `svc context use`; it need not exist. */
   contextName: string | undefined;
-  /** Saves a change of the configuration, as it is in the file now. */
+  /** Changes the configuration that is in the file now, and saves it. */
   configure(change: (configuration: Configuration) => Configuration): void;
   /** The saved login for the address that {@link api} uses, with the name of its context; empty when there is none. */
   login(flags: ApiFlags): Login & { context?: string };

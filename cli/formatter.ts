@@ -48,7 +48,7 @@ function pick(data: unknown, names: readonly string[]): unknown {
   return Object.fromEntries(names.map((name) => [name, values.get(name) ?? null]));
 }
 
-/** A jq expression as a function: text is printed as it is, anything else as JSON, each result on a line. */
+/** A jq expression as a function: text is printed unchanged, anything else as JSON, each result on a line. */
 async function compile(expression: string): Promise<(data: unknown) => string> {
   const { loadJq } = await import('jq-wasm');
   const jq = await loadJq();

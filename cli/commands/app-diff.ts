@@ -66,7 +66,7 @@ export const appDiffCommand = command({
     const differences = comparison?.differences ?? [];
     context.say(
       comparison
-        ? `revision ${revision} of ${args.app}, compared with ${comparison.revision === undefined ? 'the app as it is now' : `revision ${comparison.revision}`}`
+        ? `revision ${revision} of ${args.app}, compared with ${comparison.revision === undefined ? 'the current state of the app' : `revision ${comparison.revision}`}`
         : `nothing ran before revision ${revision} of ${args.app}`,
     );
     context.print(

@@ -15,7 +15,7 @@ export function checkContextName(name: string): string {
   throw usageFailure(`"${name}" is not a context name: use letters, digits, ".", "_", "@" and "-".`);
 }
 
-/** A context as it is printed, without the token. */
+/** A context in the output, without the token. */
 function viewOf(name: string, { api, email, project, environment, token }: Login, current: string | undefined) {
   return {
     name,

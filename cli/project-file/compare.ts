@@ -41,8 +41,8 @@ export interface Comparison {
 }
 
 /**
- * Compares three states of an object: the file, what was last applied from it, and the object as it is. A setting that has
- * left the file since is reset; a setting that the file never had stays as it is. Pure.
+ * Compares three states of an object: the file, what was last applied from it, and the live object. A setting that has
+ * left the file since is reset; a setting that the file never had keeps its value. Pure.
  */
 export function compareSettings(
   rules: SettingRules,

@@ -15,7 +15,7 @@ import { mapLimited } from './parallel.ts';
 import { keyOf, type FileObject } from './load.ts';
 import type { Settings } from './compare.ts';
 
-/** An object as it is on the platform, in the form of {@link FileObject}. */
+/** An object of the platform, in the form of {@link FileObject}. */
 export interface LiveObject {
   kind: ProjectFileKind;
   name: string;

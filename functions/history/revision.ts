@@ -86,7 +86,7 @@ async function configurationOf(
   return { deployment, settings, otherSettings: otherSettings ?? undefined, variables, secrets };
 }
 
-/** The app as it is now: its settings and variables, of which pods may use older ones, and the secrets of its pods. */
+/** The current state of the app: its settings and variables, of which pods may use older ones, and the secrets of its pods. */
 async function configurationNow(
   { kube, pool }: Dependencies,
   app: Stored<App>,

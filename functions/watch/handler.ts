@@ -150,7 +150,7 @@ async function checked(check: () => Promise<Caller>, clock: Clock, stop: AbortSi
       return await check();
     } catch (error) {
       if (error instanceof Problem && error.status < 500) return undefined;
-      // While nobody can say, nothing is sent.
+      // While the rights cannot be checked, nothing is sent.
       await clock.sleep(retryMs, stop).catch(() => undefined);
     }
   }

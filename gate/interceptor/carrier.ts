@@ -51,7 +51,7 @@ export function httpCarrier(
         return;
       }
       const body = failureBody(failure, requestId);
-      // node:http would read all of a body that nobody has begun to read.
+      // node:http would read the whole of a body that the handler has not begun to read.
       if (hasBody(request)) discards.discard(request);
       const headers = failureHeaders(failure, requestId, body, closing() || request.isPaused());
       // With its own reason phrase, because that of a pod's rejected head may still be set on the response.

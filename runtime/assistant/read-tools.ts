@@ -121,7 +121,7 @@ export const readTools: readonly ReadTool[] = [
     path: '/projects/:project/apps/:app/revisions/:revision',
     shows: revisionWithoutValues,
     description:
-      'Shows a revision of an app: its settings, and what differs from the revision before it, from another one or from the app as it is now. Of variables and secrets, it shows the names only.',
+      'Shows a revision of an app: its settings, and what differs from the revision before it, from another one or from the current state of the app. Of variables and secrets, it shows the names only.',
   },
   {
     name: 'list_deployments',

@@ -35,7 +35,7 @@ export const checkerHost = `${checkerService}.${systemNamespace}.svc`;
 /** The path of the ingress's question; its query is `app=` and the app's id. */
 export const authorizePath = '/authorize';
 
-/** A denial as it is sent. */
+/** The response of a denial. */
 export interface GateDenial {
   status: number;
   /** Names and values in turn. */

@@ -188,7 +188,7 @@ function observe({ log, registry, baseUrl, bodies }: Host): Koa.Middleware<State
       render(context, error);
     }
     const { req } = context;
-    // Of a body that nobody has begun to read, node:http would read all.
+    // node:http would read the whole of a body that the handler has not begun to read.
     if (!req.complete && req.readableFlowing === null) bodies.discards.discard(req);
     // The rest of the body is not read, so the connection cannot be reused.
     if (req.isPaused() && !context.headerSent) context.set('Connection', 'close');

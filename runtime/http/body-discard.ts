@@ -90,7 +90,7 @@ export function createBodyDiscards(limits: Partial<BodyDiscardLimits> = {}): Bod
   const leave = (request: IncomingMessage) => {
     const { socket } = request;
     seen.add(request);
-    // A body that nobody has begun to read, node:http reads to its end once the response is sent.
+    // Once the response is sent, node:http reads a body that the handler has not begun to read to its end.
     if (request.readableFlowing === null) request.read(0);
     request.pause();
     if (open.size >= lingering) {

@@ -138,7 +138,7 @@ function createSizes(maxBytes: number) {
       total += sizeOf(object) - sizeOf(previous);
     },
     total: () => total,
-    /** The object as it is kept. @param others the bytes of all other objects */
+    /** The copy of the object in memory. @param others the bytes of all other objects */
     keep<T extends KubeObject>(object: Stored<T>, others: number, whole: boolean): Stored<T> {
       const size = JSON.stringify(object).length;
       const fits = whole || others + size <= maxBytes;

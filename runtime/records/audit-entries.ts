@@ -4,7 +4,7 @@ import { auditDetailsOf, auditObjectOf, type AuditLine, type AuditObject } from 
 import type { Clock } from '../domain/clock.ts';
 import { newId, type Id } from '../domain/ids.ts';
 
-/** An entry of the audit log, as it is stored. */
+/** A stored entry of the audit log. */
 export interface AuditEntry {
   id: Id;
   at: Date;

@@ -67,7 +67,7 @@ export async function insertPlan(
 /**
  * Changes a plan, and so the limits of all keys on it. `version` is that of the change in the feed, absent when nothing
  * changed.
- * @param check gets the plan as it is when it changes, and can refuse @returns undefined when the plan does not exist
+ * @param check gets the plan before the change, and can refuse it @returns undefined when the plan does not exist
  * @throws Problem `already_exists` when another plan has the name
  */
 export async function updatePlan(

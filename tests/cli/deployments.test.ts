@@ -236,7 +236,7 @@ secret     TOKEN    changed   (not shown)   (not shown)
   routes[`GET ${revisions}/2`] = { body: { deployment, comparison: { differences: [], unknown: [] } } };
   t.match(await run(['app', 'diff', 'api', '--revision', '2', '--compare-with', 'now']), {
     stdout: 'no differences\n',
-    stderr: 'revision 2 of api, compared with the app as it is now\n',
+    stderr: 'revision 2 of api, compared with the current state of the app\n',
   });
   t.match(seen.at(-1)?.query, { compareWith: 'now' });
   t.match(await run(['app', 'diff', 'api', '--revision', '1']), { stderr: 'nothing ran before revision 1 of api\n' });

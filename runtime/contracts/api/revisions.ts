@@ -25,7 +25,7 @@ export const revisionQuery = environmentQuery.extend({
     .union([z.literal('previous'), z.literal('now'), z.coerce.number().int().min(1).max(2_147_483_647)])
     .default('previous')
     .describe(
-      'What the revision is compared with: `previous`, the revision that the app ran before it; `now`, the app as it is now; or the number of a revision.',
+      'What the revision is compared with: `previous`, the revision that the app ran before it; `now`, the current state of the app; or the number of a revision.',
     ),
 });
 
@@ -70,7 +70,7 @@ export const revisionView = z.object({
   /** What it is compared with; absent when nothing ran before it. */
   comparison: z
     .object({
-      /** Absent for the app as it is now. */
+      /** Absent for the current state of the app. */
       revision: z.int().optional(),
       differences: z.array(difference),
       /** What cannot be compared, because it is not known of both. */

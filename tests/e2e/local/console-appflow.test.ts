@@ -177,7 +177,7 @@ t.test('a page of an app says that it is rolled back, undoes that, and shows wha
   await changes.waitFor({ state: 'detached' });
 
   await pages.button('Rollback to revision 1').click();
-  const effects = dialog.getByRole('region', { name: 'Revision 1, compared with the app as it is now' });
+  const effects = dialog.getByRole('region', { name: 'Revision 1, compared with the current state of the app' });
   const memory = effects.getByRole('listitem').filter({ hasText: 'Memory limit' });
   await memory.getByText('stays', { exact: true }).waitFor();
   t.match(await memory.innerText(), /- 256Mi\n\+ 192Mi/);

@@ -46,7 +46,7 @@ t.test('200: a revision as it was, and what differs from the one before', async 
   t.match((await read(1, '?compareWith=2')).body.comparison, { revision: 2, differences: { length: 7 } });
 });
 
-t.test('200: what a rollback would change of the app as it is now', async (t) => {
+t.test('200: what a rollback would change of the current state of the app', async (t) => {
   const { rollOut, change, read } = await revisionsOfApp(t);
   await rollOut({
     settings: { port: 8080, env: variables({ LEVEL: 'debug' }) },

@@ -100,7 +100,7 @@ export const revisionQuery = (place: Place, app: string, revision: number, befor
     ...liveFor('Deployment', 'App'),
   });
 
-/** A revision and what differs from the app as it is now: read once, as {@link currentQuery}. */
+/** A revision and what differs from the current state of the app: read once, as {@link currentQuery}. */
 export const rollbackQuery = (place: Place, app: string, revision: number) =>
   queryOptions({
     queryKey: ['rollback', place.project, place.environment, app, revision],

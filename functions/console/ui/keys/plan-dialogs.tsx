@@ -38,7 +38,7 @@ function draftIn(form: HTMLFormElement): PlanDraft {
 
 const newPlan: PlanDraft = { name: '', rate: '5', burst: '10', quota: '', period: 'day' };
 
-/** Creates or changes a plan. @param current the plan as it is now; absent for a new one */
+/** Creates or changes a plan. @param current the current plan; absent for a new one */
 export function PlanDialog({ place, current, close, done }: DialogProps & { current?: PlanView }) {
   // What the form showed first: only what differs from it is sent, so that what others change meanwhile stays.
   const [before] = useState(current && { id: current.id, draft: planDraftOf(current) });

@@ -68,7 +68,7 @@ export const appText = {
     hidden: { added: 'added', removed: 'removed', changed: 'its value changed' },
     valueHidden: '(not shown)',
     unknown: (names: string) => `Not compared, because they are not stored for both: ${names}.`,
-    now: (revision: number) => `Revision ${revision}, compared with the app as it is now`,
+    now: (revision: number) => `Revision ${revision}, compared with the current state of the app`,
     comesBack: 'comes back',
     stays: 'stays',
   },
