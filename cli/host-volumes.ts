@@ -75,9 +75,9 @@ function parseMounts(text: string): MountPoint[] {
 
 /**
  * The persistent volumes that are mounted read-only on this machine, by name, sorted.
- * @param known the folders of the embedded cluster's volumes
+ * @param embedded the folders of the embedded cluster's volumes
  */
-export function readOnlyVolumes(host: Host, known: readonly { name: string; folder: string }[] = []): string[] {
+export function readOnlyVolumes(host: Host, embedded: readonly { name: string; folder: string }[] = []): string[] {
   const mounts = parseMounts(host.mounts);
   const ofKubelet = mounts.flatMap(({ path, readOnly }) => {
     const [, plugin = '', name] = kubeletMount.exec(path) ?? [];
@@ -93,6 +93,6 @@ export function readOnlyVolumes(host: Host, known: readonly { name: string; fold
     return nearest?.readOnly ?? false;
   };
   const local = localRoots.flatMap((root) => host.folders(root).map((name) => ({ name, folder: join(root, name) })));
-  const ofFolders = [...local, ...known].filter(({ folder }) => isReadOnly(folder)).map(({ name }) => name);
+  const ofFolders = [...local, ...embedded].filter(({ folder }) => isReadOnly(folder)).map(({ name }) => name);
   return [...new Set([...ofKubelet, ...ofFolders])].sort();
 }

@@ -45,7 +45,7 @@ function severityOfValue(value: unknown): number | undefined {
   if (typeof value !== 'string' || value.length > 20) return undefined;
   const word = value.toLowerCase();
   const level = Object.hasOwn(synonyms, word) ? synonyms[word] : word;
-  const index = logLevels.findIndex((known) => known === level);
+  const index = logLevels.findIndex((candidate) => candidate === level);
   return index < 0 ? undefined : index;
 }
 

@@ -87,7 +87,7 @@ export function parseQuery(parameters: URLSearchParams): LogQuery {
   const choice = <T extends string>(key: string, choices: readonly T[], fallback?: T): T | undefined => {
     const value = text(key);
     if (value === undefined) return fallback;
-    const match = choices.find((known) => known === value);
+    const match = choices.find((candidate) => candidate === value);
     if (match === undefined) throw new QueryError(`${key} must be one of ${choices.join(', ')}`);
     return match;
   };

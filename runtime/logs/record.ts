@@ -85,7 +85,7 @@ export function parseRecord(value: unknown): LogRecord | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { namespace, pod, container, workload, time, stream, line } = value as Partial<Record<string, unknown>>;
   const { kind, name } = (workload ?? {}) as Partial<Record<string, unknown>>;
-  const logKind = logKinds.find((known) => known === kind);
+  const logKind = logKinds.find((candidate) => candidate === kind);
   if (!isLabel(namespace) || !isLabel(container) || !isLabel(name) || !isLogTime(time) || !logKind) return undefined;
   if (!isPodName(pod) || typeof line !== 'string') return undefined;
   if (stream !== 'stdout' && stream !== 'stderr') return undefined;

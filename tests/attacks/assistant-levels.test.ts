@@ -107,8 +107,8 @@ async function leavingAt(level: AssistantLevel): Promise<string[]> {
         caller: toolCaller(),
         recordCall: async () => undefined,
       });
-      const known = Object.keys(inputSchema['properties'] as object);
-      const args = Object.fromEntries(Object.entries(object).filter(([argument]) => known.includes(argument)));
+      const argumentNames = Object.keys(inputSchema['properties'] as object);
+      const args = Object.fromEntries(Object.entries(object).filter(([argument]) => argumentNames.includes(argument)));
       texts += (await one.call({ id: '1', name, arguments: JSON.stringify(args) })).content;
     }
   }

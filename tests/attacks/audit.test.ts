@@ -56,19 +56,19 @@ t.test('members who are no admins, and access tokens of every scope, read nothin
 
 t.test('a project’s admin does not learn from entries whether an address has an account', async (t) => {
   const { pool, call, entries, boss, root } = await auditRig(t);
-  const known = await signedIn(pool, 'known');
+  const user = await signedIn(pool, 'known');
   for (const name of ['known', 'unknown']) {
     await call('PUT', `${shop}/members/${name}@svc.local`, boss, { role: 'viewer' });
     await call('DELETE', `${shop}/members/${name}@svc.local`, boss);
   }
   const answer = await call('GET', `${shop}/audit`);
-  t.notMatch(answer.text, known.id);
+  t.notMatch(answer.text, user.id);
   const shapes = (await entries()).map(({ action, details }) =>
     JSON.stringify([action, details]).replace('unknown', 'known'),
   );
   t.equal(shapes.length, 4);
   t.equal(new Set(shapes).size, 2, 'the same for both');
-  t.match((await call('GET', everything, root)).text, known.id, 'platform admins see accounts');
+  t.match((await call('GET', everything, root)).text, user.id, 'platform admins see accounts');
 });
 
 t.test('a new project of the same name shows nothing of the old one, whose entries platform admins keep', async (t) => {

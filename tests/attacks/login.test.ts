@@ -150,11 +150,11 @@ t.test('a queue full of strangers does not keep out a known device', async (t) =
   const strangers = Array.from({ length: 21 }, (_, index) => signIn(`stranger ${index}`, 'a'));
   await t.rejects(signIn('another stranger', 'a'), { code: 'too_many_requests' });
   t.same(begun(), ['stranger 0'], 'what waits or is refused costs nothing else');
-  const known = signIn('known');
+  const member = signIn('known');
   await setImmediate();
   t.same(running(), ['stranger 0', 'known']);
   await end('known');
-  await known;
+  await member;
   for (const index of strangers.keys()) {
     await end(`stranger ${index}`);
     await endPause();

@@ -186,7 +186,7 @@ t.test('a token opens no account, member, token or platform route, and creates n
 t.test('a token of another project sees a project that does not exist, whatever its user may do there', async (t) => {
   const { api, tokenWith } = await world(t);
   const { headers } = await tokenWith([...tokenScopes]);
-  const known = (text: string) => text.replaceAll(/blog|none/g, 'x');
+  const withoutProject = (text: string) => text.replaceAll(/blog|none/g, 'x');
   for (const [method, below] of [
     ['GET', ''],
     ['GET', '/apps'],
@@ -198,10 +198,10 @@ t.test('a token of another project sees a project that does not exist, whatever 
       ['blog', 'none'].map((name) => api.call(method, `/api/v1/projects/${name}${below}`, { headers })),
     );
     t.same(
-      answers.map(({ status, text }) => [status, known(text)]),
+      answers.map(({ status, text }) => [status, withoutProject(text)]),
       [
-        [404, known(answers[0]?.text ?? '')],
-        [404, known(answers[0]?.text ?? '')],
+        [404, withoutProject(answers[0]?.text ?? '')],
+        [404, withoutProject(answers[0]?.text ?? '')],
       ],
       below,
     );

@@ -14,7 +14,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .filter((file) => file !== '' && existsSync(join(root, file)));
 
 /** Says how a value came about, and not what it is. */
-const participle = /^(found|given|wanted|said|made|asked|told|heard|mine|theirs|nobody)$/;
+const participle = /^(found|known|given|wanted|said|made|asked|told|heard|mine|theirs|nobody)$/;
 /** A field of the management API has the name. */
 const exceptions = ['cli/commands/app-git.ts: given', 'functions/git/handler.ts: given'];
 const phrase =

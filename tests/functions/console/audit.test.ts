@@ -45,10 +45,10 @@ t.test('an object is a link while its place exists, and its entry does not say t
     const parts = places[name].split('/').map((part) => (part.startsWith('$') ? params[part.slice(1)] : part));
     return parts.includes(undefined) ? undefined : parts.join('/');
   };
-  const known = new Map([['shop', ['prod']]]);
+  const projects = new Map([['shop', ['prod']]]);
   const place = { project: 'shop', environment: 'prod' };
   const pathOf = (action: string, kind: string, name: string, at: object = place) =>
-    pathOfObject(find, { action, object: { kind, name }, ...at }, known);
+    pathOfObject(find, { action, object: { kind, name }, ...at }, projects);
   const inProd = '/projects/shop/environments/prod';
   t.equal(pathOf('app.update', 'app', 'api'), `${inProd}/apps/api`);
   t.equal(pathOf('secret.delete', 'app', 'api'), `${inProd}/apps/api`, 'the app is still there');
@@ -64,6 +64,6 @@ t.test('an object is a link while its place exists, and its entry does not say t
   t.equal(pathOf('project.create', 'project', 'shop', { project: 'shop' }), '/projects/shop');
   t.equal(pathOf('platform.component.update', 'component', 'log-store', {}), undefined);
   t.equal(pathOf('app.update', 'constructor', 'x'), undefined);
-  t.equal(pathOfObject(find, { action: 'image.prune', ...place }, known), undefined);
+  t.equal(pathOfObject(find, { action: 'image.prune', ...place }, places), undefined);
   t.end();
 });

@@ -109,7 +109,7 @@ t.test('a sender that asks to wait gets the state after that, or the one before 
   t.match(await unknown.send({ image }, { below: '?wait=0' }), { status: 202 });
   t.same(unknown.waits, [[deployment.id, workloadId, 500]]);
   let state = '';
-  const known = await rig(t, { deployments: { wait: () => Promise.resolve({ ...deployment, state }) } });
+  const receiver = await rig(t, { deployments: { wait: () => Promise.resolve({ ...deployment, state }) } });
   for (const [end, status] of [
     ['succeeded', 200],
     ['failed', 424],
@@ -118,8 +118,8 @@ t.test('a sender that asks to wait gets the state after that, or the one before 
     ['rolling_out', 202],
   ] as const) {
     state = end;
-    t.match(await known.send({ image }, { below: '?wait=1' }), { status, body: { status: end } });
-    t.match(await known.send({ image }), { status: 202, body: { status: 'accepted' } });
+    t.match(await receiver.send({ image }, { below: '?wait=1' }), { status, body: { status: end } });
+    t.match(await receiver.send({ image }), { status: 202, body: { status: 'accepted' } });
   }
   const failed = { verdict: 'duplicate', delivery: newId(), deployment: { ...deployment, state: 'failed' } };
   const repeated = await rig(t, { handleDelivery: () => Promise.resolve(failed) });

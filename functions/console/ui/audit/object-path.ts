@@ -14,13 +14,13 @@ const inEnvironment: readonly PlaceName[] = ['app', 'function', 'job', 'service'
 export function pathOfObject(
   find: FindPath,
   { action, project, environment, object }: Pick<AuditEntryView, 'action' | 'project' | 'environment' | 'object'>,
-  known: KnownPlaces,
+  places: KnownPlaces,
 ): string | undefined {
   if (!object) return undefined;
   const { kind, name } = object;
   if (action === `${kind}.delete` || action === `${kind}.revoke`) return undefined;
   if (project === undefined) return kind === 'user' ? find('user', { user: name }) : undefined;
-  const environments = known.get(project);
+  const environments = places.get(project);
   if (!environments) return undefined;
   if (kind === 'project') return find('settings', { project });
   if (kind === 'user') return find('members', { project });

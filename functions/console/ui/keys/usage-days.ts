@@ -6,11 +6,11 @@ type Day = UsageCounts & { day: string };
 
 /** All days of a range, oldest first: the API leaves out those without traffic. Both ends are included. */
 export function daysOf(from: string, to: string, days: readonly Day[]): Day[] {
-  const known = new Map(days.map((day) => [day.day, day]));
+  const byDay = new Map(days.map((day) => [day.day, day]));
   const count = Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
   return Array.from({ length: count }, (_, index) => {
     const day = new Date(Date.parse(from) + index * dayMs).toISOString().slice(0, 10);
-    return known.get(day) ?? { day, allowed: 0, rateDenied: 0, quotaDenied: 0 };
+    return byDay.get(day) ?? { day, allowed: 0, rateDenied: 0, quotaDenied: 0 };
   });
 }
 

@@ -10,6 +10,6 @@ export interface MetricsSearch {
 
 /** Reads the parameters of an address, and leaves out what is not valid. */
 export function metricsSearch({ range }: Record<string, unknown>): MetricsSearch {
-  const known = metricsRanges.find((name) => name === range);
-  return known ? { range: known } : {};
+  const choice = metricsRanges.find((name) => name === range);
+  return choice ? { range: choice } : {};
 }
