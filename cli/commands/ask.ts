@@ -46,7 +46,7 @@ export async function ask(
     if (event.type === 'error') throw new Failure(event.error, { code: event.code });
     isComplete = event.type === 'done';
   }
-  if (!isComplete) throw new Failure('The answer broke off.', { code: 'unreachable', hint: 'ask again' });
+  if (!isComplete) throw new Failure('The answer ended early.', { code: 'unreachable', hint: 'ask again' });
   context.say(`ask further: svc ask --conversation ${id} ${scope.flags} "…"`);
 }
 

@@ -93,7 +93,7 @@ export function checkSourceFiles(files: readonly SourceFile[]): void {
       (kind === 'link' && size > 0 ? 'is a link with content' : undefined) ??
       (kind !== 'link' && target !== undefined ? 'is a file with a target' : undefined) ??
       (chunks.length !== Math.ceil(size / chunkBytes) ? 'has a size that its chunks do not have' : undefined) ??
-      (paths.has(path) ? 'is there twice' : undefined);
+      (paths.has(path) ? 'appears twice' : undefined);
     if (fault !== undefined) throw invalid(`The path ${excerpt(path)} ${fault}.`, path);
     paths.add(path);
     bytes += size;

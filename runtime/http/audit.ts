@@ -7,7 +7,7 @@ import { actorOf, type AuditFields, type Route, type RouteReply, type RouteReque
 export class FailedAfterEffect extends Error {
   override readonly name = 'FailedAfterEffect';
   readonly fields: AuditFields;
-  /** @param cause what the client gets to know */
+  /** @param cause the reason that the client sees */
   constructor(cause: unknown, fields: AuditFields) {
     super('the request failed after it had an effect', { cause });
     this.fields = fields;

@@ -80,9 +80,9 @@ export function createLogClient({ url, token }: LogClientOptions): LogReader {
 }
 
 /** Whether a cursor lies behind another one, in the direction of the reading. */
-function isBeyond(cursor: LogCursor, begun: LogCursor | undefined, direction: LogQuery['direction']): boolean {
-  if (!begun) return true;
-  const order = cursor.time < begun.time ? -1 : cursor.time > begun.time ? 1 : cursor.id - begun.id;
+function isBeyond(cursor: LogCursor, previous: LogCursor | undefined, direction: LogQuery['direction']): boolean {
+  if (!previous) return true;
+  const order = cursor.time < previous.time ? -1 : cursor.time > previous.time ? 1 : cursor.id - previous.id;
   return direction === 'forward' ? order > 0 : order < 0;
 }
 

@@ -17,7 +17,7 @@ export interface QueueDefinition<Payload extends z.ZodType = z.ZodType> {
   concurrency: number;
   /**
    * How many of them talk to servers of tenants at once, where projects have shares (runtime/bus/owner-shares.ts). The
-   * others wait for a place, or are told to come again.
+   * others wait for a place, or are told to retry.
    */
   places?: number;
   /** Maximum jobs that all worker processes together start in `duration` ms; default unlimited. */

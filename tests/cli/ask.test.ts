@@ -109,7 +109,7 @@ t.test('refusals and faults have their codes', async (t) => {
   );
   t.match(await run(['ask', '?']), { code: 1, stdout: 'half\n', stderr: /error: It ended\. \(provider_cut_off\)/ });
   routes[`POST ${root}/${id}/messages`] = { body: `${JSON.stringify({ type: 'text', text: 'half' })}\n` };
-  t.match(await run(['ask', '?']), { code: 1, stderr: /broke off/ });
+  t.match(await run(['ask', '?']), { code: 1, stderr: /The answer ended early\./ });
   routes[`POST ${root}/${id}/messages`] = {
     status: 409,
     body: { code: 'assistant_not_configured', message: 'No provider. Set one: svc platform assistant set' },

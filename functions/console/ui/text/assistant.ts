@@ -74,7 +74,7 @@ export const assistantText = {
   answering: 'The assistant is answering…',
   cancelled: 'You stopped the answer.',
   incomplete: 'The answer was not completed.',
-  brokeOff: 'The answer broke off. Ask again.',
+  brokeOff: 'The answer ended early. Ask again.',
   cut: 'The answer was too long, and was cut.',
   calls: (count: number) => (count === 1 ? '1 look at the platform' : `${count} looks at the platform`),
   refused: 'refused',
