@@ -47,7 +47,7 @@ export async function storeServer(
   { events }: { events?: { url: string; token: string } } = {},
 ): Promise<StoreServer> {
   const { folder, data } = images[type];
-  const { passwordFile, answers, env: variables = {} }: Server = storeServers[type];
+  const { passwordFile, readiness, env: variables = {} }: Server = storeServers[type];
   const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
   // PostgreSQL and MariaDB do not run as root. The others may be installed where only root can reach them.
   const user = process.getuid?.() === 0 && (type === 'postgres' || type === 'mysql') ? nobodyUser : undefined;
@@ -84,8 +84,8 @@ export async function storeServer(
       throw new Error(`${String(error)}: ${readLog()}`);
     });
     const isAnswering = async () => {
-      if (typeof answers === 'string') return spawnSync('sh', ['-c', answers], { env }).status === 0;
-      return 'listening' in answers || (await fetch(`http://127.0.0.1:${port}${answers.path}`)).ok;
+      if (typeof readiness === 'string') return spawnSync('sh', ['-c', readiness], { env }).status === 0;
+      return 'listening' in readiness || (await fetch(`http://127.0.0.1:${port}${readiness.path}`)).ok;
     };
     while (!(await isAnswering())) {
       if (child.exitCode !== null) throw new Error(`the server ended: ${readLog()}`);

@@ -64,6 +64,6 @@ t.test('an object is a link while its place exists, and its entry does not say t
   t.equal(pathOf('project.create', 'project', 'shop', { project: 'shop' }), '/projects/shop');
   t.equal(pathOf('platform.component.update', 'component', 'log-store', {}), undefined);
   t.equal(pathOf('app.update', 'constructor', 'x'), undefined);
-  t.equal(pathOfObject(find, { action: 'image.prune', ...place }, places), undefined);
+  t.equal(pathOfObject(find, { action: 'image.prune', ...place }, projects), undefined);
   t.end();
 });
