@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   lists: () => import('./lists.ts'),
   local: () => import('./local.ts'),
   monitoring: () => import('./monitoring.ts'),
+  'rolling-restart': () => import('./rolling-restart.ts'),
   siege: () => import('./siege.ts'),
 };
 

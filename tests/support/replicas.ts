@@ -37,3 +37,17 @@ export async function restart(platform: Platform, name: string): Promise<void> {
     ({ code }) => code === 0,
   );
 }
+
+/**
+ * Restarts a Deployment of the platform and resolves when only new pods are left. Old ones drain first, and connections of
+ * some clients still lead to them.
+ */
+export async function replacePods(platform: Platform, name: string): Promise<void> {
+  const pods = async () => {
+    const { stdout } = await platform.kubectl('-n', namespace, 'get', 'pods', '-l', `app=${name}`, '-o', 'name');
+    return stdout.split('\n').filter((pod) => pod !== '');
+  };
+  const old = await pods();
+  await restart(platform, name);
+  await eventually(pods, (left) => left.length > 0 && left.every((pod) => !old.includes(pod)));
+}

@@ -2,7 +2,7 @@ import t from 'tap';
 import { codeFile } from '../../support/code-file.ts';
 import { startLoad } from '../../support/load.ts';
 import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
-import { restart } from '../../support/replicas.ts';
+import { replacePods } from '../../support/replicas.ts';
 
 const platform = await runningPlatform();
 
@@ -23,14 +23,7 @@ t.test('no request fails while the interceptor is replaced, nor one in progress'
   t.teardown(() => load.stop());
   const slow = startLoad(platform, `${url}/slow`);
   t.teardown(() => slow.stop());
-  const pods = async () =>
-    (await platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-interceptor', '-o', 'name')).stdout
-      .split('\n')
-      .filter((name) => name !== '');
-  const old = await pods();
-  await restart(platform, 'svc-interceptor');
-  // Terminating ones drain first, and connections of some clients still lead to them.
-  await eventually(pods, (left) => left.length > 0 && left.every((name) => !old.includes(name)));
+  await replacePods(platform, 'svc-interceptor');
   const before = load.answered();
   await eventually(
     () => Promise.resolve(load.answered()),
