@@ -44,9 +44,15 @@ export interface Command {
   }): Promise<number | void>;
 }
 
+/** A command whose module is loaded on use. */
+export interface LazyCommand {
+  name: string;
+  load: () => Promise<Command>;
+}
+
 /** The content of a group. */
 export interface Commands {
-  commands: readonly Command[];
+  commands: readonly (Command | LazyCommand)[];
   groups?: readonly (Group | LazyGroup)[];
   /** Commands of other tools, such as `logs`, each with the command that does the same here. */
   suggestions?: Readonly<Record<string, string>>;
@@ -56,6 +62,7 @@ export interface Commands {
 export interface Group extends Commands {
   name: string;
   description: string;
+  commands: readonly Command[];
 }
 
 /** A group whose commands are loaded on use. `groups` are those that are found without its commands. */
@@ -63,18 +70,28 @@ export interface LazyGroup extends Pick<Group, 'name' | 'description' | 'groups'
   load: () => Promise<Commands>;
 }
 
-/** The group with a name in a group, which is loaded if the name is not one of those that are known without it. */
+/** The group with a name in a group, which is opened if the name is not one of those that are known without it. */
 export async function findGroup(
   group: Group | LazyGroup,
   name: string | undefined,
 ): Promise<Group | LazyGroup | undefined> {
   const isNamed = (child: Group | LazyGroup) => child.name === name;
-  return group.groups?.find(isNamed) ?? (await loadGroup(group)).groups?.find(isNamed);
+  return group.groups?.find(isNamed) ?? (await openGroup(group)).groups?.find(isNamed);
 }
 
-/** The group with its commands. */
+/** The content of a group, without the modules of its lazy commands. */
+export async function openGroup(group: Group | LazyGroup): Promise<Commands> {
+  return 'load' in group ? group.load() : group;
+}
+
+/** The group with all its commands. */
 export async function loadGroup(group: Group | LazyGroup): Promise<Group> {
-  return 'load' in group ? { ...group, ...(await group.load()) } : group;
+  const content = await openGroup(group);
+  return { ...group, ...content, commands: await Promise.all(content.commands.map(loadCommand)) };
+}
+
+export async function loadCommand(entry: Command | LazyCommand): Promise<Command> {
+  return 'load' in entry ? entry.load() : entry;
 }
 
 /**

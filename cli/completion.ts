@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { page } from '../runtime/contracts/api/common.ts';
-import { findGroup, loadGroup, type Command, type Group, type LazyGroup } from './command.ts';
+import { findGroup, loadGroup, openGroup, type Command, type Group, type LazyGroup } from './command.ts';
 import type { Context } from './context.ts';
 import { fieldsOf } from './data-fields.ts';
 import { acrossEnvironments } from './environments.ts';
@@ -64,10 +64,9 @@ export async function complete(
     branch = next;
     before.shift();
   }
-  const group = await loadGroup(branch);
   const [word, ...rest] = before;
-  if (word === undefined) return matching(current, wordsOf(group));
-  const command = commandNamed(group, word);
+  if (word === undefined) return matching(current, wordsOf(await loadGroup(branch)));
+  const command = await commandNamed(await openGroup(branch), word);
   if (!command) return [];
   try {
     return await completeCommand(command, rest, current, context);

@@ -1,6 +1,15 @@
 import { cac } from 'cac';
 import type { z } from 'zod';
-import { findGroup, loadGroup, type Command, type Group, type LazyGroup } from './command.ts';
+import {
+  findGroup,
+  loadCommand,
+  loadGroup,
+  openGroup,
+  type Command,
+  type Commands,
+  type Group,
+  type LazyGroup,
+} from './command.ts';
 import { usageFailure } from './failure.ts';
 import { flagName, type Flag, type RawValue } from './flags.ts';
 import { commandLike, optionLike } from './suggest.ts';
@@ -13,7 +22,7 @@ function unguarded(value: unknown): string {
 
 /** The result of parsing a command line. */
 export type Parsed =
-  | { action: 'help'; path: readonly string[]; group: Group; command?: Command }
+  | { action: 'help'; path: readonly string[]; subject: Group | Command }
   | { action: 'fields'; data: z.ZodType }
   | {
       action: 'run';
@@ -53,16 +62,16 @@ export async function parseCommandLine(root: Group | LazyGroup, argv: readonly s
     path.push(next.name);
     rest = rest.slice(1);
   }
-  const group = await loadGroup(current);
   const [word, ...words] = rest;
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
-    return { action: 'help', path, group };
+    return { action: 'help', path, subject: await loadGroup(current) };
   }
-  const command = commandNamed(group, word);
-  if (!command) throw unknownWord(path, group, word);
+  const content = await openGroup(current);
+  const command = await commandNamed(content, word);
+  if (!command) throw unknownWord(path, content, word);
   const commandPath = [...path, command.name];
   const [own, passed] = splitWords(command, words);
-  if (own.includes('--help') || own.includes('-h')) return { action: 'help', path: commandPath, group, command };
+  if (own.includes('--help') || own.includes('-h')) return { action: 'help', path: commandPath, subject: command };
   const literal = guarded(command, own);
   if (command.data && literal.includes(`--json=${guard}`)) return { action: 'fields', data: command.data };
   const parsed = read(path, command, literal);
@@ -89,14 +98,15 @@ export function wordsOf({ words, wordsAreOptional }: Command): string[] {
 }
 
 /** The command with a name or an alias. */
-export function commandNamed({ commands }: Group, word: string): Command | undefined {
+export async function commandNamed({ commands }: Commands, word: string): Promise<Command | undefined> {
   const names = [word, ...(Object.hasOwn(aliases, word) ? (aliases[word] ?? []) : [])];
-  return names
+  const entry = names
     .map((candidate) => commands.find(({ name }) => name === candidate))
     .find((command) => command !== undefined);
+  return entry && loadCommand(entry);
 }
 
-function unknownWord(path: readonly string[], group: Group, word: string): Error {
+function unknownWord(path: readonly string[], group: Commands, word: string): Error {
   const prefix = path.join(' ');
   if (word.startsWith('-')) return usageFailure(`Options go after the command: ${prefix} <command> ${word}`);
   const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);

@@ -40,5 +40,6 @@ export async function runProgram(
 
 function textOf(parsed: Exclude<Parsed, { action: 'run' }>): string {
   if (parsed.action === 'fields') return fieldsOf(parsed.data).join('\n');
-  return parsed.command ? commandHelp(parsed.path, parsed.command) : groupHelp(parsed.path, parsed.group);
+  const { path, subject } = parsed;
+  return 'commands' in subject ? groupHelp(path, subject) : commandHelp(path, subject);
 }

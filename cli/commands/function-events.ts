@@ -6,7 +6,7 @@ import {
   type DeadLetterView,
   type FunctionEventView,
 } from '../../runtime/contracts/api/functions.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -157,8 +157,4 @@ const purge = command({
   },
 });
 
-export const deadLettersGroup: Group = {
-  name: 'dead-letters',
-  description: 'Manage events that could not be delivered.',
-  commands: [list, redrive, purge],
-};
+export const deadLetterCommands: Commands = { commands: [list, redrive, purge] };

@@ -8,10 +8,9 @@ import { fields } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { functionKind } from './function-kind.ts';
-import type { Restartable } from './workload-restart.ts';
 
 /** Restarts the pods of a function, and waits for them unless `--no-wait` is given. @throws Failure */
-async function restart(
+export async function restart(
   context: Context,
   flags: WaitFlags & Pick<FlagValues<typeof scopeFlags>, 'output'>,
   scope: Scope,
@@ -50,19 +49,6 @@ function waitForRestart(context: Context, flags: WaitFlags, scope: Scope, name: 
     `svc function show ${name} ${scope.flags}`,
   );
 }
-
-/** Functions, for commands that change their variables and secrets. */
-export const restartableFunction: Restartable = {
-  kind: 'function',
-  restarts: true,
-  article: 'a function',
-  example: 'hello',
-  async applyChange(context, flags, scope, name) {
-    if (flags.restart) return restart(context, flags, scope, name);
-    const restartHint = `svc function restart ${name} ${scope.flags}`;
-    context.say(`the change applies to the next cold start or run; apply it now: ${restartHint}`);
-  },
-};
 
 export const restartCommand = command({
   name: 'restart',

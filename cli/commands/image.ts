@@ -1,89 +1,16 @@
-import { resolve } from 'node:path';
-import { buildImage, ImageBuildError } from '../../infra/local/image-build.ts';
-import { homeAt, homeFolder } from '../../infra/local/home.ts';
-import { createImageStore } from '../../infra/local/node/images.ts';
 import { imagesPruned, imageView, type ImageView } from '../../runtime/contracts/api/images.ts';
-import { checkImage } from '../../runtime/domain/image.ts';
 import { keptImagesRange } from '../../runtime/domain/platform-profile.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
 import { command, type Commands } from '../command.ts';
-import { outputFlag, scopeFlags, yesFlag } from '../common-flags.ts';
+import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { confirmDeletion } from '../deletion.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
-import { amount, text, texts, toggle, type Flag } from '../flags.ts';
-import { ago, fields, table } from '../output.ts';
+import { Failure } from '../failure.ts';
+import { amount, text, toggle } from '../flags.ts';
+import { ago, table } from '../output.ts';
 import { confirm } from '../prompt.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { sizeText } from '../units.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
-import { deleteLocalImages, listLocalImages } from './image-local.ts';
-
-const tag: Flag<string> = {
-  placeholder: '<name:tag>',
-  description: 'image name for svc app create --image (required)',
-  short: 't',
-  read(raw, name) {
-    const [value, ...more] = Array.isArray(raw) ? (raw as readonly string[]) : [];
-    if (value === undefined || more.length > 0) throw usageFailure(`${name} <name:tag> is required, once.`);
-    try {
-      return checkImage(value, 'tag');
-    } catch (error) {
-      if (error instanceof Problem) throw usageFailure(error.message);
-      throw error;
-    }
-  },
-};
-
-const build = command({
-  name: 'build',
-  args: ['folder'],
-  description: 'Build an image from a folder for the platform on this machine (svc up).',
-  flags: {
-    tag,
-    command: text('<command>', 'start command (default: from Procfile or package.json)'),
-    env: texts('<name=value>', 'environment variable in the image'),
-    ...outputFlag,
-  },
-  examples: ['svc image build ./shop -t shop:1', "svc image build ./api -t api:1 --command 'python3 main.py'"],
-  async run({ context, args, flags }) {
-    const store = createImageStore(homeAt(homeFolder(context.env)).images);
-    const env = Object.fromEntries(
-      flags.env.map((text) => {
-        const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
-        if (name === undefined || value === undefined) throw usageFailure(`--env takes NAME=VALUE, not "${text}".`);
-        return [name, value];
-      }),
-    );
-    const { command: startCommand } = flags;
-    try {
-      const folder = resolve(args.folder);
-      const image = await buildImage(store, {
-        folder,
-        reference: flags.tag,
-        env,
-        ...(startCommand !== undefined && { command: startCommand }),
-      });
-      const view = { image: flags.tag, digest: image.digest, command: image.startedBy };
-      context.print(
-        {
-          data: view,
-          table: fields([
-            ['Image', view.image],
-            ['Digest', view.digest],
-            ['Command', view.command],
-          ]),
-          names: [view.image],
-        },
-        flags.output,
-      );
-    } catch (error) {
-      if (error instanceof ImageBuildError)
-        throw new Failure(error.message, { code: 'not_an_image', exitCode: exitCodes.usage, cause: error });
-      throw error;
-    }
-  },
-});
 
 const localFlag = toggle('images on this machine, from svc image build (svc up)');
 
@@ -127,6 +54,7 @@ const list = command({
   examples: ['svc image list', 'svc image list --app shop -o json', 'svc image list --local'],
   async run({ context, flags }) {
     if (flags.local) {
+      const { listLocalImages } = await import('./image-local.ts');
       await listLocalImages(context, flags.output);
       return;
     }
@@ -166,6 +94,7 @@ const remove = command({
   examples: ['svc image delete shop:3-1f0c2b4d5e6f7a8b', 'svc image delete shop:1 --local --yes'],
   async run({ context, args, flags }) {
     if (flags.local) {
+      const { deleteLocalImages } = await import('./image-local.ts');
       await deleteLocalImages(context, flags, args.images);
       return;
     }
@@ -236,4 +165,6 @@ const prune = command({
   },
 });
 
-export const imageCommands: Commands = { commands: [list, remove, prune, build] };
+export const imageCommands: Commands = {
+  commands: [list, remove, prune, { name: 'build', load: async () => (await import('./image-build.ts')).buildCommand }],
+};

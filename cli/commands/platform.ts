@@ -9,11 +9,7 @@ import { choice, duration, orDefault, text, texts, negated, type FlagValues } fr
 import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
-import { alertCommands } from './alerts.ts';
-import { assistantCommands } from './platform-assistant.ts';
 import { componentCommands } from './platform-components.ts';
-import { logDrainCommands } from './platform-log-drain.ts';
-import { platformNotificationCommands } from './platform-notification.ts';
 
 const path = '/platform/config';
 
@@ -237,13 +233,25 @@ export const platformCommands: Commands = {
   commands: componentCommands,
   groups: [
     { name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] },
-    { name: 'log-drain', description: 'Also send every log line to a log system of your own.', ...logDrainCommands },
-    { name: 'assistant', description: 'Manage the AI provider of the assistant.', ...assistantCommands },
-    { name: 'alerts', description: 'List and silence the alerts of the platform.', ...alertCommands },
+    {
+      name: 'log-drain',
+      description: 'Also send every log line to a log system of your own.',
+      load: async () => (await import('./platform-log-drain.ts')).logDrainCommands,
+    },
+    {
+      name: 'assistant',
+      description: 'Manage the AI provider of the assistant.',
+      load: async () => (await import('./platform-assistant.ts')).assistantCommands,
+    },
+    {
+      name: 'alerts',
+      description: 'List and silence the alerts of the platform.',
+      load: async () => (await import('./alerts.ts')).alertCommands,
+    },
     {
       name: 'notification',
       description: 'Send signed webhooks when alerts fire or end.',
-      ...platformNotificationCommands,
+      load: async () => (await import('./platform-notification.ts')).platformNotificationCommands,
     },
   ],
 };

@@ -59,7 +59,13 @@ function toOutput(binding: BindingView): Output {
 }
 
 /** The commands for the bindings of a kind of workload. */
-export function bindingCommands({ kind, article, example, applyChange, restarts }: Restartable): Command[] {
+export function bindingCommands({
+  kind,
+  article,
+  example,
+  applyChange,
+  restarts,
+}: Restartable): Record<'bind' | 'bindings' | 'unbind', Command> {
   const bind = command({
     name: 'bind',
     args: [kind, 'service'],
@@ -171,5 +177,5 @@ export function bindingCommands({ kind, article, example, applyChange, restarts 
       );
     },
   });
-  return [bind, unbind, bindings];
+  return { bind, unbind, bindings };
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { loadGroup, type Command, type Group } from '../../cli/command.ts';
+import { loadCommand, loadGroup, openGroup, type Command, type Group, type LazyGroup } from '../../cli/command.ts';
 import { fieldsOf } from '../../cli/data-fields.ts';
 import { rootGroup } from '../../cli/commands/root.ts';
 import { world } from './world.ts';
@@ -38,6 +38,16 @@ for (const { path, command } of commands) {
     for (const example of examples) t.ok(example.startsWith('svc '), example);
   });
 }
+
+t.test('a command that is loaded on use has the name that it is found by', async (t) => {
+  const check = async (group: Group | LazyGroup): Promise<void> => {
+    const { commands: entries, groups = [] } = await openGroup(group);
+    for (const entry of entries)
+      t.equal((await loadCommand(entry)).name, entry.name, `svc … ${group.name} ${entry.name}`);
+    for (const child of [...groups, ...(group.groups ?? [])]) await check(child);
+  };
+  await check(rootGroup);
+});
 
 t.test('update does not show the defaults of create', async (t) => {
   const { run } = await world(t);

@@ -84,7 +84,7 @@ t.test('a command loads only what it needs: the version and the help of all comm
   t.end();
 });
 
-t.test('a command that sends a request loads the commands of its group, but nothing that only others need', (t) => {
+t.test('a command that sends a request loads no other command, and nothing that only others need', (t) => {
   const { modules, builtins } = loadedBy(t.testdir({}), 'app', 'list');
   t.ok(
     modules.some((url) => url.endsWith('cli/configuration.ts')),
@@ -94,9 +94,7 @@ t.test('a command that sends a request loads the commands of its group, but noth
   t.same([...packages].toSorted(), ['cac', 'zod']);
   const refused = [
     /zod\/v\d\/locales\/(?!en\.js)/,
-    /cli\/commands\/root-commands\.ts/,
-    /cli\/commands\/(?!root|app|deployment|security-policy|workload)/,
-    /cli\/commands\/(app-(git|host|webhook)|workload-(env|env-file|gate|secret|security))\.ts/,
+    /cli\/commands\/(?!(root|app|app-environment|app-kind|security-policy|workload-(commands|groups))\.ts)/,
     /cli\/(completion|watch|web-socket|exec-session|file-copy|folder\/|project-file\/)/,
     /infra\/(?!local\/(home|supervisor-record)\.ts|run-info\.ts|process-record\.ts)/,
   ];
@@ -108,6 +106,25 @@ t.test('a command that sends a request loads the commands of its group, but noth
     builtins.filter((name) => slowBuiltins.test(name)),
     [],
   );
+  t.end();
+});
+
+t.test('the commands of a group that work with this machine are not loaded with the others', (t) => {
+  const folder = t.testdir({});
+  for (const group of ['function', 'image', 'job']) {
+    const { modules } = loadedBy(folder, group, 'list');
+    t.ok(
+      modules.some((url) => url.endsWith('cli/configuration.ts')),
+      `svc ${group} list ran, with ${modules.length} modules`,
+    );
+    const refused =
+      /cli\/commands\/(function-local|image-build|image-local|workload-bind)\.ts|infra\/local\/(node|image-build)/;
+    t.same(
+      modules.filter((url) => refused.test(url)),
+      [],
+      `svc ${group} list`,
+    );
+  }
   t.end();
 });
 
