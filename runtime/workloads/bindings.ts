@@ -135,7 +135,7 @@ export function checkBindingNames(bindings: readonly (Pick<Binding, 'service' | 
       if (previous !== undefined) {
         throw new Problem(
           'invalid_value',
-          `The bindings to "${previous}" and "${service}" would both set ${name}; give one of them another prefix (--prefix).`,
+          `The bindings to "${previous}" and "${service}" would both set ${name}; give one of them another prefix: --prefix MY_, or --bind ${service}=MY_ for a new workload.`,
           { details: { field: 'prefix', service: previous } },
         );
       }

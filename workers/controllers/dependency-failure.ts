@@ -5,6 +5,8 @@ const messageMax = 500;
  * pip's messages for each attempt, which would fill half of the text; the last line explains why nothing was found.
  */
 const attempts = /^WARNING: Retrying /;
+/** How npm and pip report a certificate of an unknown authority, such as that of a proxy that inspects TLS. */
+const untrusted = /SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)|CERTIFICATE_VERIFY_FAILED/;
 
 /**
  * Why the dependencies of a pod could not be installed, in the installer's last lines; undefined without a failure.
@@ -19,5 +21,8 @@ export function dependencyFailure({ status }: Pod): string | undefined {
   const lastAttempt = allLines.findLastIndex((line) => attempts.test(line));
   const lines = allLines.filter((line, index) => index === lastAttempt || !attempts.test(line));
   const detail = lines.length === 0 ? `the installer exited with code ${ended.exitCode}` : lines.slice(-8).join('; ');
-  return `The dependencies cannot be installed: ${detail}`.slice(0, messageMax);
+  const cause = untrusted.test(detail)
+    ? "the registry's certificate is not trusted. If a proxy inspects TLS, a platform admin can add its CA certificate: svc platform config set --ca-file <file>. "
+    : '';
+  return `The dependencies cannot be installed: ${cause}${detail}`.slice(0, messageMax);
 }

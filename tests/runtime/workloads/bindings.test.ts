@@ -86,7 +86,7 @@ t.test('two bindings of one function never set the same name, and a prefix makes
   t.doesNotThrow(() => checkBindingNames([orders, { service: 'stock', type: 'mysql', prefix: 'STOCK_' }]));
   t.throws(() => checkBindingNames([orders, { service: 'stock', type: 'mysql' }]), {
     code: 'invalid_value',
-    message: /"orders" and "stock" would both set DB_HOST.*--prefix/,
+    message: /"orders" and "stock" would both set DB_HOST.*--prefix MY_, or --bind stock=MY_ for a new workload/,
   });
   t.throws(() => checkBindingNames([orders, { service: 'cache', type: 'redis', prefix: 'DB_' }]), {
     message: /DB_HOST/,
