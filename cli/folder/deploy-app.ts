@@ -23,6 +23,8 @@ interface FolderDeployment {
   /** The folder to upload. */
   folder: string;
   settings: FolderApp;
+  /** The shell command of the Procfile that each release runs before its pods start. */
+  release: string | undefined;
   /** Where the settings are kept. */
   file: FolderProject;
 }
@@ -32,7 +34,7 @@ export async function deployApp(
   context: Context,
   flags: DeployFlags,
   scope: Scope,
-  { name, folder, settings, file }: FolderDeployment,
+  { name, folder, settings, release, file }: FolderDeployment,
 ): Promise<void> {
   // All that can be refused comes before the upload, which may take minutes.
   const app = await findApp(scope, name);
@@ -42,9 +44,12 @@ export async function deployApp(
   const [read, checkout] = await Promise.all([readFolder(filesIn(folder)), checkoutOf(folder)]);
   await upload(context, scope, read);
   const { port, dockerfile } = settings;
-  const newPort = port === undefined ? {} : { port };
-  if (!app) await appKind.create(scope, { name, upload: true, ...newPort, ...environment });
-  else if (port !== undefined && port !== app.port) await appKind.update(scope, name, newPort);
+  const changes = {
+    ...(port !== undefined && port !== app?.port && { port }),
+    ...(release !== undefined && !isShell(app?.releaseCommand, release) && { releaseCommand: shellOf(release) }),
+  };
+  if (!app) await appKind.create(scope, { name, upload: true, ...changes, ...environment });
+  else if (Object.keys(changes).length > 0) await appKind.update(scope, name, changes);
   const body = { files: read.files, ...(dockerfile !== undefined && { dockerfile }), ...checkout };
   const accepted = await acceptBuild(context, flags, scope, { name, read, body });
   const { project, query } = scope;
@@ -73,6 +78,14 @@ export async function deployApp(
   );
   if (flags.open && url !== undefined && !(await openBrowser(context, url)))
     context.say(`no browser here; open ${url}`);
+}
+
+function shellOf(line: string): string[] {
+  return ['/bin/sh', '-c', line];
+}
+
+function isShell(command: readonly string[] | undefined, line: string): boolean {
+  return command?.join('\0') === shellOf(line).join('\0');
 }
 
 async function upload(context: Context, scope: Scope, read: ReadFolder): Promise<void> {

@@ -31,7 +31,8 @@ export async function deployFolder(context: Context, typed: string, flags: Deplo
     await deployFunction(context, flags, scope, { name, folder, settings: subject.function, file });
   } else {
     context.say(`${name}: ${subject.phrase}`);
-    await deployApp(context, flags, scope, { name, folder: subject.folder, settings: subject.app, file });
+    const { folder: source, app: settings, release } = subject;
+    await deployApp(context, flags, scope, { name, folder: source, settings, release, file });
   }
 }
 
@@ -68,14 +69,14 @@ function appOf(
   folder: string,
   flags: Pick<DeployFlags, 'port' | 'dockerfile'>,
   entry: FolderApp | undefined,
-): { phrase: string; folder: string; app: FolderApp } | { function: FolderFunction } {
+): { phrase: string; folder: string; app: FolderApp; release: string | undefined } | { function: FolderFunction } {
   const { build = '.' } = entry ?? {};
   const source = inside(folder, build);
   const [port, dockerfile] = [flags.port ?? entry?.port, flags.dockerfile ?? entry?.dockerfile];
   const kind = kindOf(source, dockerfile);
   if ('functionFile' in kind) return { function: { codeFile: kind.functionFile } };
   const app = { build, ...(port !== undefined && { port }), ...(dockerfile !== undefined && { dockerfile }) };
-  return { phrase: kind.app, folder: source, app };
+  return { phrase: kind.app, folder: source, app, release: kind.release };
 }
 
 function checkedFunction(folder: string, settings: FolderFunction): FolderFunction {

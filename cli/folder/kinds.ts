@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { planOf, type Language } from '../../runtime/domain/folder-plan.ts';
+import { planOf, procfileCommand, type Language } from '../../runtime/domain/folder-plan.ts';
 import { exitCodes, Failure } from '../failure.ts';
 
-/** What a folder is: an app, with the reason for it, or a function with its source file. */
-export type FolderKind = { app: string } | { functionFile: string };
+/** What a folder is: an app, with the reason for it and its release command, or a function with its source file. */
+export type FolderKind = { app: string; release?: string | undefined } | { functionFile: string };
 
 const phrases: Readonly<Record<Language, string>> = {
   node: 'Node app (package.json)',
@@ -28,7 +28,8 @@ export function kindOf(folder: string, dockerfile: string | undefined): FolderKi
       hint: 'check --dockerfile, or dockerfile in svc.yaml',
     });
   }
-  const plan = planOf({ has, read: (name) => readFileSync(join(folder, name), 'utf8') });
+  const files = { has, read: (name: string) => readFileSync(join(folder, name), 'utf8') };
+  const plan = planOf(files);
   if ('fault' in plan) {
     const functionFile = handlerFiles.find(has);
     if (functionFile !== undefined) return { functionFile };
@@ -36,5 +37,7 @@ export function kindOf(folder: string, dockerfile: string | undefined): FolderKi
   }
   const { language, start } = plan;
   const command = language === 'static' || language === 'go' ? '' : `, started with: ${start}`;
-  return { app: `${phrases[language]}${command}` };
+  const release = procfileCommand(files, 'release');
+  const releaseText = release === undefined ? '' : `, before each release: ${release}`;
+  return { app: `${phrases[language]}${command}${releaseText}`, release };
 }

@@ -54,7 +54,7 @@ export const dependencyFolders = ['node_modules', '.packages'] as const;
  * @returns a fault when these files are missing or incomplete
  */
 export function planOf(files: FolderFiles): Plan | { fault: string } {
-  const procfile = procfileCommand(files);
+  const procfile = procfileCommand(files, 'web');
   if (files.has('package.json')) {
     const start = procfile === undefined ? packageCommand(files.read('package.json')) : { command: procfile };
     return 'fault' in start ? start : { language: 'node', start: start.command };
@@ -74,10 +74,12 @@ export function planOf(files: FolderFiles): Plan | { fault: string } {
   };
 }
 
-/** https://devcenter.heroku.com/articles/procfile */
-function procfileCommand(files: FolderFiles): string | undefined {
+/** The shell command of a process type in the Procfile. https://devcenter.heroku.com/articles/procfile */
+export function procfileCommand(files: FolderFiles, type: 'web' | 'release'): string | undefined {
   if (!files.has('Procfile')) return undefined;
-  return /^web:(.*)$/m.exec(files.read('Procfile'))?.[1]?.trim() || undefined;
+  const lines = files.read('Procfile').split('\n');
+  const line = lines.find((each) => each.startsWith(`${type}:`));
+  return line?.slice(type.length + 1).trim() || undefined;
 }
 
 /** The script `start` of a package.json. */

@@ -98,6 +98,15 @@ t.test('a folder becomes an app at one command, and the next one updates it with
   t.same(again?.body, { chunks: [Buffer.from(`${page}// more\n`).toString('base64')] }, 'only what has changed');
 });
 
+t.test('the line release: of a Procfile is the release command of the app', async (t) => {
+  const { run, sent } = await platform(t);
+  const folder = folderWith(t, { ...node, Procfile: 'release: npm run migrate\nweb: node server.js\n' });
+  const { code, stderr } = await run(['deploy', folder, '--project', 'shop']);
+  t.equal(code, 0, stderr);
+  t.match(stderr, /started with: node server.js, before each release: npm run migrate/);
+  t.match(sent('/apps')[0]?.body, { releaseCommand: ['/bin/sh', '-c', 'npm run migrate'] });
+});
+
 t.test('the questions are for project and name, and come on a terminal only', async (t) => {
   const { run, routes, sent } = await platform(t);
   routes['GET /api/v1/projects'] = { body: { items: [] } };
