@@ -81,6 +81,7 @@ export function waitUntilServing(context: Context, flags: WaitFlags, scope: Scop
       }
       const isUp = isSettled(app) && app.readyReplicas === app.replicas;
       if (isUp && fault === undefined) return { done: app };
+      if (app.replicas === 0) return { progress: `${name}: stopping (${app.readyReplicas} still ready)` };
       return { progress: `${name}: ${app.status} (${app.readyReplicas} of ${app.replicas} ready)` };
     },
     `svc app show ${name} ${scope.flags}`,

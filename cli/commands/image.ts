@@ -68,8 +68,13 @@ const list = command({
 });
 
 /** Waits until an image is deleted. @throws Failure with the registry's reason when it is not */
-async function waitForDeletion(context: Context, flags: WaitFlags, scope: Scope, { id, name }: ImageView) {
-  await waitFor(
+async function waitForDeletion(
+  context: Context,
+  flags: WaitFlags,
+  scope: Scope,
+  { id, name }: ImageView,
+): Promise<ImageView> {
+  return waitFor(
     context,
     flags,
     async () => {
@@ -157,11 +162,12 @@ const prune = command({
       requested.push(...page.images);
       ({ more } = page);
     }
-    if (flags.wait) for (const image of requested) await waitForDeletion(context, flags, scope, image);
+    const deleted: ImageView[] = [];
+    if (flags.wait) for (const image of requested) deleted.push(await waitForDeletion(context, flags, scope, image));
     context.say(
       `${requested.length} ${requested.length === 1 ? 'image' : 'images'} ${flags.wait ? 'deleted' : 'are being deleted'}`,
     );
-    print(requested);
+    print(flags.wait ? deleted : requested);
   },
 });
 

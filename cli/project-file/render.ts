@@ -38,7 +38,7 @@ function objectLines({ kind, name, action, changes, missingSecrets, note }: Obje
   const subject = `${kind.slice(0, -1)} ${name}`;
   const details = [
     ...(action === 'update' ? changes.map((change) => `      ${changeText(change)}`) : []),
-    ...missingSecrets.map((secret) => `      secret ${secret} has no value`),
+    ...missingSecrets.map((secret) => `      secret ${secret} has no value yet`),
   ];
   if (note !== undefined) return [`  ? ${subject}: ${note}`, ...details];
   if (action === undefined) return details.length > 0 ? [`  ~ ${subject}`, ...details] : [];

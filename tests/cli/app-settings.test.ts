@@ -102,7 +102,7 @@ t.test('app update --replicas 0 waits until the app is stopped', async (t) => {
   });
   const { code, stdout, stderr } = await run(['app', 'update', 'api', '--replicas', '0']);
   t.equal(code, 0);
-  t.equal(stderr, 'api: stopped (1 of 0 ready)\n');
+  t.equal(stderr, 'api: stopping (1 still ready)\n');
   t.match(stdout, /Status: +stopped/);
 });
 

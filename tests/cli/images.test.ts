@@ -60,7 +60,7 @@ t.test('image delete waits for the registry, and fails with its reason', async (
 });
 
 t.test('image prune asks first, pages, and only lists with --dry-run', async (t) => {
-  const page = (more: boolean) => ({ body: { keep: 2, images: [old], more } });
+  const page = (more: boolean) => ({ body: { keep: 2, images: [{ ...old, status: 'deleting' }], more } });
   const gone = { body: { ...old, status: 'deleted' } };
   const cli = await world(t, {
     [`POST ${images}/prune`]: sequence(page(false), page(true), page(true), page(false)),
@@ -75,6 +75,8 @@ t.test('image prune asks first, pages, and only lists with --dry-run', async (t)
   const ran = await cli.run(['image', 'prune', '--keep', '2', '--yes']);
   t.equal(ran.code, 0, ran.stderr);
   t.match(ran.stderr, /2 images deleted/);
+  t.match(ran.stdout, / deleted /, 'as the images are after the wait');
+  t.notMatch(ran.stdout, / deleting /);
   t.match(
     cli.seen.slice(1, 4).map(({ body }) => body),
     [{ dryRun: true }, { dryRun: false }, { dryRun: false }],
