@@ -10,13 +10,15 @@ const linesKept = 100_000;
 /** Frames of the browser that one scroll through the lines takes. */
 const scrollFrames = 600;
 
-/** A function whose pod prints lines for as long as it runs. */
+/** A function whose pod prints lines for as long as it runs. Every second one is longer than a row of the viewer. */
 const code = `
 let number = 0;
 setInterval(() => {
   let lines = '';
   for (let index = 0; index < ${linesPerSecond / 10}; index++) {
-    lines += JSON.stringify({ level: 'info', msg: 'order ' + ++number + ' accepted', customer: number % 977 }) + '\\n';
+    const entry = { level: 'info', msg: 'order ' + ++number + ' accepted', customer: number % 977 };
+    if (number % 2 === 0) entry.items = 'a long list of what the customer has ordered, '.repeat(6);
+    lines += JSON.stringify(entry) + '\\n';
   }
   process.stdout.write(lines);
 }, 100);

@@ -4,10 +4,9 @@ import { Button } from '../parts/button.tsx';
 import { logText } from '../text/logs.ts';
 import { contains, highlighted, shows, spansOf, wholeText, type Span } from './ansi.ts';
 import { keyboardTarget, lineInView } from './keyboard.ts';
+import { movedBy, rowHeight } from './line-heights.ts';
 import type { Line } from './lines.ts';
 
-/** Of one line of text, in CSS pixels. */
-const rowHeight = 20;
 /** The end counts as shown within this distance, and older lines are read within it of the beginning. */
 const edge = 40;
 
@@ -71,21 +70,16 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
         : [...indexes, focusedIndex].toSorted((a, b) => a - b);
     },
   });
-  const first = items[0]?.id;
   const before = useRef(items);
   // While the keyboard is at a line, new lines do not scroll it away.
   const follows = isAtEnd && focused === undefined;
 
   // Older lines, or those that were dropped, do not move the lines in view.
   useLayoutEffect(() => {
-    const former = before.current;
+    const moved = movedBy(before.current, items, virtualizer.itemSizeCache);
     before.current = items;
-    const firstBefore = former[0]?.id;
-    if (first === firstBefore || firstBefore === undefined || follows) return;
-    const added = items.findIndex(({ id }) => id === firstBefore);
-    const moved = added >= 0 ? added : -former.findIndex(({ id }) => id === first);
-    virtualizer.scrollToOffset((virtualizer.scrollOffset ?? 0) + moved * rowHeight);
-  }, [first, items, follows, virtualizer]);
+    if (moved !== 0 && !follows) virtualizer.scrollToOffset((virtualizer.scrollOffset ?? 0) + moved);
+  }, [items, follows, virtualizer]);
 
   useLayoutEffect(() => {
     if (follows && items.length > 0) virtualizer.scrollToIndex(items.length - 1, { align: 'end' });
