@@ -290,7 +290,7 @@ export const alerts: readonly AlertRule[] = [
     ),
     when: 'An environment’s functions have more dead letters than an hour ago.',
     summary: 'Functions in {{ $labels.namespace }} fail to handle events.',
-    description: 'List what failed and why: svc function events <name> --dead.',
+    description: 'List what failed and why: svc function dead-letters list <name>.',
   },
   {
     name: 'SvcNodeNotReady',

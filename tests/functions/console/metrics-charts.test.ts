@@ -1,5 +1,13 @@
 import t from 'tap';
-import { chartsOf, columnsOf, hasValues, secondsText, topOf } from '../../../functions/console/ui/metrics/charts.ts';
+import {
+  chartsOf,
+  columnsOf,
+  hasValues,
+  isolatedOf,
+  labelledOf,
+  secondsText,
+  topOf,
+} from '../../../functions/console/ui/metrics/charts.ts';
 import { metricsRanges, metricsSearch } from '../../../functions/console/ui/metrics/search.ts';
 import { metricsRanges as rangesOfApi } from '../../../runtime/contracts/api/metrics.ts';
 import { figuresOf } from '../../../runtime/metrics/figures.ts';
@@ -63,5 +71,21 @@ t.test('an address names a range of the API, and nothing else', (t) => {
   t.same(metricsRanges, rangesOfApi);
   t.same(metricsSearch({ range: '6h' }), { range: '6h' });
   for (const range of ['7d', '', 6, ['1h'], undefined]) t.same(metricsSearch({ range }), {});
+  t.end();
+});
+
+t.test('a value between two gaps is drawn as a point, because no line shows it', (t) => {
+  t.same(isolatedOf([1, null, 2, 3, null, 0, null, undefined, 4]), [0, 5, 8]);
+  t.same(isolatedOf([1, 2, 3]), []);
+  t.same(isolatedOf([]), []);
+  t.end();
+});
+
+t.test('of marks that are close, the newest keeps its label', (t) => {
+  const marks = [10, 14, 18, 60].map((x) => ({ x, width: 12 }));
+  t.same(
+    labelledOf(marks).map(({ x }) => x),
+    [60, 18],
+  );
   t.end();
 });

@@ -235,7 +235,18 @@ function Details({ image, commit, commitMessage, branch, imageDeleted, ...rest }
       {lines.map((line) => (
         <p key={line}>{line}</p>
       ))}
-      {reason !== undefined && <p className="whitespace-pre-wrap">{reason}</p>}
+      {reason !== undefined && <Reason text={reason} />}
     </div>
+  );
+}
+
+/** Why a deployment ended: a sentence, and then the last lines of a log, in which columns matter. */
+function Reason({ text }: { text: string }) {
+  const [sentence, ...log] = text.split('\n');
+  return (
+    <>
+      <p>{sentence}</p>
+      {log.length > 0 && <pre className="font-mono text-xs whitespace-pre-wrap">{log.join('\n')}</pre>}
+    </>
   );
 }

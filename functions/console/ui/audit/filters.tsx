@@ -26,7 +26,7 @@ export function AuditFilters({ search, environments, change }: FilterProps) {
       key={JSON.stringify(search)}
       role="search"
       aria-label={words.title}
-      className="grid grid-cols-2 items-end gap-3 text-sm md:grid-cols-4 lg:grid-cols-7"
+      className="grid grid-cols-[repeat(auto-fill,minmax(13rem,1fr))] items-end gap-3 text-sm"
       onSubmit={(event) => {
         event.preventDefault();
         change(auditSearch(Object.fromEntries(new FormData(event.currentTarget))));

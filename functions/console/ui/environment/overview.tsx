@@ -250,18 +250,21 @@ function Storage(place: Place) {
             return (
               <>
                 <table className="mb-4 w-full text-sm">
-                  <Cells heads={[{ title: words.name }, { title: words.kind }, { title: words.status }]} />
+                  <Cells heads={[{ title: words.name }, { title: words.kind, wide: true }, { title: words.status }]} />
                   <tbody>
                     {rows.map(({ kind, name, detail, status, message }) => (
                       <tr key={`${kind} ${name}`} className={rowLook}>
                         <th scope="row" className={`${cellLook} text-left`}>
                           <StorageName place={place} kind={kind} name={name} />
                         </th>
-                        <td className={cellLook}>
+                        <td className={wideCellLook}>
                           {text.kinds[kind]} ({detail})
                         </td>
                         <td className={cellLook}>
                           <State state={status} />
+                          <p className="mt-1 text-xs md:hidden">
+                            {text.kinds[kind]} ({detail})
+                          </p>
                           {message !== undefined && <p className="mt-1 text-xs">{message}</p>}
                         </td>
                       </tr>

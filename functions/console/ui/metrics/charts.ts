@@ -59,3 +59,21 @@ export function secondsText(seconds: number): string {
 export function topOf(highest: number | null): number {
   return highest === null || highest <= 0 ? 1 : highest * 1.1;
 }
+
+/** The indexes of values without a value on either side: a line does not show them. */
+export function isolatedOf(values: ArrayLike<number | null | undefined>): number[] {
+  const isGap = (index: number) => (values[index] ?? null) === null;
+  return Array.from(values, (_, index) => index).filter(
+    (index) => !isGap(index) && isGap(index - 1) && isGap(index + 1),
+  );
+}
+
+/** Of marks in a chart, those whose label has room: the newest of each group of close ones. */
+export function labelledOf<Mark extends { x: number; width: number }>(marks: readonly Mark[]): Mark[] {
+  const labelled: Mark[] = [];
+  for (const mark of marks.toSorted((a, b) => b.x - a.x)) {
+    const next = labelled.at(-1);
+    if (!next || mark.x + mark.width <= next.x) labelled.push(mark);
+  }
+  return labelled;
+}

@@ -1,5 +1,5 @@
 import uPlot from 'uplot';
-import { topOf, type ChartKind, type Columns } from './charts.ts';
+import { isolatedOf, labelledOf, topOf, type ChartKind, type Columns } from './charts.ts';
 
 /** A vertical line in a chart. */
 export interface Mark {
@@ -57,7 +57,14 @@ export function drawPlot(element: HTMLElement, { chart, colors, text, grid, poin
       ],
       series: [
         {},
-        ...chart.figures.map((_, index) => ({ stroke: colors[index] ?? text, width: 1.5, dash: dashes[index] ?? [] })),
+        ...chart.figures.map((_, index) => ({
+          ...{ stroke: colors[index] ?? text, width: 1.5, dash: dashes[index] ?? [] },
+          points: {
+            ...{ size: 5, fill: colors[index] ?? text },
+            filter: (drawn: uPlot, series: number, isShown: boolean) =>
+              isShown ? null : isolatedOf(drawn.data[series] ?? []),
+          },
+        })),
       ],
       hooks: {
         setCursor: [({ cursor }) => point(cursor.idx ?? undefined)],
@@ -100,14 +107,16 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], color: string): void {
   ctx.textAlign = 'left';
   ctx.textBaseline = 'top';
   ctx.setLineDash([4 * scale, 4 * scale]);
-  for (const { seconds, label } of marks) {
-    const x = Math.round(plot.valToPos(seconds, 'x', true));
-    if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue;
+  const places = marks
+    .map(({ seconds, label }) => ({ label, x: Math.round(plot.valToPos(seconds, 'x', true)) }))
+    .filter(({ x }) => x >= bbox.left && x <= bbox.left + bbox.width)
+    .map((place) => ({ ...place, width: ctx.measureText(place.label).width + 6 * scale }));
+  for (const { x } of places) {
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillText(label, x + 3 * scale, bbox.top);
   }
+  for (const { label, x } of labelledOf(places)) ctx.fillText(label, x + 3 * scale, bbox.top);
   ctx.restore();
 }

@@ -33,7 +33,7 @@ export function Area({
           className={
             numbered
               ? 'min-w-0 flex-1 overflow-x-auto bg-transparent px-2 py-2 whitespace-pre'
-              : `w-full px-3 py-2 ${look}`
+              : `block w-full px-3 py-2 ${look}`
           }
           {...rest}
         />

@@ -14,7 +14,8 @@ export function Select({
       </label>
       <select
         id={id}
-        className="w-full rounded-md border border-zinc-400 bg-white px-3 py-2 dark:border-zinc-600 dark:bg-zinc-900"
+        // As high as a field: browsers ignore the line height of a select.
+        className="min-h-[calc(1lh+18px)] w-full rounded-md border border-zinc-400 bg-white px-3 py-2 dark:border-zinc-600 dark:bg-zinc-900"
         {...rest}
       >
         {options.map(({ value, label: option = value }) => (
