@@ -8,7 +8,17 @@ import { State } from '../parts/badge.tsx';
 import { buttonLook } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
-import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
+import {
+  cellLook,
+  Cells,
+  Heading,
+  linkLook,
+  nameCellLook,
+  rowLook,
+  wideCellLook,
+  widestCellLook,
+  wordLook,
+} from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { appText } from '../text/apps.ts';
 import { text } from '../text/common.ts';
@@ -129,16 +139,16 @@ function NoWorkloads(place: Place) {
   return <Empty title={words.empty} hint={words.emptyHint} command={command} />;
 }
 
-const workloadHeads = [
+const workloadHeads: React.ComponentProps<typeof Cells>['heads'] = [
   { title: words.name },
   { title: words.kind, wide: true },
   { title: words.status },
   { title: words.replicas, wide: true },
   { title: words.requests, wide: true },
-  { title: words.errors, wide: true },
+  { title: words.errors, wide: 'lg' },
   { title: words.cpu, wide: true },
   { title: words.memory, wide: true },
-  { title: words.hour, wide: true },
+  { title: words.hour, wide: 'lg' },
   { title: words.deployment, wide: true },
 ];
 
@@ -149,20 +159,20 @@ function WorkloadTable({ place, rows }: { place: Place; rows: readonly Row[] }) 
       <tbody>
         {rows.map(({ kind, name, status, message, replicas, top, deployment }) => (
           <tr key={`${kind} ${name}`} className={rowLook}>
-            <th scope="row" className={`${cellLook} text-left`}>
+            <th scope="row" className={nameCellLook}>
               <WorkloadName place={place} kind={kind} name={name} />
             </th>
-            <td className={wideCellLook}>{text.kinds[kind]}</td>
+            <td className={`${wideCellLook} ${wordLook}`}>{text.kinds[kind]}</td>
             <td className={cellLook}>
               <State state={status} />
               {message !== undefined && <p className="mt-1 text-xs">{message}</p>}
             </td>
             <td className={wideCellLook}>{replicas ?? text.none}</td>
             <td className={wideCellLook}>{figure(top?.requestsPerSecond) ?? text.none}</td>
-            <td className={wideCellLook}>{figure(top?.errorsPerSecond) ?? text.none}</td>
-            <td className={wideCellLook}>{figure(top?.cpuCores) ?? text.none}</td>
+            <td className={widestCellLook}>{figure(top?.errorsPerSecond) ?? text.none}</td>
+            <td className={`${wideCellLook} ${wordLook}`}>{figure(top?.cpuCores) ?? text.none}</td>
             <td className={wideCellLook}>{bytes(top?.memoryBytes) ?? text.none}</td>
-            <td className={wideCellLook}>
+            <td className={widestCellLook}>
               <LastHour history={top?.history} />
             </td>
             <td className={wideCellLook}>
@@ -254,7 +264,7 @@ function Storage(place: Place) {
                   <tbody>
                     {rows.map(({ kind, name, detail, status, message }) => (
                       <tr key={`${kind} ${name}`} className={rowLook}>
-                        <th scope="row" className={`${cellLook} text-left`}>
+                        <th scope="row" className={nameCellLook}>
                           <StorageName place={place} kind={kind} name={name} />
                         </th>
                         <td className={wideCellLook}>

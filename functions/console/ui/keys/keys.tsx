@@ -12,7 +12,7 @@ import { Command, Empty } from '../parts/command.tsx';
 import { FormDialog } from '../parts/form-dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { ErrorNote } from '../parts/note.tsx';
-import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook } from '../parts/page.tsx';
+import { cellLook, Cells, Heading, linkLook, rowLook, wideCellLook, wordLook } from '../parts/page.tsx';
 import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
 import { keyText } from '../text/keys.ts';
@@ -92,7 +92,7 @@ function KeyTable({ place, keys }: { place: Place; keys: readonly KeyView[] }) {
       <tbody>
         {keys.map(({ handle, name, plan, usage, ...state }) => (
           <tr key={handle} className={rowLook}>
-            <th scope="row" className={`${cellLook} text-left font-mono`}>
+            <th scope="row" className={`${cellLook} ${wordLook} text-left font-mono`}>
               <Link
                 to="/projects/$project/environments/$environment/keys/$key"
                 params={{ ...place, key: handle }}

@@ -21,8 +21,10 @@ export function Narrow({ children }: { children: React.ReactNode }) {
   );
 }
 
-/** Cells of tables. On narrow screens, cells with `wide` are left out. */
-export function Cells({ heads }: { heads: readonly { title: string; wide?: boolean }[] }) {
+const widths = { md: 'hidden md:table-cell', lg: 'hidden lg:table-cell' };
+
+/** Cells of tables. On narrow screens, cells with `wide` are left out: on phones, or with `lg` on tablets, too. */
+export function Cells({ heads }: { heads: readonly { title: string; wide?: boolean | 'lg' }[] }) {
   return (
     <thead className="border-b border-zinc-300 text-left text-xs text-zinc-600 dark:border-zinc-700 dark:text-zinc-400">
       <tr>
@@ -30,7 +32,7 @@ export function Cells({ heads }: { heads: readonly { title: string; wide?: boole
           <th
             key={title}
             scope="col"
-            className={`py-2 pr-4 font-medium wrap-break-word ${wide ? 'hidden md:table-cell' : ''}`}
+            className={`py-2 pr-4 font-medium wrap-break-word ${wide ? widths[wide === true ? 'md' : wide] : ''}`}
           >
             {title}
           </th>
@@ -42,5 +44,10 @@ export function Cells({ heads }: { heads: readonly { title: string; wide?: boole
 
 export const rowLook = 'border-b border-zinc-200 align-top dark:border-zinc-800';
 export const cellLook = 'py-2 pr-4';
-export const wideCellLook = 'hidden py-2 pr-4 md:table-cell';
+export const wideCellLook = `${cellLook} ${widths.md}`;
+export const widestCellLook = `${cellLook} ${widths.lg}`;
+/** Of cells with words of the console itself or with figures, which are never broken. */
+export const wordLook = 'wrap-normal';
+/** Of cells with names: a long message beside a name does not squeeze it. */
+export const nameCellLook = `${cellLook} min-w-24 text-left`;
 export const linkLook = 'font-medium text-indigo-700 underline-offset-2 hover:underline dark:text-indigo-300';

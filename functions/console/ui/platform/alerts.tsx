@@ -6,7 +6,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
-import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
+import { cellLook, Cells, rowLook, wideCellLook, wordLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { platformText } from '../text/platform.ts';
 import { EndSilenceDialog, SilenceDialog, type Silenced } from './alert-dialogs.tsx';
@@ -81,8 +81,8 @@ function AlertTable({ alerts, silence }: { alerts: readonly AlertView[]; silence
             <th scope="row" className={`${cellLook} text-left font-normal`}>
               <AlertText alert={alert} />
             </th>
-            <td className={wideCellLook}>{alert.severity}</td>
-            <td className={wideCellLook}>{words.scopes[alert.scope]}</td>
+            <td className={`${wideCellLook} ${wordLook}`}>{alert.severity}</td>
+            <td className={`${wideCellLook} ${wordLook}`}>{words.scopes[alert.scope]}</td>
             <td className={cellLook}>
               <Badge tone={alert.state === 'silenced' ? 'quiet' : alert.severity === 'critical' ? 'bad' : 'warn'}>
                 {words.states[alert.state]}

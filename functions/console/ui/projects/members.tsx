@@ -9,7 +9,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import { Command, Empty } from '../parts/command.tsx';
 import { Loaded } from '../parts/loaded.tsx';
-import { cellLook, Cells, rowLook, wideCellLook } from '../parts/page.tsx';
+import { cellLook, Cells, rowLook, wideCellLook, wordLook } from '../parts/page.tsx';
 import { Time } from '../parts/time.tsx';
 import { useCreation } from '../shell/creation.ts';
 import { text } from '../text/common.ts';
@@ -119,7 +119,7 @@ function MemberTable({ members, email: own, lastAdmin, choose }: TableProps) {
                 <th scope="row" className={`${cellLook} text-left font-medium wrap-anywhere`}>
                   {email}
                 </th>
-                <td className={cellLook}>
+                <td className={`${cellLook} ${wordLook}`}>
                   <span className="flex flex-wrap gap-1">
                     {role}
                     {email === own && <Badge>{words.you}</Badge>}
