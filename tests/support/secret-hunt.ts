@@ -35,6 +35,30 @@ export async function installationSecrets(platform: Platform): Promise<Map<strin
   return places;
 }
 
+/** Secrets that the platform generates for users have a form of their own: runtime/domain/api-key.ts and access-token.ts. */
+const generated = {
+  'an API key': /\bsvc_[a-z0-9]{8}_[a-z0-9]{46}\b/,
+  'an access token': /\bsvct_[a-z0-9]{8}_[a-z0-9]{46}\b/,
+  "a session's token": /\bsvcs_[a-z0-9]{40}\b/,
+  "a webhook's token": /\bsvcwh_[a-z0-9]{40}\b/,
+  'a signing secret': /\bwhsec_[A-Za-z0-9+/_-]{32,}/,
+};
+
+/**
+ * Where the places have one of these secrets, or what looks like a secret that the platform generates for users. The
+ * descriptions show where it is without showing it.
+ */
+export function secretsIn(places: Places, secrets: ReadonlyMap<string, string>): string[] {
+  return [...places].flatMap(([place, text]) => [
+    ...[...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => `${name} in ${place}`),
+    ...Object.entries(generated).flatMap(([name, form]) => {
+      const { index } = form.exec(text) ?? {};
+      if (index === undefined) return [];
+      return `${name} in ${place}, after ${JSON.stringify(text.slice(Math.max(0, index - 120), index))}`;
+    }),
+  ]);
+}
+
 /**
  * Everything that the platform and these namespaces have written by now: logs of pods (also those of a container before
  * its restart), the log store's files with the lines of pods that are gone, Events, specifications and descriptions of

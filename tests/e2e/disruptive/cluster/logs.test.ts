@@ -3,7 +3,9 @@ import type { PlatformStatus } from '../../../../runtime/contracts/api/platform.
 import { node } from '../../../../infra/testcluster/settings.ts';
 import { codeFile } from '../../../support/code-file.ts';
 import { drainPlatform } from '../../../support/drained-platform.ts';
+import { storedLogs } from '../../../support/log-store-text.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../../support/platform.ts';
+import { installationSecrets, secretsIn } from '../../../support/secret-hunt.ts';
 
 const platform = await runningPlatform();
 const code = `
@@ -100,6 +102,15 @@ t.test('the shipper of each node keeps what a function printed, also after its p
   // The log drain had the lines from before the new store, and continues with it.
   for (const line of all) await drain.arrived(line, namespace);
   t.match(await drain.state(), { status: 'on', refusedLines: 0, deletedLines: 0, isAuthorized: true, isSecret: true });
+});
+
+t.test('no secret is in what the store has of the platform’s processes and of workloads', async (t) => {
+  // The tests in last/ hunt in all other places, when the store is disabled again.
+  const text = await eventually(
+    async () => (await storedLogs(platform)) ?? '',
+    (stored) => stored.includes('"pod":"console-api-'),
+  );
+  t.same(secretsIn(new Map([['the log store', text]]), await installationSecrets(platform)), []);
 });
 
 t.test('the shipper may only list pods', async (t) => {
