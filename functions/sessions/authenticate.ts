@@ -1,11 +1,12 @@
 import type { Pool } from 'pg';
 import { sessionCookieName } from '../../runtime/contracts/api/sessions.ts';
 import { accessTokenPrefix } from '../../runtime/domain/access-token-prefix.ts';
+import { createTurnLookup } from '../../runtime/db/turn-lookup.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate, Session } from '../../runtime/http/route.ts';
 import { findValidToken } from '../../runtime/records/access-tokens.ts';
-import { findSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
+import { findSessions, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { cookiesOf } from './cookies.ts';
 import type { LastUses } from './last-uses.ts';
 
@@ -41,6 +42,7 @@ export function createAuthenticate({
 }: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
   const cookieName = sessionCookieName(baseUrl);
+  const findSession = createTurnLookup((digests: readonly Buffer[]) => findSessions(pool, digests, clock.now()));
   const tokenSession = async (text: string): Promise<Session> => {
     const token = await findValidToken(pool, text, clock.now());
     // One answer for all, so that a token that leaked and was revoked tells nothing.
@@ -72,7 +74,7 @@ export function createAuthenticate({
     if (bearer === undefined && !isOwn) {
       throw new Problem('cross_site', 'The browser sent this request from another site. Send it from the console.');
     }
-    const session = await findSession(pool, sessionTokenDigest(token), clock.now());
+    const session = await findSession(sessionTokenDigest(token));
     if (!session) throw new Problem('unauthenticated', 'The session has expired. Sign in again with `svc login`.');
     const { lastUsedAt, ...caller } = session;
     sessionUses?.add({ id: caller.sessionId, lastUsedAt });

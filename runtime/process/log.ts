@@ -1,4 +1,5 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
+import { createTurnOutput } from './turn-output.ts';
 
 /** Fields that contain secrets, as headers and as object keys. */
 const secretFields = [
@@ -37,5 +38,11 @@ export function createLogger(name: string, options: { level: string }, destinati
     formatters: { level: (label: string) => ({ level: label }) },
     hooks: { streamWrite: redacted },
   };
-  return destination ? pino(settings, destination) : pino(settings);
+  return pino(settings, destination ?? standardOutput());
+}
+
+function standardOutput(): DestinationStream {
+  const output = createTurnOutput(pino.destination({ dest: 1, sync: true }));
+  process.once('exit', () => output.flushSync());
+  return output;
 }

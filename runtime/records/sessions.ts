@@ -66,19 +66,28 @@ export async function insertSession(
   return rowCount === 1;
 }
 
-/** The session of a token; undefined when it does not exist or expired before `now`. */
-export async function findSession(pool: Pool, tokenDigest: Buffer, now: Date): Promise<SessionRecord | undefined> {
-  const { rows } = await pool.query<SessionRecord>({
-    // Each request runs it, and planning takes longer than running it.
-    name: 'find-session',
-    text: `SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role,
-       users.one_time_until IS NOT NULL AS "passwordChangeRequired", sessions.last_used_at AS "lastUsedAt",
-       ${hasChanged('users.email')} AS "hasChanged"
-     FROM sessions JOIN users ON users.id = sessions.user_id
-     WHERE token_digest = $1 AND expires_at > $2 AND disabled_at IS NULL`,
-    values: [tokenDigest, now],
+/** The sessions of tokens, in their order; undefined for one that does not exist or expired before `now`. */
+export async function findSessions(
+  pool: Pool,
+  tokenDigests: readonly Buffer[],
+  now: Date,
+): Promise<(SessionRecord | undefined)[]> {
+  const { rows } = await pool.query<SessionRecord & { position: number }>({
+    // Each request needs it, and planning takes longer than running it.
+    name: 'find-sessions',
+    // Not a join, whose plan may read all sessions.
+    text: `SELECT asked.position::integer, found.* FROM unnest($1::bytea[]) WITH ORDINALITY AS asked (digest, position)
+       CROSS JOIN LATERAL (
+         SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role,
+           users.one_time_until IS NOT NULL AS "passwordChangeRequired", sessions.last_used_at AS "lastUsedAt",
+           ${hasChanged('users.email')} AS "hasChanged"
+         FROM sessions JOIN users ON users.id = sessions.user_id
+         WHERE token_digest = asked.digest AND expires_at > $2 AND disabled_at IS NULL LIMIT 1) AS found`,
+    values: [tokenDigests, now],
   });
-  return rows[0];
+  const sessions: (SessionRecord | undefined)[] = tokenDigests.map(() => undefined);
+  for (const { position, ...session } of rows) sessions[position - 1] = session;
+  return sessions;
 }
 
 /** Deletes a session, if it exists. */
