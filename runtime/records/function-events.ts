@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { FunctionEvents } from '../contracts/resources/function.ts';
 import { transaction, type Database } from '../db/pool.ts';
+import { inSlices } from '../db/slices.ts';
 import { eventBytesMax, type SourceEvent } from '../domain/events.ts';
 import type { Id } from '../domain/ids.ts';
 import { finishWork, expediteWork, renewWork } from './work.ts';
@@ -111,12 +112,12 @@ async function removeEventSource(pool: Pool, workloadId: Id): Promise<void> {
     await finishWork(client, 'events', [workloadId]);
   });
   for (const { name, batch } of eventTables) {
-    for (let removed: number | null = 1; removed;) {
-      ({ rowCount: removed } = await pool.query(
-        `DELETE FROM ${name} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${name} WHERE workload_id = $1 LIMIT $2))`,
-        [workloadId, batch],
-      ));
-    }
+    await inSlices(
+      pool,
+      `DELETE FROM ${name} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${name} WHERE workload_id = $1 LIMIT $2))`,
+      [workloadId],
+      batch,
+    );
   }
 }
 

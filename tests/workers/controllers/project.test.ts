@@ -352,6 +352,51 @@ t.test('a deleted environment loses its plans, keys and history, and no other do
   }
 });
 
+t.test('an environment with many records is deleted in slices, after all its keys are disabled', async (t) => {
+  const { pool } = await testDatabase(t);
+  const [environment, workload, plan] = [newId(), newId(), newId()];
+  await pool.query(
+    `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name)
+     VALUES ($1, 'App', $2, 'shop', 'prod', 'shop-prod', 'api')`,
+    [workload, environment],
+  );
+  await pool.query(
+    `INSERT INTO deployments (id, workload_id, revision, trigger, state, image)
+     SELECT gen_random_uuid(), $1, number, 'manual', 'accepted', 'x' FROM generate_series(1, 5001) AS number`,
+    [workload],
+  );
+  await pool.query(
+    `INSERT INTO webhook_deliveries (id, workload_id, sender, verdict, status, deployment_id, body, body_bytes)
+     SELECT gen_random_uuid(), workload_id, 'github', 'accepted', 202, id, '{}', 2 FROM deployments`,
+  );
+  await pool.query(
+    `INSERT INTO plans (id, environment_id, name, requests_per_second, burst) VALUES ($1, $2, 'p', 1, 1)`,
+    [plan, environment],
+  );
+  await pool.query(
+    `INSERT INTO api_keys (id, environment_id, handle, digest, plan_id, created_by)
+     SELECT gen_random_uuid(), $1, number, decode(repeat('00', 32), 'hex'), $2, 'x' FROM generate_series(1, 101) AS number`,
+    [environment, plan],
+  );
+  const changed: number[] = [];
+  let enabledAtDeletion: number | undefined;
+  const { query } = pool;
+  pool.query = (async (text: string, values: unknown[]) => {
+    if (text.startsWith('DELETE FROM api_keys')) {
+      enabledAtDeletion ??= (await query.call(pool, 'SELECT FROM api_keys WHERE enabled')).rowCount ?? 0;
+    }
+    const result = await query.call(pool, text, values);
+    if (result.command !== 'SELECT') changed.push(result.rowCount ?? 0);
+    return result;
+  }) as typeof pool.query;
+  await deleteEnvironmentRecords(pool, environment);
+  t.equal(enabledAtDeletion, 0);
+  t.equal(Math.max(...changed), 5_000);
+  for (const table of ['api_keys', 'plans', 'webhook_deliveries', 'deployments', 'workloads']) {
+    t.equal((await query.call(pool, `SELECT FROM ${table}`)).rowCount, 0, table);
+  }
+});
+
 t.test('only the leader reports, every five seconds', async (t) => {
   const { pool } = await testDatabase(t);
   t.equal(await readControllerReport(pool), undefined);
