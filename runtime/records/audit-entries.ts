@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Database } from '../db/pool.ts';
 import { auditDetailsOf, auditObjectOf, type AuditLine, type AuditObject } from '../domain/audit.ts';
 import type { Clock } from '../domain/clock.ts';
-import { newId, type Id } from '../domain/ids.ts';
+import { lowestId, newId, type Id } from '../domain/ids.ts';
 
 /** A stored entry of the audit log. */
 export interface AuditEntry {
@@ -96,6 +96,12 @@ export function createAuditRecorder({ pool, clock }: { pool: Pool; clock: Clock 
   };
 }
 
+/**
+ * How far the time in an entry's id, which the process made, may be from its time in the database, in ms: the difference of
+ * their clocks, and the attempts to store it.
+ */
+const idSlackMs = 3_600_000;
+
 /** What a list of entries is limited to; absent fields match everything. */
 export interface AuditFilters {
   /** The identity of a project. */
@@ -130,12 +136,16 @@ export async function listAuditEntries(
   where((place) => `id < ${place}`, before);
   where((place) => `project_id = ${place}`, projectId);
   where((place) => `project = ${place}`, project);
-  where((place) => `starts_with(action, ${place})`, action);
+  // The order of the characters' codes, in which "~" is after all characters of actions, is that of the index.
+  where((place) => `action COLLATE "C" >= ${place} AND action COLLATE "C" < ${place} || '~'`, action);
   where((place) => `actor = ${place}`, actor);
   where((place) => `environment = ${place}`, environment);
   where((place) => `object = ${place}`, object);
   where((place) => `at >= ${place}`, since);
   where((place) => `at < ${place}`, until);
+  // Entries are read in the order of their ids, so these skip the ones outside of the time.
+  where((place) => `id >= ${place}`, since && lowestId(new Date(since.getTime() - idSlackMs)));
+  where((place) => `id < ${place}`, until && lowestId(new Date(until.getTime() + idSlackMs)));
   values.push(limit);
   const { rows } = await database.query<AuditEntry>(
     `SELECT id, at, action, actor, token_id AS "tokenId", token, project, environment, object_kind AS "objectKind", object,

@@ -1,7 +1,7 @@
 import type { Database } from '../db/pool.ts';
-import type { DeploymentState, DeploymentTrigger } from '../domain/deployment.ts';
+import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
-import { deploymentColumns, deploymentSource, type Deployment } from './deployments.ts';
+import { deploymentColumns, type Deployment } from './deployments.ts';
 
 /** Filters for a project's deployments; absent fields match everything. */
 export interface DeploymentFilters {
@@ -11,20 +11,28 @@ export interface DeploymentFilters {
   trigger?: DeploymentTrigger | undefined;
 }
 
-/** Deployments of all apps of a project, newest first: up to `limit`, older than the deployment `before`. */
+/**
+ * Deployments of all apps of a project, newest first: up to `limit`, older than the deployment `before`. Reads as many of
+ * each app, by its index: a join would read and sort all deployments of the project.
+ */
 export async function listProjectDeployments(
   database: Database,
   project: string,
   { limit, before, environment, app, status, trigger }: DeploymentFilters & { limit: number; before?: Id | undefined },
 ): Promise<Deployment[]> {
+  const values: unknown[] = [project, limit];
+  const where = (condition: string, value: unknown) =>
+    value === undefined ? '' : `AND ${condition.replace('?', `$${values.push(value)}`)}`;
   const { rows } = await database.query<Deployment>(
-    `SELECT ${deploymentColumns} FROM ${deploymentSource}
-     WHERE w.project = $1 AND ($2::uuid IS NULL OR (d.accepted_at, d.id) <
-         (SELECT accepted_at, id FROM deployments WHERE id = $2))
-       AND ($3::text IS NULL OR w.environment = $3) AND ($4::text IS NULL OR w.name = $4)
-       AND ($5::text IS NULL OR d.state = $5) AND ($6::text IS NULL OR d.trigger = $6)
-     ORDER BY d.accepted_at DESC, d.id DESC LIMIT $7`,
-    [project, before ?? null, environment ?? null, app ?? null, status ?? null, trigger ?? null, limit],
+    `SELECT ${deploymentColumns} FROM workloads w CROSS JOIN LATERAL (
+       SELECT * FROM deployments WHERE workload_id = w.id
+         ${where('(accepted_at, id) < (SELECT accepted_at, id FROM deployments WHERE id = ?)', before)}
+         ${where('state = ?', status)} ${status && !hasEnded(status) ? 'AND ended_at IS NULL' : ''}
+         ${where('trigger = ?', trigger)}
+       ORDER BY accepted_at DESC, id DESC LIMIT $2) AS d
+     WHERE w.project = $1 ${where('w.environment = ?', environment)} ${where('w.name = ?', app)}
+     ORDER BY d.accepted_at DESC, d.id DESC LIMIT $2`,
+    values,
   );
   return rows;
 }

@@ -10,6 +10,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
   'gate-limits': () => import('./gate-limits.ts'),
+  history: () => import('./history.ts'),
   lists: () => import('./lists.ts'),
   local: () => import('./local.ts'),
   monitoring: () => import('./monitoring.ts'),

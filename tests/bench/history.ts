@@ -1,0 +1,256 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import type { Pool } from 'pg';
+import { migrate } from '../../runtime/db/migrate.ts';
+import { createPool } from '../../runtime/db/pool.ts';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { newId, type Id } from '../../runtime/domain/ids.ts';
+import { usageTotalsFrom } from '../../runtime/domain/usage-window.ts';
+import { utcDay } from '../../runtime/domain/period.ts';
+import { housekeepingId } from '../../runtime/queues/catalogue.ts';
+import { insertAuditEntry, listAuditEntries, type AuditFilters } from '../../runtime/records/audit-entries.ts';
+import {
+  lastOutcomes,
+  listProjectDeployments,
+  type DeploymentFilters,
+} from '../../runtime/records/deployment-lists.ts';
+import { listDeployments } from '../../runtime/records/deployments.ts';
+import { deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import { listUsage, sumUsage } from '../../runtime/records/usage.ts';
+import { listDeliveries } from '../../runtime/records/webhook-deliveries.ts';
+import { createHousekeepingProcessor } from '../../workers/housekeeping/process.ts';
+import { silentLog } from '../support/log.ts';
+import { seededRandom } from '../support/random.ts';
+import { query } from '../support/postgres.ts';
+import { endServer, startPostgres } from '../support/servers.ts';
+import { median, printFigure } from './figure.ts';
+import { fillHistory, type HistorySubjects } from './history/fill.ts';
+
+const say = (line: string) => process.stderr.write(`${line}\n`);
+const limit = 51;
+const dayMs = 86_400_000;
+/** Of a list or a search, in ms. */
+const target = { operator: '<', value: 50 } as const;
+/** The pause of the reader and of the writer beside the deletions, in ms. */
+const pauseMs = 20;
+
+/**
+ * Lists and searches of deployments, webhook deliveries, usage and audit entries in tables of `--rows <n>` rows (10,000,000)
+ * each, half of them of one project, with a PostgreSQL of its own: the 95th percentile of `--requests <n>` (100) each. Then
+ * the deletion of what is past its retention, and of an environment with a quarter of all deployments, beside a reader and a
+ * writer. Takes 20 GB of disk and half an hour at full size.
+ */
+export async function run(args: string[]): Promise<void> {
+  const option = (value: string) => ({ type: 'string', default: value }) as const;
+  const { values } = parseArgs({ args, options: { rows: option('10000000'), requests: option('100') } });
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-history-'));
+  const store = await startPostgres(folder);
+  const ends: (() => unknown)[] = [];
+  try {
+    await query(`${store.url}/postgres`, 'CREATE DATABASE history');
+    const url = `${store.url}/history`;
+    await migrate({ url, clock: systemClock, log: silentLog });
+    const owner = new pg.Pool({ connectionString: url, max: 1 });
+    ends.unshift(() => owner.end());
+    const subjects = await fillHistory(owner, Number(values.rows), (table) => say(`${table} filled`));
+    const { rows: sizes } = await owner.query<{ bytes: number }>(
+      'SELECT pg_database_size(current_database())::float8 AS bytes',
+    );
+    printFigure({ name: 'history.database', value: (sizes[0]?.bytes ?? 0) / 1e9, unit: 'GB' });
+    // With the time-outs of the platform's processes.
+    const pool = createPool({ url, log: silentLog });
+    ends.unshift(() => pool.end());
+    await measureLists(await listsOf(pool, subjects), Number(values.requests));
+    await measureDeletions(pool, subjects);
+  } finally {
+    for (const end of ends) await end();
+    endServer(store.pid);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  }
+}
+
+type Lists = Readonly<Record<string, () => Promise<readonly unknown[]>>>;
+
+/** The lists and searches of the API and of the web console. */
+async function listsOf(pool: Pool, { large, small, keyIds }: HistorySubjects): Promise<Lists> {
+  const { pick, next } = seededRandom(1);
+  const now = Date.now();
+  const deployments = ({ project }: { project: string }, filters: DeploymentFilters = {}) =>
+    listProjectDeployments(pool, project, { limit, ...filters });
+  const audit = (filters: AuditFilters = {}) => listAuditEntries(pool, { limit, ...filters });
+  const daysAgo = (days: number) => new Date(now - days * dayMs);
+  const [firstApp = ''] = large.appIds;
+  const idBefore = async (table: string, column: string, days: number, condition = 'true') => {
+    const { rows } = await pool.query<{ id: Id }>(
+      `SELECT id FROM ${table} WHERE ${condition} AND ${column} < $1 ORDER BY ${column} DESC LIMIT 1`,
+      [daysAgo(days)],
+    );
+    return rows[0]?.id;
+  };
+  const ofApp = `workload_id = '${firstApp}'`;
+  const deployment = await idBefore('deployments', 'accepted_at', 100, ofApp);
+  const delivery = await idBefore('webhook_deliveries', 'received_at', 20, ofApp);
+  const entry = await idBefore('audit_entries', 'at', 30);
+  return {
+    'deployments.app': () => listDeployments(pool, pick(large.appIds), { limit }),
+    'deployments.app-page': () => listDeployments(pool, firstApp, { limit, before: deployment }),
+    'deployments.large-project': () => deployments(large),
+    'deployments.large-project-page': () => listProjectDeployments(pool, large.project, { limit, before: deployment }),
+    'deployments.small-project': () => deployments(small),
+    'deployments.environment': () => deployments(large, { environment: 'staging' }),
+    'deployments.status': () => deployments(large, { status: 'failed' }),
+    'deployments.rare-status': () => deployments(large, { status: 'cancelled' }),
+    'deployments.rare-trigger': () => deployments(large, { trigger: 'promotion' }),
+    'deployments.no-match': () => deployments(large, { trigger: 'git' }),
+    'deployments.outcomes': () => lastOutcomes(pool, large.appIds),
+    'deliveries.app': () => listDeliveries(pool, pick(large.appIds), { limit }),
+    'deliveries.app-page': () => listDeliveries(pool, firstApp, { limit, before: delivery }),
+    'usage.key': () => {
+      const window = { from: utcDay(daysAgo(91)), to: utcDay(new Date(now)) };
+      return listUsage(pool, pick(keyIds), window);
+    },
+    'usage.keys': async () => {
+      const first = Math.floor(next() * Math.max(1, keyIds.length - 100));
+      return [...(await sumUsage(pool, keyIds.slice(first, first + 100), usageTotalsFrom(new Date(now))))];
+    },
+    'audit.platform': () => audit(),
+    'audit.platform-page': () => listAuditEntries(pool, { limit, before: entry }),
+    'audit.platform-rare-action': () => audit({ action: 'secret.reveal' }),
+    'audit.platform-no-action': () => audit({ action: 'plan.' }),
+    'audit.platform-rare-object': () => audit({ object: 'rare' }),
+    'audit.platform-project': () => audit({ project: small.project }),
+    'audit.platform-no-project': () => audit({ project: 'nothing' }),
+    'audit.platform-environment': () => audit({ environment: 'rare' }),
+    'audit.until': () => audit({ until: daysAgo(60) }),
+    'audit.since-until': () => audit({ since: daysAgo(61), until: daysAgo(60) }),
+    'audit.large-project': () => audit({ projectId: large.projectId }),
+    'audit.small-project': () => audit({ projectId: small.projectId }),
+    'audit.project-until': () => audit({ projectId: large.projectId, until: daysAgo(60) }),
+    'audit.project-action': () => audit({ projectId: large.projectId, action: 'app.' }),
+    'audit.project-rare-action': () => audit({ projectId: large.projectId, action: 'secret.reveal' }),
+    'audit.project-no-action': () => audit({ projectId: large.projectId, action: 'plan.' }),
+    'audit.project-rare-object': () => audit({ projectId: large.projectId, object: 'rare' }),
+    'audit.project-no-object': () => audit({ projectId: large.projectId, object: 'nothing' }),
+    'audit.project-environment': () => audit({ projectId: large.projectId, environment: 'rare' }),
+    'audit.project-actor': () => audit({ projectId: large.projectId, actor: 'user2@example.com' }),
+    'audit.project-actor-object': () =>
+      audit({ projectId: large.projectId, actor: 'user2@example.com', object: 'nothing' }),
+    'audit.project-rare-actor': () => audit({ projectId: large.projectId, actor: 'rare@example.com' }),
+  };
+}
+
+async function measureLists(lists: Lists, requests: number): Promise<void> {
+  for (const [name, list] of Object.entries(lists)) {
+    const times: number[] = [];
+    let rows = 0;
+    try {
+      // What takes much too long is clear after a few.
+      const startedAt = performance.now();
+      while (times.length < requests && (times.length < 3 || performance.now() - startedAt < 20_000)) {
+        const from = performance.now();
+        rows = (await list()).length;
+        times.push(performance.now() - from);
+      }
+      say(`${name}: ${rows} rows, median ${median(times).toFixed(1)} ms of ${times.length}`);
+    } catch (error) {
+      say(`${name}: ${String(error)}`);
+      times.push(Infinity);
+    }
+    printFigure({ name: `history.${name}.p95`, value: percentile(times, 0.95), unit: 'ms', target });
+  }
+}
+
+function percentile(times: readonly number[], share: number): number {
+  const sorted = [...times].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}
+
+/** Deletes what is past its retention, and then an environment, each beside a reader and a writer. */
+async function measureDeletions(pool: Pool, { large, small, keyIds }: HistorySubjects): Promise<void> {
+  const process = createHousekeepingProcessor({ pool, clock: systemClock });
+  const attempt = { recordId: housekeepingId, attempt: 1, last: false, signal: new AbortController().signal };
+  const reads: Lists = {
+    deployments: () => listProjectDeployments(pool, small.project, { limit }),
+    deliveries: () => listDeliveries(pool, small.appIds[0] ?? '', { limit }),
+    audit: () => listAuditEntries(pool, { projectId: small.projectId, limit }),
+    usage: () => listUsage(pool, keyIds[0] ?? '', { from: '2000-01-01', to: '2100-01-01' }),
+  };
+  const count = async (tables: readonly string[]) => {
+    let rows = 0;
+    for (const table of tables) {
+      const result = await pool.query<{ rows: number }>(`SELECT count(*)::float8 AS rows FROM ${table}`);
+      rows += result.rows[0]?.rows ?? 0;
+    }
+    return rows;
+  };
+  const deletions = {
+    retention: {
+      tables: ['webhook_deliveries', 'audit_entries', 'usage'],
+      // Each attempt works for half of its time-out, and the next follows at once.
+      work: async () => {
+        for (let ended = false; !ended;) {
+          const { again } = (await process({ ...attempt, log: silentLog })) as { again: Date };
+          ended = again.getTime() > Date.now();
+        }
+      },
+    },
+    environment: {
+      tables: ['deployments', 'webhook_deliveries', 'usage'],
+      work: () => deleteEnvironmentRecords(pool, large.environmentId),
+    },
+  };
+  for (const [name, { tables, work }] of Object.entries(deletions)) {
+    const before = await count(tables);
+    const beside = startBeside({
+      ...reads,
+      write: async () => {
+        const line = { action: 'app.update' as const, method: 'PATCH', actor: 'bench@example.com', app: 'bench' };
+        await insertAuditEntry(
+          pool,
+          { line: { ...line, projectId: small.projectId, project: small.project } },
+          newId(),
+        );
+        return [];
+      },
+    });
+    const from = performance.now();
+    const error = await work().then(
+      () => undefined,
+      (cause: unknown) => cause,
+    );
+    const seconds = (performance.now() - from) / 1000;
+    const times = await beside.stop();
+    if (error !== undefined) say(`${name}: ${String(error)}`);
+    const deleted = before - (await count(tables));
+    printFigure({ name: `history.${name}.deleted`, value: deleted, unit: 'rows' });
+    printFigure({ name: `history.${name}.rate`, value: deleted / seconds, unit: 'rows/s' });
+    for (const [kind, share] of Object.entries(times)) {
+      printFigure({ name: `history.${name}.beside-${kind}.p95`, value: percentile(share, 0.95), unit: 'ms', target });
+      printFigure({ name: `history.${name}.beside-${kind}.max`, value: Math.max(...share), unit: 'ms' });
+    }
+  }
+}
+
+/** Repeats each of these until it is stopped. */
+function startBeside(each: Lists): { stop(): Promise<Record<string, number[]>> } {
+  let ended = false;
+  const times = Object.fromEntries(Object.keys(each).map((name) => [name, [] as number[]]));
+  const loops = Object.entries(each).map(async ([name, once]) => {
+    while (!ended) {
+      const from = performance.now();
+      await once();
+      times[name]?.push(performance.now() - from);
+      await systemClock.sleep(pauseMs);
+    }
+  });
+  return {
+    async stop() {
+      ended = true;
+      await Promise.all(loops);
+      return times;
+    },
+  };
+}
