@@ -1,7 +1,7 @@
 import type { Database } from '../db/pool.ts';
-import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
+import type { DeploymentState, DeploymentTrigger } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
-import { deploymentColumns, type Deployment } from './deployments.ts';
+import { deploymentColumns, deploymentSource, type Deployment } from './deployments.ts';
 
 /** Filters for a project's deployments; absent fields match everything. */
 export interface DeploymentFilters {
@@ -12,8 +12,8 @@ export interface DeploymentFilters {
 }
 
 /**
- * Deployments of all apps of a project, newest first: up to `limit`, older than the deployment `before`. Reads as many of
- * each app, by its index: a join would read and sort all deployments of the project.
+ * Deployments of all apps of a project, newest first: up to `limit`, older than the deployment `before`. Finds as many of
+ * each app in an index, and reads only those of the page: a join would read and sort all deployments of the project.
  */
 export async function listProjectDeployments(
   database: Database,
@@ -24,14 +24,16 @@ export async function listProjectDeployments(
   const where = (condition: string, value: unknown) =>
     value === undefined ? '' : `AND ${condition.replace('?', `$${values.push(value)}`)}`;
   const { rows } = await database.query<Deployment>(
-    `SELECT ${deploymentColumns} FROM workloads w CROSS JOIN LATERAL (
-       SELECT * FROM deployments WHERE workload_id = w.id
-         ${where('(accepted_at, id) < (SELECT accepted_at, id FROM deployments WHERE id = ?)', before)}
-         ${where('state = ?', status)} ${status && !hasEnded(status) ? 'AND ended_at IS NULL' : ''}
-         ${where('trigger = ?', trigger)}
-       ORDER BY accepted_at DESC, id DESC LIMIT $2) AS d
-     WHERE w.project = $1 ${where('w.environment = ?', environment)} ${where('w.name = ?', app)}
-     ORDER BY d.accepted_at DESC, d.id DESC LIMIT $2`,
+    `WITH newest AS MATERIALIZED (
+       SELECT of_app.id FROM workloads w CROSS JOIN LATERAL (
+         SELECT accepted_at, id FROM deployments WHERE workload_id = w.id
+           ${where('(accepted_at, id) < (SELECT accepted_at, id FROM deployments WHERE id = ?)', before)}
+           ${where('state = ?', status)} ${where('trigger = ?', trigger)}
+         ORDER BY accepted_at DESC, id DESC LIMIT $2) AS of_app
+       WHERE w.project = $1 ${where('w.environment = ?', environment)} ${where('w.name = ?', app)}
+       ORDER BY of_app.accepted_at DESC, of_app.id DESC LIMIT $2)
+     SELECT ${deploymentColumns} FROM ${deploymentSource} JOIN newest ON newest.id = d.id
+     ORDER BY d.accepted_at DESC, d.id DESC`,
     values,
   );
   return rows;
