@@ -11,7 +11,7 @@ import { query } from '../support/postgres.ts';
 import { seededRandom } from '../support/random.ts';
 import { endServer, startPostgres } from '../support/servers.ts';
 import { printFigure } from './figure.ts';
-import { leaveServerCore, othersShare, residentMemory, setLast } from './gate/cores.ts';
+import { isMachineFree, leaveServerCore, residentMemory, setLast } from './gate/cores.ts';
 import { startLoad, type LoadClient } from './gate/load-client.ts';
 import { measureMemory } from './gate/memory.ts';
 import { insertBenchRecords, type BenchRecords } from './gate/records.ts';
@@ -73,7 +73,7 @@ function settings(args: string[]): Settings {
  * PostgreSQL) and the reader of the log are on the second. Each contender has the
  * same options of node:http, except for `stock`. Everything that is compared is measured in alternating rounds, and the median of the rounds' ratios counts, so that a machine whose speed drifts compares like with like.
  * A round in which a server was idle for more than a tenth is
- * thrown away. `--keys <n>` for the many keys, of which all are used;
+ * thrown away, and nothing is measured on a machine that others use. `--keys <n>` for the many keys, of which all are used;
  * `--rounds <n>` of `--seconds <n>` each; `--requests <n>` for the memory; `--peer <url> --peer-keys <file>` measures
  * another running gate, pinned to the first core.
  */
@@ -81,7 +81,7 @@ export async function run(args: string[]): Promise<void> {
   const chosen = settings(args);
   const target = targets[chosen.keys];
   leaveServerCore();
-  printFigure({ name: 'gate.machine-used-by-others', value: await othersShare(), unit: 'ratio' });
+  if (!(await isMachineFree('gate'))) return;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const store = await startPostgres(folder);
   const ends: (() => unknown)[] = [];

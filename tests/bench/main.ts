@@ -1,5 +1,6 @@
 /** `npm run bench -- <name>`: each bench prints its figures (figure.ts) and needs what its own file says. */
 const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<void> }>>> = {
+  all: () => import('./all.ts'),
   acceptance: () => import('./acceptance.ts'),
   'cold-start': () => import('./cold-start.ts'),
   console: () => import('./console.ts'),

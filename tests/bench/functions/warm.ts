@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { host } from '../../gate/interceptor/world.ts';
 import { median, printFigure } from '../figure.ts';
-import { leaveServerCore, othersShare, serverCore } from '../gate/cores.ts';
+import { isMachineFree, leaveServerCore, serverCore } from '../gate/cores.ts';
 import { startLoad } from '../gate/load-client.ts';
 import { rounds, throughput } from '../gate/rounds.ts';
 import { startBareServer, startListening, type MeasuredServer } from '../gate/servers.ts';
@@ -22,7 +22,7 @@ const connections = 32;
  */
 export async function measureWarm(options: { rounds: number; seconds: number }): Promise<void> {
   leaveServerCore();
-  printFigure({ name: 'functions.machine-used-by-others', value: await othersShare(), unit: 'ratio' });
+  if (!(await isMachineFree('functions'))) return;
   const servers: MeasuredServer[] = [];
   const started = async (server: Promise<MeasuredServer>) => {
     const running = await server;
@@ -45,6 +45,7 @@ export async function measureWarm(options: { rounds: number; seconds: number }):
     const settings = {
       name: 'functions',
       connections,
+      busyMin: 0.9,
       ...options,
       pids: { pod: pod.pid, bare: bare.pid, interceptor: interceptor.pid, proxy: proxy.pid },
     };

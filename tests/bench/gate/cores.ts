@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
+import { printFigure } from '../figure.ts';
 
 /** The server under load has the first core to itself; everything else is on the second. */
 export const serverCore = 0;
@@ -86,4 +87,25 @@ export async function othersShare(): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   const after = total();
   return 1 - (after.idle - before.idle) / (after.all - before.all);
+}
+
+/** Above this share of the machine, the others decide the figures. */
+const othersMax = 0.1;
+/** The exit code of a bench that measured nothing because the machine was busy. */
+export const busyMachineCode = 3;
+
+/**
+ * Prints the share of the machine that other processes use, and refuses to measure beside too many of them: then it says so
+ * and sets the exit code. @param name of the bench @returns whether the bench may measure
+ */
+export async function isMachineFree(name: string): Promise<boolean> {
+  const share = await othersShare();
+  printFigure({ name: `${name}.machine-used-by-others`, value: share, unit: 'ratio' });
+  if (share <= othersMax) return true;
+  const [used, most] = [share, othersMax].map((part) => `${(part * 100).toFixed(0)} %`);
+  process.stderr.write(
+    `${name}: not measured, because other processes use ${used} of the machine; at most ${most} may.\n`,
+  );
+  process.exitCode = busyMachineCode;
+  return false;
 }
