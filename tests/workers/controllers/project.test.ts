@@ -1,3 +1,4 @@
+import type { QueryResult } from 'pg';
 import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -380,12 +381,12 @@ t.test('an environment with many records is deleted in slices, after all its key
   );
   const changed: number[] = [];
   let enabledAtDeletion: number | undefined;
-  const { query } = pool;
+  const query = pool.query.bind(pool) as (text: string, values?: unknown[]) => Promise<QueryResult>;
   pool.query = (async (text: string, values: unknown[]) => {
     if (text.startsWith('DELETE FROM api_keys')) {
-      enabledAtDeletion ??= (await query.call(pool, 'SELECT FROM api_keys WHERE enabled')).rowCount ?? 0;
+      enabledAtDeletion ??= (await query('SELECT FROM api_keys WHERE enabled')).rowCount ?? 0;
     }
-    const result = await query.call(pool, text, values);
+    const result = await query(text, values);
     if (result.command !== 'SELECT') changed.push(result.rowCount ?? 0);
     return result;
   }) as typeof pool.query;
@@ -393,7 +394,7 @@ t.test('an environment with many records is deleted in slices, after all its key
   t.equal(enabledAtDeletion, 0);
   t.equal(Math.max(...changed), 5_000);
   for (const table of ['api_keys', 'plans', 'webhook_deliveries', 'deployments', 'workloads']) {
-    t.equal((await query.call(pool, `SELECT FROM ${table}`)).rowCount, 0, table);
+    t.equal((await query(`SELECT FROM ${table}`)).rowCount, 0, table);
   }
 });
 
