@@ -4,6 +4,6 @@
  */
 export function rootCommand(command: readonly string[]): string[] {
   // What the caller preloads into Node.js, such as tap, may start itself in pods, whose users cannot write its reports.
-  const environment = ['env', '--unset', 'NODE_OPTIONS'];
+  const environment = ['env', '-u', 'NODE_OPTIONS'];
   return ['setpriv', '--no-new-privs', 'unshare', '--mount', '--propagation', 'slave', ...environment, ...command];
 }
