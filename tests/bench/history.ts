@@ -27,6 +27,7 @@ import { seededRandom } from '../support/random.ts';
 import { query } from '../support/postgres.ts';
 import { endServer, startPostgres } from '../support/servers.ts';
 import { median, printFigure } from './figure.ts';
+import { isMachineFree } from './gate/cores.ts';
 import { fillHistory, type HistorySubjects } from './history/fill.ts';
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -46,6 +47,7 @@ const pauseMs = 20;
 export async function run(args: string[]): Promise<void> {
   const option = (value: string) => ({ type: 'string', default: value }) as const;
   const { values } = parseArgs({ args, options: { rows: option('10000000'), requests: option('100') } });
+  if (!(await isMachineFree('history'))) return;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-history-'));
   const store = await startPostgres(folder);
   const ends: (() => unknown)[] = [];
@@ -76,7 +78,8 @@ type Lists = Readonly<Record<string, () => Promise<readonly unknown[]>>>;
 
 /** The lists and searches of the API and of the web console. */
 async function listsOf(pool: Pool, { large, small, keyIds }: HistorySubjects): Promise<Lists> {
-  const { pick, next } = seededRandom(1);
+  const random = seededRandom(1);
+  const pick = (items: readonly Id[]) => random.pick(items);
   const now = Date.now();
   const deployments = ({ project }: { project: string }, filters: DeploymentFilters = {}) =>
     listProjectDeployments(pool, project, { limit, ...filters });
@@ -113,7 +116,7 @@ async function listsOf(pool: Pool, { large, small, keyIds }: HistorySubjects): P
       return listUsage(pool, pick(keyIds), window);
     },
     'usage.keys': async () => {
-      const first = Math.floor(next() * Math.max(1, keyIds.length - 100));
+      const first = Math.floor(random.next() * Math.max(1, keyIds.length - 100));
       return [...(await sumUsage(pool, keyIds.slice(first, first + 100), usageTotalsFrom(new Date(now))))];
     },
     'audit.platform': () => audit(),
@@ -219,11 +222,11 @@ async function measureDeletions(pool: Pool, { large, small, keyIds }: HistorySub
     const from = performance.now();
     const error = await work().then(
       () => undefined,
-      (cause: unknown) => cause,
+      (cause: unknown) => (cause instanceof Error ? cause.message : 'it failed'),
     );
     const seconds = (performance.now() - from) / 1000;
     const times = await beside.stop();
-    if (error !== undefined) say(`${name}: ${String(error)}`);
+    if (error !== undefined) say(`${name}: ${error}`);
     const deleted = before - (await count(tables));
     printFigure({ name: `history.${name}.deleted`, value: deleted, unit: 'rows' });
     printFigure({ name: `history.${name}.rate`, value: deleted / seconds, unit: 'rows/s' });

@@ -12,6 +12,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { platformConfigObject } from '../support/objects.ts';
 import { processorSeconds, signIn, startConsole } from './api/console.ts';
 import { median, printFigure } from './figure.ts';
+import { isMachineFree } from './gate/cores.ts';
 import { createWorkloads } from './controllers/workloads.ts';
 
 const connections = 8;
@@ -29,6 +30,7 @@ export async function run(args: string[]): Promise<void> {
     args,
     options: { projects: option('5'), apps: option('20'), requests: option('4000'), rounds: option('5') },
   });
+  if (!(await isMachineFree('lists'))) return;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const ends: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 })];
   try {
