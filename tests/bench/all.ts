@@ -55,7 +55,7 @@ async function runBench(command: readonly string[]): Promise<BenchRun> {
 function conditions() {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   const changed = git('status', '--porcelain', '--', ':!docs') === '' ? '' : ' with changes';
-  const [{ model = 'an unknown processor' } = {}] = cpus();
+  const model = cpus()[0]?.model ?? 'an unknown processor';
   return {
     machine: `${availableParallelism()} processors (${model}) with ${Math.round(totalmem() / 2 ** 30)} GB of memory`,
     commit: `${git('rev-parse', '--short=8', 'HEAD')}${changed}`,

@@ -239,10 +239,10 @@ async function measureDeletions(pool: Pool, { large, small, keyIds }: HistorySub
 
 /** Repeats each of these until it is stopped. */
 function startBeside(each: Lists): { stop(): Promise<Record<string, number[]>> } {
-  let ended = false;
+  const ended = new AbortController();
   const times = Object.fromEntries(Object.keys(each).map((name) => [name, [] as number[]]));
   const loops = Object.entries(each).map(async ([name, once]) => {
-    while (!ended) {
+    while (!ended.signal.aborted) {
       const from = performance.now();
       await once();
       times[name]?.push(performance.now() - from);
@@ -251,7 +251,7 @@ function startBeside(each: Lists): { stop(): Promise<Record<string, number[]>> }
   });
   return {
     async stop() {
-      ended = true;
+      ended.abort();
       await Promise.all(loops);
       return times;
     },
