@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { Page } from 'playwright-core';
-import { checkAccessibility, overflows } from '../../support/console/browser.ts';
+import { brokenWords, checkAccessibility, overflows } from '../../support/console/browser.ts';
 import { consolePages } from '../../support/console/pages.ts';
 import { startVisitor } from '../../support/console/visitor.ts';
 import { codeFile } from '../../support/code-file.ts';
@@ -163,6 +163,11 @@ t.test('a narrow screen shows everything without scrolling sideways', async (t) 
   const { page, pages } = await visit(t, place, { width: 360 });
   await pages.row('api').waitFor();
   t.notOk(await overflows(page), 'environment');
+  for (const width of [360, 768]) {
+    await page.setViewportSize({ width, height: 900 });
+    t.same(await brokenWords(page), [], `words of the environment are whole at ${width} px`);
+  }
+  await page.setViewportSize({ width: 360, height: 900 });
   await pages.open(`${place}/apps/api/deployments`);
   await pages.deployment(1).waitFor();
   t.notOk(await overflows(page), 'deployments');

@@ -157,3 +157,22 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
 export async function overflows(page: Page): Promise<boolean> {
   return page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 }
+
+/** Words in tables of a page that are broken between two of their letters. */
+export async function brokenWords(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const broken = new Set();
+    for (const table of document.querySelectorAll('table')) {
+      const walker = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        for (const { 0: word, index } of node.data.matchAll(/[A-Za-z]+/g)) {
+          const range = document.createRange();
+          range.setStart(node, index);
+          range.setEnd(node, index + word.length);
+          if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) broken.add(word);
+        }
+      }
+    }
+    return [...broken];
+  })()`);
+}

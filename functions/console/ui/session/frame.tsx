@@ -61,7 +61,7 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
             </Link>
             <MainNavigation />
             <span className="flex-1" />
-            <span className="hidden text-sm text-zinc-600 sm:inline dark:text-zinc-400">{email}</span>
+            <span className="hidden text-sm text-zinc-600 lg:inline dark:text-zinc-400">{email}</span>
             <Tools signOut={() => signOut.mutate()} panel={panel} />
             <Button onClick={() => signOut.mutate()} disabled={signOut.isPending}>
               {text.signOut}
