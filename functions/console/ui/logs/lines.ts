@@ -69,7 +69,9 @@ export function createLines(max: number, maxLength = 64 * 1024 * 1024): Lines {
       }
       return (line) => {
         const count = counts.get(keyOf(line)) ?? 0;
-        if (count > 0) counts.set(keyOf(line), count - 1);
+        if (count > 1) counts.set(keyOf(line), count - 1);
+        // What the stream has repeated is not kept for as long as it lasts.
+        else counts.delete(keyOf(line));
         return count === 0;
       };
     },
