@@ -30,7 +30,10 @@ function readSteps(page: string): Step[] {
     .replaceAll('apps.localhost:8080', `${info.appsDomain}:${new URL(info.api).port}`)
     .replaceAll('~/.local/share/svc/admin-password', info.adminPasswordFile);
   const names = [...written.matchAll(/^svc function create (\S+)/gm)].map(([, name = '']) => name);
-  const text = names.reduce((page, name) => page.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), uniqueName(name)), written);
+  const text = names.reduce(
+    (page, name) => page.replaceAll(new RegExp(`\\b${name}\\b`, 'g'), uniqueName(name)),
+    written,
+  );
   const steps: Step[] = [];
   for (const [, language, content = ''] of text.matchAll(/^```(sh|text)\n([\s\S]*?)^```$/gm)) {
     if (language === 'sh') steps.push({ commands: content, expected: [] });

@@ -31,13 +31,13 @@ function startUsers(t: Parameters<typeof ownFolder>[0]) {
   });
   return {
     passwd: join(etc, 'passwd'),
-    async ask(question: Question): Promise<Answer> {
+    ask: async (question: Question): Promise<Answer> => {
       child.send(question);
       const [answer] = (await once(child, 'message')) as [Answer];
       return answer;
     },
     /** As `useradd` does. */
-    addUser(name: string, id: number): void {
+    addUser: (name: string, id: number): void => {
       const file = join(etc, 'passwd');
       copyFileSync(file, `${file}+`);
       appendFileSync(`${file}+`, `${name}:x:${id}:${id}::/:/bin/sh\n`);
