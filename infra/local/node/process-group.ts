@@ -7,6 +7,7 @@ import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { getSystemErrorMessage } from 'node:util';
 import { identify } from '../../process-record.ts';
+import { setNiceness } from './niceness.ts';
 import { killContainer, signal } from './process-table.ts';
 
 /** How long to wait, after the end, for output of processes that left the group. */
@@ -19,6 +20,8 @@ export interface Program {
   env: Record<string, string>;
   /** The user and the group that it runs as, without further groups. Default this process's own. */
   user?: number | undefined;
+  /** How far it stands back for others, 0 to 19. Default 0. */
+  niceness?: number;
 }
 
 /** A container's program cannot be started: the file or folder does not exist, or the file is not executable. */
@@ -111,12 +114,14 @@ export async function execute(program: Program, stop: AbortSignal, streams: Stre
   return code ?? 128 + signalNumber(name);
 }
 
-async function spawnLeader({ command, cwd, env, user }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
+async function spawnLeader(program: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
+  const { command, cwd, env, user, niceness = 0 } = program;
   const [file, ...parameters] = command;
   if (file === undefined) throw new StartError('Neither the pod nor the image has a command.');
   const identity = user === undefined ? {} : { uid: user, gid: user };
   // Not by a program such as setpriv: it would start as root with the pod's environment, in which LD_PRELOAD may be set.
   const child = spawn(file, parameters, { cwd, env, stdio, detached: true, ...identity });
+  if (child.pid !== undefined && niceness > 0) setNiceness(child.pid, niceness);
   const failure = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
     child.once('error', resolve);
     child.once('spawn', () => resolve(undefined));

@@ -9,6 +9,7 @@ import type { LogWatch } from './log-watch.ts';
 import type { CollectLines } from './logs.ts';
 import type { MemoryWatch } from './memory.ts';
 import { readHosts, translateName } from './names.ts';
+import { nicenessOf } from './niceness.ts';
 import { translatePaths, type Mount } from './paths.ts';
 import type { Container, NodePod } from './pod-spec.ts';
 import type { Program } from './process-group.ts';
@@ -110,6 +111,7 @@ export async function createProgram(
     command: translate(startCommand),
     cwd: work,
     user,
+    niceness: nicenessOf(pod),
     env: {
       HOME: work,
       TMPDIR: translatePaths('/tmp', mounts),

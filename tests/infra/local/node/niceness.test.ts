@@ -1,0 +1,32 @@
+import { getPriority } from 'node:os';
+import t from 'tap';
+import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
+import { startNode } from '../../../support/local-node.ts';
+
+t.test('the API, the workers and builds stand back, and what they start', async (t) => {
+  const { image, kube, log, until } = await startNode(t);
+  await image('tool:1', '');
+  const command = ['sh', '-c', 'nice; sh -c nice; cat /proc/self/autogroup 2>/dev/null || true'];
+  const cases: [namespace: string, app: string, niceness: number][] = [
+    ['svc-system', 'console-api', 5],
+    ['svc-system', 'svc-workers', 5],
+    ['svc-system', 'svc-authz', 0],
+    ['svc-system', 'svc-interceptor', 0],
+    ['svc-builds', 'shop', 5],
+    ['shop-prod', 'console-api', 0],
+  ];
+  for (const [namespace, app, niceness] of cases) {
+    const name = `${namespace}-${app}`;
+    const pod = await kube.create<NodePod>({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace, labels: { app } },
+      spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'tool:1', command }] },
+    });
+    await until(name, ({ status }) => status?.phase === 'Succeeded');
+    const [own, ofChild, session] = (await log(pod, 'main')).split('\n');
+    const expected = String(niceness === 0 ? getPriority() : niceness);
+    t.same([own, ofChild], [expected, expected], `${app} in ${namespace}`);
+    if (session) t.match(session, new RegExp(`nice ${niceness}$`), 'its session, where sessions share the processors');
+  }
+});
