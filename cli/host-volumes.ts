@@ -24,6 +24,8 @@ const temporaryPlugins = new Set([
 ]);
 /** Where the kubelet mounts a persistent volume for a pod, also with a changed root folder. */
 const kubeletMount = /\/pods\/[^/]+\/volumes\/([^/]+)\/([^/]+)(?:\/mount)?$/;
+/** A volume of a provisioner, mounted in a folder of its name: `pvc-`, the claim's id, and what else the provisioner says. */
+const provisionedMount = /\/(pvc-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}[^/]*)$/;
 
 /** What this machine says about itself. */
 export function readHost(): Host {
@@ -83,6 +85,10 @@ export function readOnlyVolumes(host: Host, embedded: readonly { name: string; f
     const [, plugin = '', name] = kubeletMount.exec(path) ?? [];
     return readOnly && name !== undefined && !temporaryPlugins.has(plugin) ? [name] : [];
   });
+  const ofProvisioners = mounts.flatMap(({ path, readOnly }) => {
+    const [, name] = provisionedMount.exec(path) ?? [];
+    return readOnly && name !== undefined ? [name] : [];
+  });
   const isReadOnly = (folder: string) => {
     const inside = mounts.filter(({ path }) => path === '/' || folder === path || folder.startsWith(`${path}/`));
     // The last one of several at the same path is in front.
@@ -94,5 +100,5 @@ export function readOnlyVolumes(host: Host, embedded: readonly { name: string; f
   };
   const local = localRoots.flatMap((root) => host.folders(root).map((name) => ({ name, folder: join(root, name) })));
   const ofFolders = [...local, ...embedded].filter(({ folder }) => isReadOnly(folder)).map(({ name }) => name);
-  return [...new Set([...ofKubelet, ...ofFolders])].sort();
+  return [...new Set([...ofKubelet, ...ofProvisioners, ...ofFolders])].sort();
 }

@@ -31,6 +31,17 @@ t.test('persistent volumes of the kubelet that are read-only are named; others a
   t.end();
 });
 
+t.test('read-only mounts of provisioned volumes are named, wherever the provisioner keeps them', (t) => {
+  const claim = 'pvc-0b1f8c4e-6a52-4d3b-9a0e-5f2d8c7b6a91';
+  const mounts = [
+    mount(`/data/volumes/${claim}_shop-prod_uploads`, 'ro', 'rw'),
+    mount(`/mnt/disks/${claim.replace('0b', '1c')}`, 'rw', 'rw'),
+    mount(`/mnt/disks/${claim.replace('0b', '2d')}/lost+found`, 'ro', 'rw'),
+  ];
+  t.same(readOnlyVolumes(host(mounts)), [`${claim}_shop-prod_uploads`]);
+  t.end();
+});
+
 t.test('volumes that are folders of this machine are as read-only as the file system that they are on', (t) => {
   const folders = (path: string) =>
     path === '/var/lib/rancher/k3s/storage'
