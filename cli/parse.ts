@@ -66,7 +66,7 @@ export async function parseCommandLine(root: Group | LazyGroup, argv: readonly s
   if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
     return { action: 'help', path, subject: await loadGroup(current) };
   }
-  const content = await openGroup(current);
+  const content = { ...current, ...(await openGroup(current)) };
   const command = await commandNamed(content, word);
   if (!command) throw unknownWord(path, content, word);
   const commandPath = [...path, command.name];

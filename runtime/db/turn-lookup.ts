@@ -12,10 +12,10 @@ export function createTurnLookup<Key, Value>(
     const index = keys.push(key) - 1;
     values ??= new Promise((resolve) => {
       setImmediate(() => {
-        const asked = keys;
+        const batch = keys;
         keys = [];
         values = undefined;
-        resolve(find(asked));
+        resolve(find(batch));
       });
     });
     return (await values)[index];
