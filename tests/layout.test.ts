@@ -137,7 +137,7 @@ t.test('the gate never imports the bus', (t) => {
 });
 
 t.test('the command line uses HTTP: of runtime/ only rules and contracts; machine commands also infra', (t) => {
-  const machineCommands = ['install', 'local', 'image', 'image-local', 'function-local']
+  const machineCommands = ['install', 'local', 'image-build', 'image-local', 'function-local']
     .map((name) => `cli/commands/${name}.ts`)
     .concat('cli/main.ts', 'cli/local-platform.ts');
   const wrong = imports.filter(
