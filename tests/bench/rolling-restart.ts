@@ -70,7 +70,8 @@ async function startLoads(
   await platform.ok(['function', 'create', 'called', '--runtime', 'node', '--code-file', '-', ...flags], code);
   const { url } = await platform.json<{ url: string }>(['function', 'show', 'called', ...flags]);
   const token = await platform.ok(['token', 'create', 'reader', '--project', project, '--scope', 'read']);
-  const [{ url: webhook = '', token: secret = '' } = {}] = targets;
+  const [target] = targets;
+  if (!target) throw new Error('there are no apps with a webhook');
   await eventually(
     () => platform.request(url),
     ({ status }) => status === 200,
@@ -86,9 +87,9 @@ async function startLoads(
     ],
     [
       'webhooks',
-      startLoad(platform, webhook, {
+      startLoad(platform, target.url, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-svc-token': secret },
+        headers: { 'content-type': 'application/json', 'x-svc-token': target.token },
         body: JSON.stringify({ image: 'registry.test/restarts:1' }),
         status: 202,
         clients: 1,
