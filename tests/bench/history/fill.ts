@@ -59,6 +59,8 @@ export async function fillHistory(pool: Pool, rows: number, say: (line: string) 
   /** Half of the rows belong to apps of the large project, in turn, and the others to all others. */
   const app = `CASE WHEN row % 2 = 0 THEN row / 2 % ${largeApps} ELSE ${largeApps} + row / 2 % ${smallApps} END`;
   const at = (table: keyof typeof days) => `now() - ${days[table]} * (1 - row::float8 / ${rows}) * interval '1 day'`;
+  const rarely = (value: string, otherwise: string) =>
+    `CASE WHEN row % ${rareEvery} < 2 THEN ${value} ELSE ${otherwise} END`;
   const appIds = apps.map(({ id }) => id);
   const source = `generate_series(1, ${rows}) AS row`;
   await load(
@@ -68,8 +70,8 @@ export async function fillHistory(pool: Pool, rows: number, say: (line: string) 
        accepted_at, started_at, ended_at)
      SELECT ${idAt('at', 'row')}, ($1::uuid[])[1 + app],
        CASE WHEN app < ${largeApps} THEN row / 2 / ${largeApps} ELSE row / 2 / ${smallApps} END + 1,
-       CASE WHEN row % ${rareEvery} < 2 THEN 'promotion' ELSE 'webhook' END,
-       CASE WHEN row % ${rareEvery} < 2 THEN 'cancelled' WHEN row % 20 < 2 THEN 'failed' ELSE 'succeeded' END,
+       ${rarely("'promotion'", "'webhook'")},
+       ${rarely("'cancelled'", "CASE WHEN row % 20 < 2 THEN 'failed' ELSE 'succeeded' END")},
        'registry.example.com/shop/app:' || row, 'sha256:' || repeat(md5(row::text), 2), md5(row::text), 'Change ' || row,
        'main', 'user' || row % ${users} || '@example.com', at, at, at + interval '20 seconds'
      FROM (SELECT row, ${app} AS app, ${at('deployments')} AS at FROM ${source}) AS made`,
@@ -91,10 +93,10 @@ export async function fillHistory(pool: Pool, rows: number, say: (line: string) 
     pool,
     'audit_entries',
     `INSERT INTO audit_entries (id, at, action, actor, project_id, project, environment, object_kind, object, request_id, details)
-     SELECT ${idAt('at', 'row')}, at, CASE WHEN row % ${rareEvery} < 2 THEN 'secret.reveal' ELSE ($4::text[])[1 + row % 5] END,
-       CASE WHEN row % ${rareEvery} < 2 THEN 'rare@example.com' ELSE 'user' || row % ${users} || '@example.com' END,
-       ($1::uuid[])[1 + app], ($2::text[])[1 + app], CASE WHEN row % ${rareEvery} < 2 THEN 'rare' ELSE ($3::text[])[1 + app] END,
-       'app', CASE WHEN row % ${rareEvery} < 2 THEN 'rare' ELSE 'app' || app END, md5(row::text), '{"settings":["port"]}'
+     SELECT ${idAt('at', 'row')}, at, ${rarely("'secret.reveal'", '($4::text[])[1 + row % 5]')},
+       ${rarely("'rare@example.com'", `'user' || row % ${users} || '@example.com'`)},
+       ($1::uuid[])[1 + app], ($2::text[])[1 + app], ${rarely("'rare'", '($3::text[])[1 + app]')},
+       'app', ${rarely("'rare'", "'app' || app")}, md5(row::text), '{"settings":["port"]}'
      FROM (SELECT row, ${app} AS app, ${at('audit_entries')} AS at FROM ${source}) AS made`,
     [
       apps.map(({ project }) => project.id),
