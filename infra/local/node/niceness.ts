@@ -1,5 +1,4 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import { appLabel, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import type { NodePod } from './pod-spec.ts';
 
@@ -17,13 +16,12 @@ export function nicenessOf({ metadata: { namespace, labels = {} } }: Pick<NodePo
 }
 
 /**
- * Gives the leader of a new session its niceness, before it starts threads or processes, which inherit it. Where Linux first
- * shares the processors among sessions, whatever the niceness of their processes, the session gets it as well.
+ * Gives a session its niceness, where Linux first shares the processors among sessions, whatever the niceness of their
+ * processes.
  */
-export function setNiceness(leader: number, niceness: number): void {
+export function setSessionNiceness(leader: number, niceness: number): void {
   const session = `/proc/${leader}/autogroup`;
   try {
-    setPriority(leader, niceness);
     if (existsSync(session)) writeFileSync(session, String(niceness));
   } catch {
     // It has ended already.

@@ -7,7 +7,7 @@ import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { getSystemErrorMessage } from 'node:util';
 import { identify } from '../../process-record.ts';
-import { setNiceness } from './niceness.ts';
+import { setSessionNiceness } from './niceness.ts';
 import { killContainer, signal } from './process-table.ts';
 
 /** How long to wait, after the end, for output of processes that left the group. */
@@ -120,8 +120,13 @@ async function spawnLeader(program: Program, stdio: ('ignore' | 'pipe')[]): Prom
   if (file === undefined) throw new StartError('Neither the pod nor the image has a command.');
   const identity = user === undefined ? {} : { uid: user, gid: user };
   // Not by a program such as setpriv: it would start as root with the pod's environment, in which LD_PRELOAD may be set.
-  const child = spawn(file, parameters, { cwd, env, stdio, detached: true, ...identity });
-  if (child.pid !== undefined && niceness > 0) setNiceness(child.pid, niceness);
+  const options = { cwd, env, stdio, detached: true, ...identity };
+  const child =
+    niceness === 0
+      ? spawn(file, parameters, options)
+      : // A niceness given from outside would miss the threads and processes that have started meanwhile.
+        spawn('nice', ['-n', String(niceness), '--', file, ...parameters], options);
+  if (child.pid !== undefined && niceness > 0) setSessionNiceness(child.pid, niceness);
   const failure = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
     child.once('error', resolve);
     child.once('spawn', () => resolve(undefined));

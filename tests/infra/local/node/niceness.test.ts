@@ -25,7 +25,7 @@ t.test('the API, the workers and builds stand back, and what they start', async 
     });
     await until(name, ({ status }) => status?.phase === 'Succeeded');
     const [own, ofChild, session] = (await log(pod, 'main')).split('\n');
-    const expected = String(niceness === 0 ? getPriority() : niceness);
+    const expected = String(getPriority() + niceness);
     t.same([own, ofChild], [expected, expected], `${app} in ${namespace}`);
     if (session) t.match(session, new RegExp(`nice ${niceness}$`), 'its session, where sessions share the processors');
   }
