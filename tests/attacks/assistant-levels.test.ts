@@ -22,7 +22,7 @@ const kinds = {
   'addresses of repositories': 'git.example.com',
   'addresses of apps': 'address-of-an-app',
   schedules: '17 3 * * *',
-  'usage of keys': '4711',
+  'usage of keys': '471108150711',
   'log lines': 'text-of-a-log',
   'logs of runs': 'text-of-a-run',
   'output of builds': 'text-of-a-build',
@@ -73,7 +73,7 @@ const recorded = recording({
       key({
         name: kinds['names of plans and keys'],
         createdBy: kinds['email addresses of those who created keys'],
-        usage: { allowed: 4_711, rateDenied: 0, quotaDenied: 0 },
+        usage: { allowed: 471_108_150_711, rateDenied: 0, quotaDenied: 0 },
       }),
     ),
   },
