@@ -174,8 +174,14 @@ t.test('a store that is killed for memory gets twice as much, unless its limit w
 const claims = () => get<{ items: object[] }>('persistentvolumeclaims', '-l', `app=${store}`);
 
 t.test('disabling removes the pods and keeps the data; with --delete-data it is gone', async (t) => {
+  // After each change of the settings, also by another test, it counts as stopping until the controllers have looked.
+  const disabled = () =>
+    eventually(
+      () => component(store),
+      (state) => state?.status === 'disabled',
+    );
   await platform.ok(['platform', 'disable', store, '--timeout', '4m']);
-  t.match(await component(store), { status: 'disabled', message: 'its data is kept' });
+  t.match(await disabled(), { status: 'disabled', message: 'its data is kept' });
   await eventually(
     () => component('node-exporter'),
     (state) => state?.status === 'disabled',
@@ -188,10 +194,5 @@ t.test('disabling removes the pods and keeps the data; with --delete-data it is 
   t.same((await claims()).items.length, 1);
   await platform.ok(['platform', 'disable', store, '--delete-data', '--yes', '--timeout', '4m']);
   t.same((await claims()).items, []);
-  // After each change of the settings, also by another test, it counts as stopping until the controllers have looked.
-  const ended = await eventually(
-    () => component(store),
-    (state) => state?.status === 'disabled',
-  );
-  t.match(ended, { status: 'disabled', message: undefined });
+  t.match(await disabled(), { status: 'disabled', message: undefined });
 });
