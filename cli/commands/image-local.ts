@@ -77,11 +77,12 @@ async function findUser(home: Home, image: Parameters<typeof findImageUser>[2]):
   const kube = createKubeClient(loadKubeConfig(kubeconfig));
   try {
     const namespaces = await kube.list<KubeObject>(kinds.Namespace);
-    return await findImageUser(
+    const user = await findImageUser(
       kube,
       namespaces.items.map(({ metadata }) => metadata.name),
       image,
     );
+    return user?.name;
   } catch (error) {
     throw new Failure('Cannot check whether the image is in use: the platform is not running.', {
       code: 'unavailable',

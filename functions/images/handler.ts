@@ -164,9 +164,10 @@ export function createImageRoutes({ pool, kube }: Dependencies): Route[] {
     const names = await tagsOf(pool, image.id);
     const { usedBy } = image;
     const user = usedBy
-      ? `revision ${usedBy.revision} of ${usedBy.app} in ${usedBy.environment}`
+      ? { name: `revision ${usedBy.revision} of ${usedBy.app} in ${usedBy.environment}`, isStopping: false }
       : await findImageUser(kube, await namespacesOf(pool, image.project), { ...image, names });
-    if (user === undefined) return;
-    throw new Problem('in_use', `The image "${image.name}" is in use by ${user}. Deploy another one there first.`);
+    // The deletion waits for a pod that is being stopped.
+    if (user === undefined || user.isStopping) return;
+    throw new Problem('in_use', `The image "${image.name}" is in use by ${user.name}. Deploy another one there first.`);
   }
 }

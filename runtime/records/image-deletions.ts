@@ -153,6 +153,11 @@ export async function beginDeletion(
   return { ...image, state: 'deleting' };
 }
 
+/** Takes a deletion back until its next attempt. Its request stays. */
+export async function postponeDeletion(database: Database, id: Id): Promise<void> {
+  await database.query(`UPDATE images SET state = 'stored' WHERE id = $1 AND state = 'deleting'`, [id]);
+}
+
 /** Ends a deletion: the image no longer exists. */
 export async function endDeletion(database: Database, id: Id): Promise<void> {
   await database.query(

@@ -15,15 +15,24 @@ export interface ImageIdentity {
   names: readonly string[];
 }
 
+/** What uses an image. */
+export interface ImageUser {
+  /** Such as `job migrate in shop-prod`. */
+  name: string;
+  /** Whether it is a pod that is being stopped, and so uses the image only for a while. */
+  isStopping: boolean;
+}
+
 /**
  * Finds a workload or a pod that uses an image, in these namespaces: apps, functions and jobs, running or not, and pods,
- * which may be of an older release. @returns such as `job migrate in shop-prod`; undefined for none
+ * which may be of an older release. Pods that are being stopped come last. @returns undefined for none
  */
 export async function findImageUser(
   kube: Pick<KubeClient, 'list'>,
   namespaces: readonly string[],
   image: ImageIdentity,
-): Promise<string | undefined> {
+): Promise<ImageUser | undefined> {
+  let stopping: ImageUser | undefined;
   for (const namespace of namespaces) {
     const [apps, functions, jobs, pods] = await Promise.all([
       kube.list<App>(kinds.App, { namespace }),
@@ -31,16 +40,25 @@ export async function findImageUser(
       kube.list<JobResource>(kinds.Job, { namespace }),
       kube.list<Pod>(kinds.Pod, { namespace }),
     ]);
-    const users = [
+    const users: { kind: string; name: string; images: (string | undefined)[]; isStopping?: boolean }[] = [
       ...apps.items.map((app) => ({ kind: 'app', name: app.metadata.name, images: imagesOfApp(app) })),
       ...functions.items.map(({ metadata, spec }) => ({ kind: 'function', name: metadata.name, images: [spec.image] })),
       ...jobs.items.map(({ metadata, spec }) => ({ kind: 'job', name: metadata.name, images: [spec.image] })),
-      ...pods.items.map((pod) => ({ kind: 'pod', name: pod.metadata.name, images: imagesOfPod(pod) })),
+      ...pods.items.map((pod) => ({
+        kind: 'pod',
+        name: pod.metadata.name,
+        images: imagesOfPod(pod),
+        isStopping: pod.metadata.deletionTimestamp !== undefined,
+      })),
     ];
-    const user = users.find(({ images }) => images.some((name) => name !== undefined && isSameImage(name, image)));
-    if (user) return `${user.kind} ${user.name} in ${namespace}`;
+    for (const { kind, name, images, isStopping = false } of users) {
+      if (!images.some((each) => each !== undefined && isSameImage(each, image))) continue;
+      const user = { name: `${kind} ${name} in ${namespace}`, isStopping };
+      if (!isStopping) return user;
+      stopping ??= user;
+    }
   }
-  return undefined;
+  return stopping;
 }
 
 /** The image of the release, or the one that the first release will have. */

@@ -19,6 +19,7 @@ import {
   endDeletion,
   findUnneeded,
   namespacesOf,
+  postponeDeletion,
   queueDeletions,
   refuseDeletion,
   tagsOf,
@@ -43,8 +44,8 @@ export interface ImageDependencies {
 const cleanupMs = 3_600_000;
 /** How long one attempt of the clean-up searches, in ms; the next attempt continues there. */
 const budgetMs = 15_000;
-/** Interval at which a deletion waits for a build of the same app, in ms. */
-const buildMs = 15_000;
+/** How long a deletion waits before it looks again for a build of the same app or a pod that is being stopped, in ms. */
+const waitMs = 15_000;
 
 /**
  * A Docker configuration file with the credentials that may delete images. Those with which builds push are in another
@@ -100,8 +101,13 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
     const place = await placeOf(kube, image);
     const names = await tagsOf(pool, image.id);
     const user = await findImageUser(kube, await namespacesOf(pool, image.project), { ...image, names });
+    if (user?.isStopping === true) {
+      // Meanwhile builds of its app go on.
+      await postponeDeletion(pool, image.id);
+      return { again: new Date(clock.now().getTime() + waitMs) };
+    }
     if (user !== undefined) {
-      return refuse(attempt, image, { problem: 'in_use', message: `The image is in use by ${user}.` });
+      return refuse(attempt, image, { problem: 'in_use', message: `The image is in use by ${user.name}.` });
     }
     const result = await deleteManifest(
       { ...location, digest: image.digest },
@@ -149,7 +155,7 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
 
 async function keepIt(pool: Pool, clock: Clock, id: Id, needed: Needed): Promise<Outcome> {
   // The build ends soon, and the image may then be the one that its deployment runs.
-  if (needed.by === 'build') return { again: new Date(clock.now().getTime() + buildMs) };
+  if (needed.by === 'build') return { again: new Date(clock.now().getTime() + waitMs) };
   if (needed.by === 'deployment' && needed.requested) {
     const { app, environment, revision } = needed;
     const message = `The image is in use by revision ${revision} of ${app} in ${environment}.`;

@@ -101,7 +101,17 @@ t.test('202: a deletion is requested with its work; 409: an image in use', async
   t.match(await call('DELETE', url(digestOf(1))), { status: 409, body: { code: 'in_use', message: /job nightly/ } });
   t.equal(await work(), 0, 'a refused request leaves nothing behind');
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Job', namespace: 'shop-prod', name: 'nightly' });
-  t.match(await call('DELETE', url(digestOf(1))), { status: 202, body: { status: 'deleting' } });
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web-1', namespace: 'shop-prod', deletionTimestamp: '2026-01-01T00:00:00Z' },
+    spec: { containers: [{ name: 'app', image }] },
+  });
+  t.match(
+    await call('DELETE', url(digestOf(1))),
+    { status: 202, body: { status: 'deleting' } },
+    'a pod that is being stopped refuses nothing',
+  );
   t.equal(await work(), 1);
   t.match(await call('DELETE', url(digestOf(1))), { status: 202 }, 'and again');
   t.equal(await work(), 1);

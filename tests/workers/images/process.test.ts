@@ -172,10 +172,10 @@ t.test('a job, a function or a pod that names the image by tag, digest or anothe
     t.match(await state(digestOf(1)), { state: 'stored', message: 'The image is in use by job migrate in shop-prod.' });
     await kube.delete(ref);
   }
-  const pod = (phase: string) => ({
+  const pod = (phase: string, deletionTimestamp?: string) => ({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'web-1', namespace: 'shop-prod' },
+    metadata: { name: 'web-1', namespace: 'shop-prod', ...(deletionTimestamp && { deletionTimestamp }) },
     spec: { containers: [{ name: 'app', image: `${repository}@${digestOf(1)}` }] },
     status: { phase },
   });
@@ -183,6 +183,16 @@ t.test('a job, a function or a pod that names the image by tag, digest or anothe
   await request(digestOf(1));
   await step(await idOf(digestOf(1)));
   t.match(await state(digestOf(1)), { message: 'The image is in use by pod web-1 in shop-prod.' });
+  const stopping = pod('Running', '2026-01-01T00:00:00Z');
+  kube.seed(stopping, job(image));
+  await request(digestOf(1));
+  await step(await idOf(digestOf(1)));
+  t.match(await state(digestOf(1)), { message: 'The image is in use by job migrate in shop-prod.' });
+  await kube.delete(ref);
+  kube.seed(stopping);
+  await request(digestOf(1));
+  t.match(await step(await idOf(digestOf(1))), { again: Date }, 'it waits for a pod that is being stopped');
+  t.match(await state(digestOf(1)), { state: 'stored', requestedBy: 'ann@svc.local', problem: null });
   t.same(deletions(), []);
   kube.seed(pod('Succeeded'), job(`${repository}@${digestOf(2)}`));
   await request(digestOf(1));
