@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import {
   authorizePath,
@@ -10,6 +9,7 @@ import {
 } from '../../runtime/contracts/gate-denials.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { ProbeCheck } from '../../runtime/domain/gate-probe.ts';
+import type { LoggedRequest } from '../../runtime/process/denial-log.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { limitField } from './limit-fields.ts';
 import type { GateMetrics } from './metrics.ts';
@@ -17,6 +17,20 @@ import { policyField } from './plan.ts';
 import type { RequestCheck, Verdict } from './verdict.ts';
 
 const appQuery = `${authorizePath}?app=`;
+
+/** A request of the ingress, as far as a verdict and its log depend on it. */
+interface AuthorizeRequest extends LoggedRequest {
+  /** The path with its query. */
+  url?: string | undefined;
+}
+
+/** The response to the ingress. Names and values of `headers` in turn. */
+export type GateAnswer = Pick<GateDenial, 'headers' | 'body'> & { status: number };
+
+/**
+ * Answers one request. It calls `send` once, or again with a denial when `send` has thrown.
+ */
+export type Authorize = (request: AuthorizeRequest, send: (answer: GateAnswer) => void) => void;
 
 export interface AuthorizeDependencies {
   check: RequestCheck;
@@ -45,14 +59,10 @@ const misconfigured = denial(
   'misconfigured',
   'The API key gate of this app is misconfigured. Contact your platform administrator.',
 );
-const pass = ['Cache-Control', 'no-store', 'Content-Length', '0'];
+const pass: GateAnswer = { status: 200, headers: ['Cache-Control', 'no-store', 'Content-Length', '0'], body: '' };
 
 function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(', ') : header;
-}
-
-function deny(response: ServerResponse, { status, headers, body }: GateDenial, more: string[] = []): void {
-  response.writeHead(status, [...headers, ...more]).end(body, 'latin1');
 }
 
 type LimitedVerdict = Extract<Verdict, { limits: unknown }>;
@@ -71,34 +81,26 @@ function allowHeaders(verdict: LimitedVerdict): string[] {
   return headers;
 }
 
-function answer(response: ServerResponse, verdict: Verdict): void {
+function answerTo(verdict: Verdict): GateAnswer {
   switch (verdict.decision) {
     case 'allow':
-      response.writeHead(200, allowHeaders(verdict)).end();
-      return;
+      return { status: 200, headers: allowHeaders(verdict), body: '' };
     case 'preflight':
-      response.writeHead(200, pass).end();
-      return;
+      return pass;
     case 'deny_key':
-      deny(response, invalidKey);
-      return;
+      return invalidKey;
     case 'deny_rate':
     case 'deny_quota': {
+      const { status, headers, body } = verdict.decision === 'deny_rate' ? rateLimited : quotaExhausted;
       const retry = ['Retry-After', String(verdict.retryAfterSeconds)];
-      deny(response, verdict.decision === 'deny_rate' ? rateLimited : quotaExhausted, [
-        ...retry,
-        ...limitHeaders(verdict),
-      ]);
-      return;
+      return { status, headers: [...headers, ...retry, ...limitHeaders(verdict)], body };
     }
     case 'misconfigured':
-      deny(response, misconfigured);
-      return;
+      return misconfigured;
     case 'unavailable':
-      deny(response, gateUnavailable);
-      return;
+      return gateUnavailable;
     default:
-      verdict satisfies never;
+      return verdict satisfies never;
   }
 }
 
@@ -106,11 +108,10 @@ function answer(response: ServerResponse, verdict: Verdict): void {
  * Handles the ingress's forwardAuth requests. After a 2xx, the ingress forwards the client's request with the
  * `X-Svc-Key-*` headers of this response; it returns any other response to the client. An internal error denies.
  */
-export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
+export function createAuthorizeHandler(dependencies: AuthorizeDependencies): Authorize {
   const { check, clock, decisions, metrics, isProbe, log } = dependencies;
 
-  const checkRequest = (request: IncomingMessage): Verdict => {
-    const { url = '', headers } = request;
+  const checkRequest = ({ url = '', headers }: AuthorizeRequest): Verdict => {
     return check(
       {
         appId: url.startsWith(appQuery) ? url.slice(appQuery.length) : undefined,
@@ -125,21 +126,20 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
   };
 
   /** After the verdict, which does not depend on it: a probe is denied as any request without a key. */
-  const isOwnProbe = ({ decision }: Verdict, { url = '', headers }: IncomingMessage): boolean => {
+  const isOwnProbe = ({ decision }: Verdict, { url = '', headers }: AuthorizeRequest): boolean => {
     if (!isProbe || decision === 'allow' || decision === 'preflight') return false;
     const sent = single(headers['x-api-key']);
     return sent !== undefined && url.startsWith(appQuery) && isProbe(sent, url.slice(appQuery.length));
   };
 
-  return (request: IncomingMessage, response: ServerResponse): void => {
+  return (request, send) => {
     let verdict: Verdict;
     try {
       verdict = checkRequest(request);
-      answer(response, verdict);
+      send(answerTo(verdict));
     } catch (error) {
       log.error({ err: error }, 'authorize failed');
-      if (response.headersSent) response.destroy();
-      else deny(response, gateUnavailable);
+      send(gateUnavailable);
       metrics.decided('unavailable');
       return;
     }

@@ -96,7 +96,7 @@ interface Tables {
   handles: SlotIndex;
   /** By slot. That of slot 0 is random; unknown handles are compared with it, so that they take the same time. */
   digests: DigestSlab;
-  /** One string per environment id, which its keys share. */
+  /** One string per environment id, which its keys and apps share. */
   environments: Map<Id, Id>;
 }
 
@@ -125,8 +125,16 @@ function putPlan({ plans }: Tables, row: PlanRow): void {
   else plans.set(row.id, createPlan(row));
 }
 
-function putApp({ apps }: Tables, { id, environmentId, namespace, name }: AppRow): void {
-  apps.set(id, { environmentId, namespace, name });
+function putApp(tables: Tables, { id, environmentId, namespace, name }: AppRow): void {
+  tables.apps.set(id, { environmentId: sharedText(tables, environmentId), namespace, name });
+}
+
+/** The one string for an environment's id: equal ones are then compared at once. */
+function sharedText({ environments }: Tables, environmentId: Id): Id {
+  const shared = environments.get(environmentId);
+  if (shared !== undefined) return shared;
+  environments.set(environmentId, environmentId);
+  return environmentId;
 }
 
 function dropKey(tables: Tables, slot: number): void {
@@ -137,19 +145,17 @@ function dropKey(tables: Tables, slot: number): void {
 }
 
 function putKey(tables: Tables, slots: KeySlots, row: KeyRow): void {
-  const { plans, environments, digests, keys, handles } = tables;
+  const { plans, digests, keys, handles } = tables;
   const plan = plans.get(row.planId);
   // The foreign key prevents this. The feed loads an inconsistent view again.
   if (!plan) throw new Error(`the plan ${row.planId} of a key is missing`);
   const slot = slots.slotOf(row.id);
   dropKey(tables, slot);
-  const environmentId = environments.get(row.environmentId) ?? row.environmentId;
-  environments.set(environmentId, environmentId);
   digests.set(slot, row.digest);
   keys.set(slot, {
     slot,
     handle: row.handle,
-    environmentId,
+    environmentId: sharedText(tables, row.environmentId),
     plan,
     scope: row.scope ? new Set(row.scope) : undefined,
     addresses: row.allowedCidrs ? createAddressMatcher(row.allowedCidrs) : undefined,

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http';
-import { createLeanServer } from '../../../gate/authz/server.ts';
+import { createLeanServer } from './lean-server.ts';
 
 const stock: RequestListener = (_request, response) => {
   response.writeHead(200, ['Cache-Control', 'no-store', 'Content-Length', '0']).end();
@@ -23,8 +23,8 @@ const lean: RequestListener = (_request, response) => {
 };
 
 /**
- * The yardstick: the minimum that node:http can do for the same requests, with its own options, or with `LEAN` with the
- * checker's options and answer.
+ * The yardstick: the minimum that node:http can do for the same requests, with its own options, or with `LEAN` tuned for
+ * them and with the checker's answer.
  */
 const server = process.env['LEAN'] === undefined ? createServer(stock) : createLeanServer(lean);
 

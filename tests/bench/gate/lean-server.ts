@@ -1,4 +1,4 @@
-import { IncomingMessage, type IncomingHttpHeaders } from 'node:http';
+import { createServer, IncomingMessage, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
 
 /** The headers that a verdict depends on, and those that node:http's server reads itself. */
 class LeanHeaders implements IncomingHttpHeaders {
@@ -55,9 +55,9 @@ function leanHeaders(rawHeaders: readonly string[]): LeanHeaders {
 
 /**
  * A request whose `headers` contains only the headers that the checker needs. By default, node:http builds an object of
- * all headers for each request, which takes longer than the verdict.
+ * all headers for each request.
  */
-export class LeanRequest extends IncomingMessage {
+class LeanRequest extends IncomingMessage {
   #headers: LeanHeaders | undefined;
 
   static {
@@ -68,4 +68,22 @@ export class LeanRequest extends IncomingMessage {
       },
     });
   }
+}
+
+/** The fastest that node:http's options make it for small requests without bodies, on connections that stay open. */
+export function createLeanServer(listener: RequestListener): Server {
+  const server = createServer(
+    {
+      maxHeaderSize: 1024 * 1024,
+      requestTimeout: 10_000,
+      // `server.setTimeout` below is cheaper: this timer would be set and cleared for every request.
+      keepAliveTimeout: 0,
+      // Request bodies are not read, and an unused stream costs a tenth of the time of a response.
+      optimizeEmptyRequests: true,
+      IncomingMessage: LeanRequest,
+    },
+    listener,
+  );
+  server.setTimeout(120_000);
+  return server;
 }
