@@ -28,10 +28,7 @@ t.test('a build that hangs is stopped, and reports the time-out and its output',
     t.match(await platform.json(['platform', 'config', 'show']), { builds: { timeoutSeconds: seconds } });
     const created = await platform.svc(['app', 'create', app, '--git', repository.url(), '--timeout', '10m', ...flags]);
     t.equal(created.code, 1);
-    t.match(
-      created.stderr,
-      new RegExp(`The build exceeded its timeout of ${seconds} seconds and was stopped.*--build-timeout`),
-    );
+    t.match(created.stderr, /The build exceeded its timeout of .* and was stopped.*--build-timeout/);
     const [deployment] = await platform.json<Deployment[]>(['deployment', 'list', '--app', app, ...flags]);
     t.match(deployment, { status: 'failed', reason: /^The build exceeded its timeout of .* and was stopped/ });
     return platform.ok(['deployment', 'logs', deployment?.id ?? '', ...project]);
