@@ -50,7 +50,7 @@ const historyStepSeconds = 180;
 
 /** The figures of workloads over time, and of all workloads of an environment now (docs/reference/metrics.md). */
 export function createMetricsRoutes({ kube, pool, clock, store, sources }: MetricsDependencies): Route[] {
-  const ask = createAsk(store);
+  const ask = createAsk(store, kube);
 
   const read = async (target: MetricsTarget, window: MetricsWindow, signal: AbortSignal) => {
     const { figures } = await ask(target.namespace, signal, (metricsStore) =>

@@ -20,7 +20,7 @@ import { writeControllerReport } from '../../../runtime/records/controller-repor
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
-import { environmentId, seedShop } from '../../support/objects.ts';
+import { environmentId, platformConfigObject, seedShop, settings } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 const namespace = 'shop-prod';
@@ -100,7 +100,7 @@ async function service(t: Test, store: MetricsStore | undefined) {
   const clock = fakeClock(new Date('2026-11-21T12:00:20Z'));
   const sources = createMetricsSources({ kube, pool, store });
   const api = await testApi(t, { routes: createMetricsRoutes({ kube, pool, clock, store, sources }) });
-  return { api, pool };
+  return { api, pool, kube };
 }
 
 const path = (rest: string) => `/api/v1/projects/shop/${rest}`;
@@ -257,6 +257,17 @@ t.test('without a store, metrics are unavailable and top shows the pods', async 
   }
 });
 
+t.test('a store that an admin has disabled is told apart from one that does not answer', async (t) => {
+  const fails = () => Promise.reject(new MetricsUnavailable('The metrics store cannot be reached.'));
+  const { api, kube } = await service(t, { workload: fails, namespace: fails, history: fails, ingress: fails });
+  const monitoring = { mode: 'cluster', components: { 'metrics-store': { enabled: false } } };
+  kube.seed({ ...platformConfigObject, spec: { ...settings, monitoring } });
+  t.match(await api.call('GET', path('apps/api/metrics')), {
+    status: 503,
+    body: { code: 'metrics_unavailable', message: /is disabled.*svc platform enable metrics-store/ },
+  });
+});
+
 t.test('figures that the platform cannot collect are named, and those of an idle workload are not', async (t) => {
   const none: Pick<MetricsStore, 'workload'> = {
     async workload(target, window) {
@@ -315,7 +326,7 @@ t.test('an environment with many questions keeps no other waiting', async (t) =>
 
 t.test('a client that leaves while it waits asks nothing, and too many that wait are refused', async (t) => {
   const blocked = Promise.withResolvers<void>();
-  const ask = createAsk(oneStore().store);
+  const ask = createAsk(oneStore().store, fakeKube());
   const staying = new AbortController().signal;
   const asks: number[] = [];
   const question = (number: number, signal = staying) =>
