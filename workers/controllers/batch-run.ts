@@ -78,7 +78,11 @@ export function reportRuns<Trigger extends string>(
       ...times,
     };
   });
-  return entries.sort((a, b) => b.createdAt.localeCompare(a.createdAt) || a.name.localeCompare(b.name));
+  // Kubernetes tells times in seconds. Of the runs of one second, those that the status did not have yet are newer.
+  const place = ({ name }: Run) => previous?.findIndex((before) => before.name === name) ?? -1;
+  return entries.sort(
+    (a, b) => b.createdAt.localeCompare(a.createdAt) || place(a) - place(b) || a.name.localeCompare(b.name),
+  );
 }
 
 /** The number of active runs. */

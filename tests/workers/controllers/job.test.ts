@@ -54,6 +54,19 @@ t.test('a request becomes one run and is removed; the run is reported until it e
   t.equal(world.runs().length, 2, 'a run is not created again');
 });
 
+t.test('of the runs of one second, the status has the later one first', async (t) => {
+  const world = jobWorld();
+  const reported = () => (world.job().status?.runs ?? []).map(({ name }) => name.at(-1));
+  for (const run of [1, 2, 3]) {
+    await world.ask(run);
+    await world.reconcile();
+  }
+  t.equal(new Set(world.runs().map(({ metadata }) => metadata.creationTimestamp)).size, 1);
+  t.same(reported(), ['3', '2', '1']);
+  await world.reconcile();
+  t.same(reported(), ['3', '2', '1'], 'and keeps the order');
+});
+
 t.test('a kill at any write creates each run exactly once', async (t) => {
   const cut = async (at: number) => {
     const world = jobWorld();
