@@ -68,6 +68,12 @@ export async function printLines(
   const { items, truncated, ...store } = await scope.api.call('GET', path, logLines, { query });
   const pods = [...new Set(items.map((item) => item.pod))];
   if (items.length === 0) context.say(emptyLogMessage(workload, flags, store.store));
+  // In the last hour, few expect the lines of pods that are gone.
+  else if (
+    store.store === 'disabled' &&
+    ((since ?? 0) > sinceDefaultSeconds || until !== undefined || at !== undefined)
+  )
+    context.say(onlyPods);
   if (truncated)
     context.say(
       'the log is truncated: it has the last MiB of each pod and 15 seconds of search; with a log store, --download prints all',
@@ -95,6 +101,7 @@ async function downloadLines(
     if (!data) continue;
     if ('end' in data) {
       if (data.truncated) context.say('the log is truncated: only the last MiB of each pod is shown');
+      if (data.store === 'disabled') context.say(onlyPods);
       sayWhatIsMissing(context, data);
       return;
     }
@@ -104,6 +111,8 @@ async function downloadLines(
   }
   throw new Failure('The log stream was cut before its end.', { code: 'log_cut', hint: 'run the command again' });
 }
+
+const onlyPods = 'without the log store, only pods that exist have logs';
 
 /** What the log store has of a range. */
 interface StoredRange {
@@ -125,10 +134,10 @@ function emptyLogMessage(
 ): string {
   if (previous) return `no logs of terminated containers of ${workload} are available`;
   const range = since === undefined && at === undefined ? 'the last hour; see --since' : 'that time';
+  const reason = store === 'disabled' ? `; ${onlyPods}` : '';
   if ([search, level, pod].some((value) => value !== undefined)) {
-    return `no lines of ${workload} match --search, --level and --pod in ${range}`;
+    return `no lines of ${workload} match --search, --level and --pod in ${range}${reason}`;
   }
-  const reason = store === 'disabled' ? '; without the log store, only pods that exist have logs' : '';
   return `${workload} has no logs in ${range}${reason}`;
 }
 

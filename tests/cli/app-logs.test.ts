@@ -44,6 +44,24 @@ t.test('logs without lines say why', async (t) => {
   t.ok(seen.at(-1)?.query['until']);
 });
 
+t.test('without a log store, a range says that it has only lines of pods that exist', async (t) => {
+  const reason = /without the log store, only pods that exist have logs\n$/;
+  const items = [line('api-1', 1, 'one')];
+  const { run, routes } = await world(t, { [`GET ${path}`]: { body: { items, store: 'disabled' } } });
+  for (const flags of [
+    ['--since', '24h'],
+    ['--until', '5m'],
+  ])
+    t.match(await run(['app', 'logs', 'api', ...flags]), { code: 0, stdout: 'one\n', stderr: reason });
+  for (const flags of [[], ['--since', '1h']])
+    t.equal((await run(['app', 'logs', 'api', ...flags])).stderr, '', 'nobody has asked for older lines');
+  routes[`GET ${path}`] = { body: { items: [], store: 'disabled' } };
+  t.match(await run(['app', 'logs', 'api', '--pod', 'api-0']), { code: 0, stderr: reason });
+  const end = { end: true, store: 'disabled' };
+  routes[`GET ${path}`] = { body: [...items, end].map((one) => `${JSON.stringify(one)}\n`).join('') };
+  t.match(await run(['app', 'logs', 'api', '--download']), { code: 0, stdout: 'one\n', stderr: reason });
+});
+
 t.test('-f reconnects where it stopped, prints each line once, and ends when the API refuses', async (t) => {
   const text = (...lines: object[]) => ({ body: lines.map((one) => `${JSON.stringify(one)}\n\n`).join('') });
   const { run, seen } = await world(t, {
