@@ -79,20 +79,20 @@ function componentNamed(word: string): string {
   throw usageFailure(`"${word}" is not a component. Use ${componentNames.join(', ')}.`);
 }
 
-/** Sends a change, and waits until the controllers have applied it. */
+/** Sends a change, and waits until the controllers have applied it. @param ends the states of a component that has it */
 async function change(
   context: Context,
   flags: ApiFlags & WaitFlags,
   name: string,
   body: object,
-  end: Component['status'],
+  ends: readonly Component['status'][],
 ): Promise<void> {
   const api = context.api(flags);
   const reply = await api.call('PATCH', `/platform/components/${name}`, componentReply, { body });
   const read = async () => {
     const { components } = await api.call('GET', statusPath, platformStatus);
     const component = components.find((candidate) => candidate.name === name);
-    if (component?.status === end) return { done: component };
+    if (component && ends.includes(component.status)) return { done: component };
     const { status = 'unknown', message } = component ?? {};
     return { progress: `${name} is ${status}${message === undefined ? '' : `: ${message}`}` };
   };
@@ -113,7 +113,7 @@ const enable = command({
   flags: { ...waitFlags, ...apiFlags },
   data: componentReply,
   examples: ['svc platform enable metrics-store', 'svc platform enable log-store --no-wait'],
-  run: ({ context, args, flags }) => change(context, flags, componentNamed(args.component), { enabled: true }, 'on'),
+  run: ({ context, args, flags }) => change(context, flags, componentNamed(args.component), { enabled: true }, ['on']),
 });
 
 const disable = command({
@@ -127,7 +127,7 @@ const disable = command({
     const name = componentNamed(args.component);
     if (flags.deleteData) await confirm(context, flags, `Delete all data of ${name}?`);
     const body = { enabled: false, ...(flags.deleteData && { deleteData: true }) };
-    await change(context, flags, name, body, 'disabled');
+    await change(context, flags, name, body, ['disabled']);
   },
 });
 
@@ -144,7 +144,7 @@ const resize = command({
   examples: ['svc platform resize metrics-store --memory 2Gi', 'svc platform resize log-store --memory default'],
   run: ({ context, args, flags }) => {
     const memory = flags.memory === 'default' ? null : flags.memory;
-    return change(context, flags, componentNamed(args.component), { memory }, 'on');
+    return change(context, flags, componentNamed(args.component), { memory }, ['on', 'disabled']);
   },
 });
 

@@ -1,5 +1,5 @@
 import type { ComponentUpdate, PlatformStatus } from '../../runtime/contracts/api/platform.ts';
-import { isEnabled, possibleComponents } from '../../runtime/contracts/resources/monitoring.ts';
+import { isEnabled, memoryOf, possibleComponents } from '../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { ComponentName } from '../../runtime/domain/monitoring.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -16,10 +16,13 @@ export function componentsOf({ config, settings }: StoredSettings): ComponentVie
     const desired = isApplied ? settings : config.spec;
     const hasToStop = enabled || desired.monitoring?.components?.[name]?.deleteData === true;
     const pending = isEnabled(name, desired) ? 'starting' : hasToStop ? 'stopping' : 'disabled';
+    const status = isApplied ? phase : pending;
+    // What runs has its limit until it is changed; what does not run has the new one at once.
+    const limit = status === 'disabled' ? memoryOf(name, desired, raised).limit : memory;
     return {
       name,
-      status: isApplied ? phase : pending,
-      ...(memory !== undefined && { memory }),
+      status,
+      ...(memory !== undefined && { memory: limit }),
       ...(raised && { raised }),
       ...(notRaised && { notRaised }),
       ...(isApplied && message !== undefined && { message }),

@@ -58,6 +58,9 @@ t.test('enable, disable and resize send the change, and wait until it is applied
   t.same(await sent('disable', 'metrics-store', '--delete-data', '--yes'), { enabled: false, deleteData: true });
   t.same(await sent('resize', 'metrics-store', '--memory', '2Gi'), { memory: '2Gi' });
   t.same(await sent('resize', 'metrics-store', '--memory', 'default', '--no-wait'), { memory: null });
+  states.push('disabled');
+  t.same(await sent('resize', 'metrics-store', '--memory', '2Gi'), { memory: '2Gi' });
+  t.same(states, [], 'a limit can be set before the component is enabled');
   const requests = seen.length;
   t.match(await run(['platform', 'disable', 'metrics-store', '--delete-data']), { code: 2, stderr: /Delete all data/ });
   t.match(await run(['platform', 'enable', 'grafana']), { code: 2, stderr: /Use metrics-store, node-exporter,/ });

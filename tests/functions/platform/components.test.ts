@@ -112,6 +112,16 @@ t.test('a memory limit is set and reset, and nothing else changes', async (t) =>
   t.same(stored(), before);
 });
 
+t.test('a limit of a disabled component is shown at once, because nothing has another one', async (t) => {
+  const { control, change, component } = await setUp(t, {
+    mode: 'cluster',
+    components: { 'metrics-store': { enabled: false } },
+  });
+  t.match(await change('metrics-store', { memory: '640Mi' }), { body: { status: 'disabled', memory: '640Mi' } });
+  await control();
+  t.match(await component('metrics-store'), { status: 'disabled', memory: '640Mi' });
+});
+
 t.test('a component that the installation cannot run is refused with its own code', async (t) => {
   const without = await setUp(t);
   t.match(await without.change('metrics-store', { enabled: true }), {
