@@ -111,7 +111,8 @@ export function runRoutes<T extends Runnable, Body extends z.ZodType = z.ZodType
       query: environmentQuery.extend(pageQuery.shape),
       replies: { 200: page(view) },
       async handle({ query, find }) {
-        return { status: 200, body: pageOf(runsOf(await checked(find)), runPageKey, query) };
+        const runs = runsOf(await checked(find));
+        return { status: 200, body: pageOf(runs, runPageKey(runs), query) };
       },
     }),
     objects.route({

@@ -37,7 +37,20 @@ function runToView<Trigger extends string>({ state, by, ...run }: Run<Trigger>):
   return { ...run, status: state, ...(by !== undefined && { actor: by }) };
 }
 
-/** The key by which pages of runs ascend: the newest run has the lowest. */
-export function runPageKey({ createdAt, name }: Pick<Run, 'createdAt' | 'name'>): string {
-  return `${String(Number.MAX_SAFE_INTEGER - Date.parse(createdAt)).padStart(16, '0')} ${name}`;
+/**
+ * The key by which pages of runs ascend: the newest run has the lowest. Kubernetes tells times in seconds; the list decides
+ * about the runs of one second, whose places are counted from the oldest, because newer ones are added.
+ * @param runs all runs, newest first
+ */
+export function runPageKey(runs: readonly Pick<Run, 'createdAt' | 'name'>[]) {
+  const counts = new Map<string, number>();
+  const places = new Map<string, number>();
+  for (const { createdAt, name } of runs.toReversed()) {
+    const place = counts.get(createdAt) ?? 0;
+    counts.set(createdAt, place + 1);
+    places.set(name, place);
+  }
+  const descending = (value: number) => String(Number.MAX_SAFE_INTEGER - value).padStart(16, '0');
+  return ({ createdAt, name }: Pick<Run, 'createdAt' | 'name'>): string =>
+    `${descending(Date.parse(createdAt))} ${descending(places.get(name) ?? 0)} ${name}`;
 }

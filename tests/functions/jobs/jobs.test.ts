@@ -211,6 +211,27 @@ t.test("200: runs newest first, in pages; the controller's report replaces the r
   });
 });
 
+t.test('200: runs of one second have the order of the status, in pages too', async (t) => {
+  const { kube, api, create, job } = await service(t);
+  await create();
+  const names = ['report-b', 'report-c', 'report-a'];
+  const runs = names.map((name) => ({
+    name,
+    trigger: 'manual',
+    state: 'succeeded',
+    createdAt: '2026-11-21T12:00:00Z',
+  }));
+  await kube.replaceStatus<JobResource>({ ...job(), status: { phase: 'ready', runs } as never });
+  const shown: string[] = [];
+  let cursor = '';
+  do {
+    const { body } = await api.call('GET', `${path}/report/runs?limit=1${cursor}`);
+    shown.push(body.items[0]?.name);
+    cursor = body.nextCursor === undefined ? '' : `&cursor=${encodeURIComponent(body.nextCursor)}`;
+  } while (cursor !== '');
+  t.same(shown, names);
+});
+
 t.test('200: a change replaces the named fields, and null removes', async (t) => {
   const { api, create, job } = await service(t);
   await create({ env: { A: '1', B: '2' }, schedule: '0 2 * * *', memory: '64Mi', command: ['a'] });
