@@ -97,13 +97,13 @@ t.test('reads only ids as PostgreSQL writes them', (t) => {
 
 t.test('hashes the id of a slot as the id that was read, and every part of it counts', (t) => {
   const records = new IdRecords();
-  const hashes = ids.map((id, index) => {
+  ids.forEach((id, index) => {
     put(records, 4_090 + index, id);
     t.equal(records.hash(4_090 + index), records.hashRead(), id);
-    return records.hashRead();
   });
-  // The first bit of each part has the same place in the hash.
-  const few = hashes.slice(0, 7);
-  t.equal(new Set(few).size, few.length);
+  // The first bit of each part has the same place in the hash, so only ids without it.
+  const few = [...ids.slice(0, 7), '00000000-0000-0000-0000-000000000000'];
+  const hashes = few.map((id) => (records.read(id), records.hashRead()));
+  t.equal(new Set(hashes).size, few.length);
   t.end();
 });
