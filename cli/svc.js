@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Runs the command line with a version of Node that runs TypeScript: the current one, or the one in node_modules. Compiled
 // modules are cached, since compiling takes most of the time of a short command. Node runs no TypeScript in packages, so
-// the npm package has the program as JavaScript.
+// the npm package has the program as JavaScript, in few modules.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -15,15 +15,16 @@ if (Number(process.versions.node.split('.')[0]) >= requiredMajor) {
   const { XDG_CACHE_HOME, HOME } = process.env;
   const cache = XDG_CACHE_HOME || (HOME && join(HOME, '.cache'));
   if (cache) module.enableCompileCache(join(cache, 'svc/modules'));
-  // zod loads messages in 60 languages, of which svc prints none: two thirds of its modules.
-  module.registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === '../locales/index.js' && context.parentURL?.includes('/node_modules/zod/')
-        ? { url: 'data:text/javascript,', format: 'module', shortCircuit: true }
-        : next(specifier, context),
-  });
-  const program = new URL('../dist/cli/main.js', import.meta.url);
-  await import(isPackage ? program : './main.ts');
+  if (!isPackage) {
+    // zod loads messages in 60 languages, of which svc prints none: two thirds of its modules. The package has none of them.
+    module.registerHooks({
+      resolve: (specifier, context, next) =>
+        specifier === '../locales/index.js' && context.parentURL?.includes('/node_modules/zod/')
+          ? { url: 'data:text/javascript,', format: 'module', shortCircuit: true }
+          : next(specifier, context),
+    });
+  }
+  await import(isPackage ? '../dist/cli/main.js' : './main.ts');
 } else {
   const { spawn } = await import('node:child_process');
   const { existsSync } = await import('node:fs');

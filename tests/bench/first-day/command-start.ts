@@ -42,7 +42,7 @@ export async function run(): Promise<void> {
   };
   try {
     const clone = join(root, 'cli/svc.js');
-    const installed = installPackage(join(home, 'node_modules'));
+    const installed = await installPackage(join(home, 'node_modules'));
     const help = ['app', 'list', '--help'];
     const list = ['app', 'list'];
     const commands: Readonly<Record<string, string[]>> = {
@@ -70,10 +70,10 @@ export async function run(): Promise<void> {
 }
 
 /** The package with its dependencies, as npm installs them. @returns its launcher */
-function installPackage(folder: string): string {
+async function installPackage(folder: string): Promise<string> {
   const installed = join(folder, 'svc');
   mkdirSync(installed, { recursive: true });
-  writePackageFolder(installed);
+  await writePackageFolder(installed);
   const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
     dependencies: Readonly<Record<string, string>>;
   };
