@@ -35,7 +35,13 @@ export async function bundleCommandLine(folder: string): Promise<string[]> {
       target: 'node24',
       minify: false,
       license: { fileName: 'licenses.md' },
-      rolldownOptions: { output: { chunkFileNames: 'modules/[name].js' } },
+      rolldownOptions: {
+        output: {
+          chunkFileNames: 'modules/[name].js',
+          // What most commands load is one module.
+          codeSplitting: { groups: [{ name: 'common', minShareCount: 30 }] },
+        },
+      },
     },
   });
   const chunks = [result]
