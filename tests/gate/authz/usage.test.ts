@@ -109,6 +109,11 @@ t.test('a new day begins at zero, and the previous day is still written', (t) =>
   allow(1, monday + 7 * dayMs);
   t.same(sums(monday + 7 * dayMs), [1, 1, 6]);
   t.same(sums(Date.parse('2026-04-01T00:00:00Z')), [0, 0, 0], 'next month');
+  const april = counter(Date.parse('2026-04-01T12:00:00Z'));
+  april.allow(2);
+  april.allow(1, Date.parse('2026-04-02T12:00:00Z'));
+  const secondOfApril = april.at(Date.parse('2026-04-02T12:00:00Z'));
+  t.equal(april.usage.allowed(key, 'month', secondOfApril), 3, 'the first day of a month is a day of the month');
   const week = counter(Date.parse('2026-03-31T12:00:00Z'));
   week.allow(4);
   week.allow(1, Date.parse('2026-04-01T12:00:00Z'));
@@ -202,6 +207,18 @@ t.test('counts of yesterday stay counts of yesterday in a new incarnation', (t) 
       ['key', '03-03', 3, 0, 0],
     ]),
   );
+  allow(1, monday + dayMs);
+  t.same(write(), [['key', '03-03', 4, 0, 0]], 'today goes on');
+  t.end();
+});
+
+t.test('counts that are only written again do not move to a new incarnation', (t) => {
+  const { usage, at, allow, write } = counter();
+  allow(2);
+  write();
+  usage.rewrite();
+  usage.renew(second, 1, at(monday));
+  t.equal(write(), undefined);
   t.end();
 });
 
@@ -275,6 +292,11 @@ t.test('keys without counts in the current periods are forgotten once they are w
   march.allow(1);
   march.write();
   t.equal(march.usage.forget(calendarDay(Date.parse('2026-04-01T00:00:00Z'))), 0, 'the next month, in the same week');
+
+  const sunday = counter(Date.parse('2026-03-01T12:00:00Z'));
+  sunday.allow(1);
+  sunday.write();
+  t.equal(sunday.usage.forget(calendarDay(monday)), 0, 'the first day of the month, in the next week');
   t.end();
 });
 
