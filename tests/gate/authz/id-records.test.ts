@@ -64,7 +64,10 @@ t.test('removes one id and leaves its neighbours', (t) => {
   put(records, 4_097, third);
   records.remove(4_096);
   records.remove(1_000_000);
-  t.same([4_095, 4_096, 4_097].map((slot) => records.get(slot)), [first, undefined, third]);
+  t.same(
+    [4_095, 4_096, 4_097].map((slot) => records.get(slot)),
+    [first, undefined, third],
+  );
   t.notOk(records.has(4_096));
   t.end();
 });

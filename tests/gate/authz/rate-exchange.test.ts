@@ -161,6 +161,100 @@ t.test('an idle exchange proves every five seconds that messages arrive', async 
   t.same(sent(), [], 'and not without others');
 });
 
+t.test('an earlier report that comes back says nothing of the last one', async (t) => {
+  const { clock, channel, allow, sent, failures } = await rig(t);
+  const [first] = sent();
+  channel.echoes = false;
+  t.equal(allow(60), 60);
+  await clock.advance(20);
+  t.match(sent(), [{ sender: first?.sender, number: 2 }]);
+  channel.events?.received(writeRateMessage({ sender: first?.sender ?? newId(), number: 1, taken: [] }));
+  await clock.advance(999);
+  t.equal(failures(), 0);
+  await clock.advance(1);
+  t.equal(failures(), 1);
+});
+
+t.test('more keys than fit into a report are reported by the next ones, without a further request', async (t) => {
+  const { clock, gate, sent, key } = await rig(t);
+  const count = 10 * messageKeys;
+  const keys = Array.from({ length: 2 * count + 1 }, () => keyRow({ handle: generateApiKey().handle }));
+  gate.load({ plans: [planRow({ requestsPerSecond: 1, burst: 100 })], keys: [key, ...keys] });
+  gate.view.provenAt(0);
+  const takenBy = (rows: typeof keys) => {
+    for (const { id } of rows) {
+      const gateKey = gate.view.keyOf(id);
+      if (!gateKey) throw new Error('the key is loaded');
+      gate.view.keepBucket(gateKey, { taken: 30, at: 0, unshared: 30 });
+      gate.rates.took(gateKey, gate.view.bucket(gateKey));
+    }
+  };
+  sent();
+  takenBy(keys);
+  const reports: number[][] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    await clock.advance(100);
+    reports.push(sent().map((message) => message?.taken.length ?? 0));
+  }
+  const full = Array<number>(10).fill(messageKeys);
+  t.same(reports, [full, full, [1], []]);
+});
+
+t.test('a key that can wait does not delay one that is close to its unshared maximum', async (t) => {
+  const { clock, gate, allow, sent, key } = await rig(t);
+  const other = keyRow({ handle: generateApiKey().handle });
+  gate.load({ plans: [planRow({ requestsPerSecond: 1, burst: 100 })], keys: [key, other] });
+  await clock.advance(100);
+  sent();
+  t.equal(allow(60), 60);
+  const gateKey = gate.view.keyOf(other.id);
+  if (!gateKey) throw new Error('the key is loaded');
+  gate.rates.took(gateKey, { taken: 26, at: 0, unshared: 26 });
+  await clock.advance(20);
+  t.match(sent(), [{ taken: [{ keyId: key.id, tokens: 60 }] }]);
+});
+
+t.test(
+  'connects again after a quarter of a second, and then after twice as long up to five, or a part of it',
+  async (t) => {
+    for (const [random, part] of [
+      [0, 0.5],
+      [1, 1],
+    ] as const) {
+      const { clock, channel, gate, trouble } = await rig(t);
+      t.intercept(Math, 'random', { value: () => random });
+      channel.echoes = false;
+      channel.events?.lost();
+      await settle();
+      for (const wait of [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000]) {
+        const { opens } = channel;
+        await clock.advance(wait * part - 1);
+        t.equal(channel.opens, opens, `before ${wait * part} ms`);
+        await clock.advance(1);
+        t.equal(channel.opens, opens + 1, `after ${wait * part} ms`);
+        await clock.advance(1_000);
+      }
+      channel.echoes = true;
+      await clock.advance(5_000);
+      t.equal(gate.rates.shared(), true);
+      t.equal(trouble.entries.length, 2);
+      // One failure is enough to say that it is over.
+      channel.events?.lost();
+      await settle();
+      await clock.advance(250);
+      t.match(trouble.entries.slice(2), [{ msg: /not shared/ }, { msg: /shared again/, failures: 1 }]);
+    }
+  },
+);
+
+t.test('a stop sends nothing more and is no failure', async (t) => {
+  const { exchange, allow, sent, trouble, failures } = await rig(t);
+  sent();
+  t.equal(allow(60), 60);
+  await exchange.stop();
+  t.same([sent(), trouble.entries, failures()], [[], [], 0]);
+});
+
 t.test('a message of the largest size fits into a notification', (t) => {
   const taken = Array.from({ length: messageKeys }, () => ({ keyId: newId(), tokens: 1_000_000 }));
   const message = { sender: newId(), number: Number.MAX_SAFE_INTEGER, taken };

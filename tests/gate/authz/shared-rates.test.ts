@@ -23,7 +23,7 @@ function rig({ replicas = 2, connected = true } = {}) {
     rates,
     keys,
     /** How the takings of requests since the last call woke the exchange. */
-    take(times: number, index = 0): boolean[] {
+    take: (times: number, index = 0): boolean[] => {
       for (let turn = 0; turn < times; turn++) gate.check(request({ apiKey: secrets[index]?.key ?? '' }), moment);
       return woken.splice(0);
     },

@@ -13,13 +13,13 @@ function pair(hashOf: (name: number) => number) {
   let last = 0;
   return {
     slotOf,
-    add(name: number) {
+    add: (name: number) => {
       const slot = ++last;
       names.set(slot, name);
       slotOf.set(name, slot);
       index.add(slot);
     },
-    remove(name: number) {
+    remove: (name: number) => {
       index.remove(slotOf.get(name) ?? 0);
       slotOf.delete(name);
     },
