@@ -123,6 +123,31 @@ t.test('what node:http must decide is left to it', (t) => {
   t.end();
 });
 
+t.test('every byte of the request line counts, and every byte of a name', (t) => {
+  const changed = (text: string, place: number) =>
+    `${text.slice(0, place)}${text[place] === 'q' ? 'r' : 'q'}${text.slice(place + 1)}`;
+  const appStart = line.indexOf('=') + 1;
+  const appEnd = line.indexOf(' HTTP');
+  for (let place = 0; place < line.length; place++) {
+    const inApp = place >= appStart && place < appEnd;
+    const read = readQuickly(join(usual, changed(line, place)));
+    if (inApp) t.match(read, { url: changed(line, place).slice(4, -11) });
+    else t.equal(read, undefined, `byte ${place}`);
+  }
+  for (const name of ['x-api-key', 'x-forwarded-for', 'x-forwarded-method', 'access-control-request-method']) {
+    for (let place = 0; place < name.length; place++) {
+      t.same(readQuickly(join(['Host: y', `${changed(name, place)}: 1`]))?.headers, {}, changed(name, place));
+    }
+  }
+  for (const name of ['expect', 'upgrade', 'content-length', 'proxy-connection', 'transfer-encoding', 'connection']) {
+    for (let place = 0; place < name.length; place++) {
+      t.ok(readQuickly(join(['Host: y', `${changed(name, place)}: 1`])), changed(name, place));
+    }
+  }
+  for (let place = 0; place < 4; place++) t.equal(readQuickly(join([`${changed('host', place)}: y`])), undefined);
+  t.end();
+});
+
 /** Pieces that requests are changed with. */
 const pieces = [
   ...['\r\n', '\n', '\r', '\r\n\r\n', ' ', '\t', ':', ',', '\0', '\x7f', '\xe4', '\xa0', '\x0b', '%00', '_', '-'],
