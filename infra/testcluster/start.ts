@@ -24,7 +24,7 @@ import { ClusterProblem } from './problem.ts';
 import { startDetached } from './processes.ts';
 import type { Progress } from './progress.ts';
 import { inspectMachine, systemPath } from './requirements.ts';
-import type { IngressPorts, Layout } from './settings.ts';
+import { rareCollections, type IngressPorts, type Layout } from './settings.ts';
 import { writeState } from './state.ts';
 
 const readyMilliseconds = 120_000;
@@ -99,13 +99,10 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
   }
 }
 
-/** The components are programs in Go: they collect garbage less often, for which two processors have better use. */
-const memory = { GOGC: '400', GOMEMLIMIT: '1GiB' };
-
 /** Starts processes of the cluster, dependencies first. */
 export async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
   // Not the caller's environment: a proxy in it would get the cluster's own traffic.
-  const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data, ...memory };
+  const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data, ...rareCollections };
   for (const { name, program, parameters } of components(layout)) {
     if (!names.includes(name)) continue;
     const logFile = join(layout.logs, `${name}.log`);

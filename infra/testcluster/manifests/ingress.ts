@@ -1,5 +1,5 @@
 import { durationBuckets } from '../../../runtime/metrics/figures.ts';
-import { node, ports, type IngressPorts } from '../settings.ts';
+import { node, ports, rareCollections, type IngressPorts } from '../settings.ts';
 import type { KubernetesObject } from './object.ts';
 import { serviceAccountWithRole } from './object.ts';
 
@@ -47,6 +47,8 @@ export function traefikParameters(ingress: IngressPorts): string[] {
     '--serversTransport.forwardingTimeouts.dialTimeout=3s',
     // The default of 2 s delays the first requests of new pods and keeps requests going to old ones.
     '--providers.providersThrottleDuration=50ms',
+    // Without it, every event of a Service or Secret reads all routes again.
+    '--providers.kubernetescrd.throttleDuration=100ms',
     '--ping=true',
     '--accesslog=true',
     // Paths of webhooks may be secret (docs/how-to/deploy-from-ci.md).
@@ -104,6 +106,7 @@ function podSpec(image: string, ingress: IngressPorts): object {
         image,
         imagePullPolicy: 'Never',
         args: traefikParameters(ingress),
+        env: Object.entries(rareCollections).map(([name, value]) => ({ name, value })),
         readinessProbe: { httpGet: { host: '127.0.0.1', path: '/ping', port: ingress.admin }, periodSeconds: 1 },
         resources: { requests: { cpu: '50m', memory: '64Mi' } },
         securityContext: {

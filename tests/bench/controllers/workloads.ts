@@ -1,6 +1,6 @@
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
-import type { Project } from '../../../runtime/contracts/resources/project.ts';
+import type { EnvironmentLimits, Project } from '../../../runtime/contracts/resources/project.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { systemNamespace } from '../../../runtime/domain/labels.ts';
@@ -28,9 +28,10 @@ export interface Watched {
 }
 
 /** Creates a project with the environment `prod`, and waits until that is ready. */
-export async function createProject(kube: KubeClient, name: string): Promise<void> {
+export async function createProject(kube: KubeClient, name: string, limits: EnvironmentLimits = {}): Promise<void> {
   const { apiVersion, kind } = kinds.Project;
-  await kube.create({ apiVersion, kind, metadata: { name }, spec: { environments: [{ name: 'prod', id: newId() }] } });
+  const spec = { environments: [{ name: 'prod', id: newId(), limits }] };
+  await kube.create({ apiVersion, kind, metadata: { name }, spec });
   for (;;) {
     const project = await kube.get<Project>(kinds.Project, name);
     if (project?.status?.phase === 'ready') return;
