@@ -15,11 +15,11 @@ function rig(t: Test) {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const calls: string[] = [];
-  const given: string[] = [];
+  const handovers: string[] = [];
   let ends = 0;
   const socket = new EventEmitter() as Socket;
   const state = { accepts: true };
-  const called = (name: string) => () => {
+  const callOf = (name: string) => () => {
     calls.push(name);
     return socket;
   };
@@ -29,10 +29,10 @@ function rig(t: Test) {
       return state.accepts;
     },
     end: (text: string) => calls.push(`end ${text}`),
-    pause: called('pause'),
-    resume: called('resume'),
-    destroy: called('destroy'),
-    destroySoon: called('destroySoon'),
+    pause: callOf('pause'),
+    resume: callOf('resume'),
+    destroy: callOf('destroy'),
+    destroySoon: callOf('destroySoon'),
     setTimeout: (ms: number) => calls.push(`setTimeout ${ms}`),
   });
   const connection = serveQuickly(socket, {
@@ -40,14 +40,14 @@ function rig(t: Test) {
       send({ status: Number(url.split('=')[1]), headers: ['X-A', '1', 'X-B', '2'], body: 'body' }),
     lastFields: () => 'Date: now\r\n\r\n',
     idleMs: 5_000,
-    handOver: (unread) => given.push(unread.toString('latin1')),
+    handOver: (unread) => handovers.push(unread.toString('latin1')),
     onEnd: () => ends++,
   });
   calls.length = 0;
   return {
     socket,
     connection,
-    given,
+    handovers,
     state,
     ends: () => ends,
     /** What the socket was told since the last call. */
@@ -61,7 +61,7 @@ const answer = (status: number) =>
   `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nX-A: 1\r\nX-B: 2\r\nDate: now\r\n\r\nbody`;
 
 t.test('answers what has arrived with one write, with the status line of node:http', (t) => {
-  const { receive, calls, given } = rig(t);
+  const { receive, calls, handovers } = rig(t);
   for (const status of [200, 401, 429, 500, 503]) {
     receive(request(status));
     t.same(calls(), [`write ${answer(status)}`]);
@@ -70,62 +70,62 @@ t.test('answers what has arrived with one write, with the status line of node:ht
   t.same(calls(), [`write ${answer(200)}${answer(401)}${answer(503)}`]);
   receive(request(418));
   t.match(calls()[0], /^write HTTP\/1\.1 418 \r\nX-A/);
-  t.same(given, []);
+  t.same(handovers, []);
   t.end();
 });
 
 t.test('waits a second for the rest of a head, and then gives away all of it', (t) => {
-  const { receive, calls, given, ends } = rig(t);
+  const { receive, calls, handovers, ends } = rig(t);
   receive(half);
   receive('st: y\r\nX-C: ');
   t.same(calls(), [], 'nothing to write');
   mock.timers.tick(999);
-  t.same(given, []);
+  t.same(handovers, []);
   mock.timers.tick(1);
-  t.same(given, [`${half}st: y\r\nX-C: `]);
+  t.same(handovers, [`${half}st: y\r\nX-C: `]);
   t.equal(ends(), 1);
   t.end();
 });
 
 t.test('a head that arrives in parts is answered once, and nothing of it stays', (t) => {
-  const { receive, calls, given } = rig(t);
+  const { receive, calls, handovers } = rig(t);
   receive(half);
   receive(`st: y\r\n\r\n${request(401)}`);
   t.match(calls(), [/^write HTTP\/1\.1 1 .*HTTP\/1\.1 401/s]);
   mock.timers.tick(60_000);
-  t.same(given, [], 'no time limit without a head');
+  t.same(handovers, [], 'no time limit without a head');
   receive(request(429));
   t.same(calls(), [`write ${answer(429)}`]);
   receive(half);
   mock.timers.tick(999);
-  t.same(given, [], 'the time of the next head begins anew');
+  t.same(handovers, [], 'the time of the next head begins anew');
   t.end();
 });
 
 t.test('gives away what it does not read, behind the answers of what it did', (t) => {
   for (const other of ['\r\n\r\n', 'POST / HTTP/1.1\r\n\r\n', `${' '.repeat(headMaxBytes)} `]) {
-    const { receive, calls, given, listeners, ends } = rig(t);
+    const { receive, calls, handovers, listeners, ends } = rig(t);
     receive(request(200) + other);
-    t.same(given, [other]);
+    t.same(handovers, [other]);
     t.same(calls(), [`write ${answer(200)}`]);
     t.same([listeners(), ends()], [0, 1], 'it listens no more');
     mock.timers.tick(60_000);
-    t.equal(given.length, 1);
+    t.equal(handovers.length, 1);
     mock.timers.reset();
   }
-  const { receive, given } = rig(t);
+  const { receive, handovers } = rig(t);
   receive(request(200) + ' '.repeat(headMaxBytes));
-  t.same(given, [], 'a head of the largest size may still end');
+  t.same(handovers, [], 'a head of the largest size may still end');
   receive(' ');
-  t.equal(given[0]?.length, headMaxBytes + 1);
+  t.equal(handovers[0]?.length, headMaxBytes + 1);
   t.end();
 });
 
-t.test('when the server stops, the next request is given away, and a connection between two ends', (t) => {
+t.test('when the server stops, the next request is handovers away, and a connection between two ends', (t) => {
   const first = rig(t);
   first.connection.handOverNext();
   first.receive(request(200));
-  t.same([first.given, first.calls()], [[request(200)], []]);
+  t.same([first.handovers, first.calls()], [[request(200)], []]);
   mock.timers.reset();
   const between = rig(t);
   between.connection.end();
@@ -134,7 +134,7 @@ t.test('when the server stops, the next request is given away, and a connection 
   const begun = rig(t);
   begun.receive(half);
   begun.connection.end();
-  t.same([begun.given, begun.calls()], [[half], []]);
+  t.same([begun.handovers, begun.calls()], [[half], []]);
   t.end();
 });
 
@@ -153,7 +153,7 @@ t.test('a client that stops sending gets the rest, and 400 for a head without an
 });
 
 t.test('reads nothing more from a client that does not read, and ends one that is silent or fails', (t) => {
-  const { receive, calls, state, socket, ends, listeners, given } = rig(t);
+  const { receive, calls, state, socket, ends, listeners, handovers } = rig(t);
   state.accepts = false;
   receive(request(200));
   t.same(calls(), [`write ${answer(200)}`, 'pause']);
@@ -165,7 +165,7 @@ t.test('reads nothing more from a client that does not read, and ends one that i
   socket.emit('close');
   t.same([ends(), listeners()], [1, 0]);
   mock.timers.tick(60_000);
-  t.same(given, [], 'no head of a connection that is gone is given away');
+  t.same(handovers, [], 'no head of a connection that is gone is handovers away');
   t.end();
 });
 
