@@ -62,9 +62,8 @@ function expressionsIn(file: string): RegExp[] {
   return [...expressions, ...(listed ?? []).map((expression) => new RegExp(expression))];
 }
 
-const textBytes = 8_192;
-/** Far more than linear work takes for a text, and far less than work of a higher degree or an exponential one. */
-const suspiciousMicroseconds = 1_500;
+/** Far more than linear work takes for 16 KiB, and far less than work of a higher degree or an exponential one. */
+const suspiciousMicroseconds = 4_000;
 /** Far more than {@link attacksAtOnce} attacks on a linear expression take, unless the machine is busy with other work. */
 const endlessMs = 2_000;
 
@@ -110,7 +109,7 @@ function suspiciousAttack(
   const run = () =>
     attacks.find((attack) => {
       tried++;
-      const text = attackText(attack, textBytes);
+      const text = attackText(attack, 16_384);
       before = process.threadCpuUsage();
       text.replace(pattern, '');
       return microseconds() >= suspiciousMicroseconds;
