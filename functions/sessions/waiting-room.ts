@@ -20,7 +20,7 @@ export interface WaitingRoom {
 export function createWaitingRoom(max: { all: number; ofGroup: number }): WaitingRoom {
   /** By group, the one whose turn is next first. */
   const queues = new Map<string, Waiting[]>();
-  /** The groups with each number of entries: to look through all of them took a twelfth of a flooded API's time. */
+  /** The groups by their number of entries. A search of all queues took a twelfth of the API's time in a flood of logins. */
   const byLength = Array.from({ length: max.ofGroup + 1 }, () => new Set<string>());
   let size = 0;
 

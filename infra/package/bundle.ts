@@ -1,19 +1,10 @@
 import { join } from 'node:path';
-import { build, type Plugin } from 'vite';
+import { build } from 'vite';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Every command loads these. The other packages stay as they are, some with files that are no modules. */
+/** Every command loads these. The other packages stay dependencies: some need files that are not modules. */
 const bundledPackages = ['cac', 'zod'];
-
-/** zod's messages in 60 languages, which `cli/svc.js` does not load either. */
-const noLocales: Plugin = {
-  name: 'no-locales',
-  enforce: 'pre',
-  resolveId: (specifier, importer) =>
-    specifier === '../locales/index.js' && importer?.includes('/node_modules/zod/') ? '\0no-locales' : undefined,
-  load: (id) => (id === '\0no-locales' ? 'export {};' : undefined),
-};
 
 /**
  * Writes the command line as JavaScript in few modules: most of the time of a short command is the loading of modules, for
@@ -27,7 +18,6 @@ export async function bundleCommandLine(folder: string): Promise<string[]> {
     root,
     logLevel: 'error',
     mode: 'production',
-    plugins: [noLocales],
     ssr: { noExternal: bundledPackages },
     build: {
       ssr: 'cli/main.ts',
@@ -36,6 +26,8 @@ export async function bundleCommandLine(folder: string): Promise<string[]> {
       minify: false,
       license: { fileName: 'licenses.md' },
       rolldownOptions: {
+        // Comments name the modules relative to it.
+        cwd: root,
         output: {
           chunkFileNames: 'modules/[name].js',
           // What most commands load is one module.

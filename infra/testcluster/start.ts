@@ -24,7 +24,7 @@ import { ClusterProblem } from './problem.ts';
 import { startDetached } from './processes.ts';
 import type { Progress } from './progress.ts';
 import { inspectMachine, systemPath } from './requirements.ts';
-import { rareCollections, type IngressPorts, type Layout } from './settings.ts';
+import { goEnvironment, type IngressPorts, type Layout } from './settings.ts';
 import { writeState } from './state.ts';
 
 const readyMilliseconds = 120_000;
@@ -102,7 +102,7 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
 /** Starts processes of the cluster, dependencies first. */
 export async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
   // Not the caller's environment: a proxy in it would get the cluster's own traffic.
-  const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data, ...rareCollections };
+  const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data, ...goEnvironment };
   for (const { name, program, parameters } of components(layout)) {
     if (!names.includes(name)) continue;
     const logFile = join(layout.logs, `${name}.log`);

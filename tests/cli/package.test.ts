@@ -138,6 +138,14 @@ t.test('the package installs what the command line needs, and runs', (t) => {
   renameSync(join(folder, 'package'), installed);
   const files = run('find', ['.', '-type', 'f', '-not', '-path', './dist/*'], installed).trim().split('\n');
   t.same(files.toSorted(), ['./LICENSE', './README.md', './cli/svc.js', './docs/svc.1', './package.json']);
+  // The bundle names each module that it has, before its code.
+  const modules = run('grep', ['-rhE', '^// (cli|functions|node_modules/zod)/', 'dist'], installed).split('\n');
+  t.ok(modules.includes('// cli/main.ts'), `${modules.length} modules`);
+  t.same(
+    modules.filter((line) => /^\/\/ functions\/|\/locales\/(?!en\.js)/.test(line)),
+    [],
+    'no module of the platform that the command line does not need, and no message of zod in another language',
+  );
   const licenses = readFileSync(join(installed, 'dist/cli/licenses.md'), 'utf8');
   for (const name of ['cac', 'zod']) t.match(licenses, new RegExp(`^## ${name} - `, 'm'), `the license of ${name}`);
 

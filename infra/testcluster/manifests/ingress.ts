@@ -1,5 +1,5 @@
 import { durationBuckets } from '../../../runtime/metrics/figures.ts';
-import { node, ports, rareCollections, type IngressPorts } from '../settings.ts';
+import { node, ports, goEnvironment, type IngressPorts } from '../settings.ts';
 import type { KubernetesObject } from './object.ts';
 import { serviceAccountWithRole } from './object.ts';
 
@@ -106,7 +106,7 @@ function podSpec(image: string, ingress: IngressPorts): object {
         image,
         imagePullPolicy: 'Never',
         args: traefikParameters(ingress),
-        env: Object.entries(rareCollections).map(([name, value]) => ({ name, value })),
+        env: Object.entries(goEnvironment).map(([name, value]) => ({ name, value })),
         readinessProbe: { httpGet: { host: '127.0.0.1', path: '/ping', port: ingress.admin }, periodSeconds: 1 },
         resources: { requests: { cpu: '50m', memory: '64Mi' } },
         securityContext: {

@@ -108,7 +108,7 @@ t.test('gives away what it does not read, behind the answers of what it did', (t
     receive(request(200) + other);
     t.same(handovers, [other]);
     t.same(calls(), [`write ${answer(200)}`]);
-    t.same([listeners(), ends()], [0, 1], 'it listens no more');
+    t.same([listeners(), ends()], [0, 1], 'it has no listeners left');
     mock.timers.tick(60_000);
     t.equal(handovers.length, 1);
     mock.timers.reset();

@@ -208,7 +208,7 @@ t.test('counts of yesterday stay counts of yesterday in a new incarnation', (t) 
     ]),
   );
   allow(1, monday + dayMs);
-  t.same(write(), [['key', '03-03', 4, 0, 0]], 'today goes on');
+  t.same(write(), [['key', '03-03', 4, 0, 0]], 'a later request adds to the count of today');
   t.end();
 });
 

@@ -6,7 +6,7 @@ import { bench, keyRow, planRow } from './records.ts';
 function rig() {
   const gate = bench();
   const secrets = [generateApiKey(), generateApiKey(), generateApiKey()];
-  const keys = secrets.map(({ key, handle }) => keyRow({}, { key, handle }));
+  const keys = secrets.map((secret) => keyRow({}, secret));
   const load = (rows: typeof keys) => gate.load({ plans: [planRow()], keys: rows });
   load(keys);
   const keyAt = (index: number) => {
