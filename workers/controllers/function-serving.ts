@@ -62,7 +62,10 @@ export function createServing(options: RoutingOptions) {
       const volume = await exclusiveVolume(kube, identity.namespace, spec.volumes);
       if (volume !== undefined && asksForSeveral(spec)) throw oneReplicaOnly('Function', volume);
       const desired = functionDeployment(identity, spec, { ...runWith, exclusive: volume !== undefined });
-      const written = await ensureChild(kube, resource, desired, { keep: mergedDeployment, cached: true });
+      const reportedPods = resource.status?.replicas ?? 0;
+      const keep = (live: Stored<FunctionDeployment>, next: FunctionDeployment) =>
+        mergedDeployment(live, next, reportedPods);
+      const written = await ensureChild(kube, resource, desired, { keep, cached: true });
       const { deployment, pods } = await observe(identity, written === 'unchanged');
       if (host === undefined && resource.status?.host !== undefined && !(await routing.remove(resource, identity))) {
         throw new NotYetError("the function's former route is still being deleted");

@@ -20,9 +20,15 @@ const waitingAnnotation = `${apiGroup}/waiting-limits`;
  * The Deployment object to write over the live one. Keeps the replicas, which the scaler sets. While there are pods,
  * keeps their environment and limits, unless the pods are replaced anyway because of another change of the template,
  * or, for new limits, because there are more replicas than before (docs/reference/functions.md#scaling, decision 0032).
- * Pure.
+ * Pods of a function without pods in its last report are replaced too: a request may have started them just before the
+ * current environment was written, which they were to start with (decision 0022). Pure.
+ * @param reportedPods the pods in the function's last status
  */
-export function mergedDeployment(live: Stored<FunctionDeployment>, desired: FunctionDeployment): FunctionDeployment {
+export function mergedDeployment(
+  live: Stored<FunctionDeployment>,
+  desired: FunctionDeployment,
+  reportedPods: number,
+): FunctionDeployment {
   const { replicas, template } = live.spec;
   const next = { ...desired, spec: { ...desired.spec, replicas } };
   const noted = live.metadata.annotations?.[waitingAnnotation];
@@ -33,7 +39,7 @@ export function mergedDeployment(live: Stored<FunctionDeployment>, desired: Func
     return { ...deployment, metadata: { ...metadata, annotations } };
   };
   const unchanged = withSettingsOf(template, desired.spec.template);
-  if (replicas === 0 || !includesDesired(template, unchanged)) return note(next, '');
+  if (replicas === 0 || reportedPods === 0 || !includesDesired(template, unchanged)) return note(next, '');
   const same = { ...next, spec: { ...next.spec, template: unchanged } };
   const limits = limitsOf(desired.spec.template);
   if (limits === limitsOf(template)) return note(same, '');

@@ -118,6 +118,21 @@ t.test('variables and secrets make one immutable Secret, named by a hash of its 
   t.same(environments(), { [template()]: resolved }, 'a Secret that the function uses is kept');
 });
 
+t.test('a pod that a request starts just before the environment is written gets it all the same', async (t) => {
+  const { kube, change, reconcile, template, deployment, scale, environments } = await world(env({ A: '1' }));
+  await reconcile();
+  const first = template();
+  await kube.replace({ ...deployment(), spec: { ...deployment().spec, replicas: 1 } });
+  await change(env({ A: '2' }));
+  t.same(environments()[template()], { A: '2' });
+  t.not(template(), first);
+  t.equal(deployment().spec.replicas, 1);
+  await scale(1);
+  const second = template();
+  await change(env({ A: '3' }));
+  t.equal(template(), second, 'once its pod is reported, it keeps what it started with');
+});
+
 t.test('running pods keep their environment and limits until a restart, which deletes the old ones', async (t) => {
   const { change, environments, template, hello, scale, deployment, kube, reconcile } = await world(env({ A: '1' }));
   await reconcile();

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { functionDeployment, type FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import { mergedDeployment, startSettings } from '../../../workers/controllers/function-settings.ts';
+import { mergedDeployment as mergedWithReport, startSettings } from '../../../workers/controllers/function-settings.ts';
 
 const hello = { id: '0190a0a0-0000-7000-8000-000000000001', name: 'hello', namespace: 'shop-prod' };
 const image = 'registry.test/node:1';
@@ -19,6 +19,9 @@ function live(replicas: number, deployment: FunctionDeployment): Stored<Function
 
 const functionWith = (change: Partial<Spec>, envSecret?: string) =>
   functionDeployment(hello, { ...spec, ...change }, { image, envSecret });
+/** The function's last status shows its pods. */
+const mergedDeployment = (running: Stored<FunctionDeployment>, now: FunctionDeployment) =>
+  mergedWithReport(running, now, running.spec.replicas);
 const settingsOf = ({ spec: { template } }: FunctionDeployment) => startSettings(template);
 
 t.test('running pods keep their environment and limits; at zero replicas the latest apply', (t) => {
@@ -36,6 +39,16 @@ t.test('running pods keep their environment and limits; at zero replicas the lat
     'without a Secret, none is added',
   );
   t.same(settingsOf(mergedDeployment(live(1, before), functionWith({}))), oldSettings, 'a removed one stays removed');
+  t.end();
+});
+
+t.test('pods that started from zero since the last report get the current settings', (t) => {
+  const before = functionWith({ memory: '64Mi' });
+  const now = functionWith({ memory: '128Mi' }, 'function-hello-env-2');
+  const newSettings = { envSecret: 'function-hello-env-2', memory: '128Mi' };
+  t.same(settingsOf(mergedWithReport(live(1, before), now, 0)), newSettings);
+  t.equal(mergedWithReport(live(1, before), now, 0).spec.replicas, 1);
+  t.same(settingsOf(mergedWithReport(live(2, before), now, 1)), { memory: '64Mi' }, 'those in the report keep theirs');
   t.end();
 });
 
