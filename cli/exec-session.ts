@@ -30,20 +30,22 @@ export type SessionEnd = ExecEnd | { lost: string };
 export async function runSession(socket: WebSocket, streams: SessionStreams): Promise<SessionEnd> {
   const { stdin, stdout, stderr, terminal, waits = false } = streams;
   let end: SessionEnd | undefined;
-  const writing = new Set<Promise<void>>();
+  /** The outputs that are full, until their reader has caught up. */
+  const full = new Map<Output, Promise<void>>();
   const waitUntilDrained = async (output: Output) => {
     // It rejects when the reader has left, which ends this process.
     await once(output, 'drain').catch(() => undefined);
   };
   const write = (output: Output, content: Buffer) => {
-    if (output.write(content)) return;
+    // After a pause, the socket still emits the messages that it has read.
+    if (output.write(content) || full.has(output)) return;
     // A slow reader slows the command down.
     socket.pause();
     const drained = waitUntilDrained(output).finally(() => {
-      writing.delete(drained);
-      if (writing.size === 0) socket.resume();
+      full.delete(output);
+      if (full.size === 0) socket.resume();
     });
-    writing.add(drained);
+    full.set(output, drained);
   };
   let leaveTerminal: (() => void) | undefined;
   let sending: Promise<void> | undefined;
@@ -66,7 +68,7 @@ export async function runSession(socket: WebSocket, streams: SessionStreams): Pr
   socket.resume();
   try {
     const [, reason] = await closed;
-    await Promise.all(writing);
+    await Promise.all(full.values());
     return end ?? { lost: reason.toString() || 'The connection was lost.' };
   } finally {
     leaveTerminal?.();
