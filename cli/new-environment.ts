@@ -39,14 +39,20 @@ export async function newEnvironmentBody(
 export async function readSecrets(context: Context, names: readonly string[]): Promise<Record<string, string>> {
   const secrets: Record<string, string> = {};
   for (const name of names) {
-    if (name.includes('=')) {
-      const [bare = ''] = name.split('=', 1);
-      const instead = `set the variable and pass its name: ${bare}=… svc … --secret ${bare}`;
-      throw usageFailure('--secret takes a name: a value on the command line is visible to others.', instead);
-    }
+    refuseValue('--secret', name, (bare) => `set the variable and pass its name: ${bare}=… svc … --secret ${bare}`);
     const instead = `set the variable ${name} in this shell`;
     secrets[name] = context.env[name] ?? (await askHidden(context, `Value of ${name}`, instead));
     if (secrets[name] === '') throw usageFailure(`The value of the secret ${name} is empty.`);
   }
   return secrets;
+}
+
+/**
+ * Refuses NAME=value where the name of a secret belongs, without quoting it.
+ * @param taker what takes the name @param instead the hint, which gets the name alone @throws Failure (usage)
+ */
+export function refuseValue(taker: string, name: string, instead: (bare: string) => string): void {
+  const [bare = '', ...value] = name.split('=');
+  if (value.length === 0) return;
+  throw usageFailure(`${taker} takes a name: a value on the command line is visible to others.`, instead(bare));
 }

@@ -4,6 +4,7 @@ import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { toggle } from '../flags.ts';
+import { refuseValue } from '../new-environment.ts';
 import { ago, table, type Output } from '../output.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { askHidden, confirm, readStdin } from '../prompt.ts';
@@ -43,6 +44,8 @@ export function secretCommands({ kind, example, article, applyChange, restarts }
       `svc ${kind} secret set ${example} TLS_KEY --value-stdin${restart} < key.pem`,
     ],
     async run({ context, args, flags }) {
+      const retry = (bare: string) => `type the value at the prompt of: svc ${kind} secret set ${args[kind]} ${bare}`;
+      refuseValue('secret set', args.name, retry);
       const scope = resolveScope(context, flags);
       const value = flags.valueStdin
         ? await readStdin(context)

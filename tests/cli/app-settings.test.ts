@@ -214,6 +214,9 @@ t.test('app secret: values are read from a prompt or stdin, and printed nowhere'
   t.match(await run(set), { code: 2, stderr: /use --value-stdin/ });
   t.match(await run([...set, '--value-stdin']), { code: 2, stderr: /empty/ });
   t.match(await run([...set, 'hunter2']), { code: 2 }, 'never as an argument');
+  const pair = await run(['app', 'secret', 'set', 'api', 'DB_PASSWORD=hunter2'], { typed: ['hunter2\n'] });
+  t.match(pair, { code: 2, stderr: /takes a name.*visible to others.*svc app secret set api DB_PASSWORD$/ms });
+  t.notMatch(pair.stderr, /hunter2/);
 
   t.equal(
     (await run(['app', 'secret', 'list', 'api'])).stdout,
