@@ -101,8 +101,6 @@ async function main(): Promise<void> {
   const outageEnds = Promise.withResolvers<void>();
   const unitTestsEnd = Promise.withResolvers<void>();
   await Promise.all([clusterLane(), afterwards()]);
-  const cluster = await starting;
-  if (cluster && !values.keep) await suite.attempt('taking the test cluster down', cluster.remove);
   suite.end();
 
   async function start(target: TargetName): Promise<TestPlatform | undefined> {
@@ -122,6 +120,8 @@ async function main(): Promise<void> {
     await endToEnd(suite, 'cluster', platform.env, [...disruptive, ...shared]);
     await unitTestsEnd.promise;
     await endToEnd(suite, 'cluster', platform.env, last);
+    // Idle, it would still take a tenth of the processors from the tests that remain.
+    if (!values.keep) await suite.attempt('taking the test cluster down', platform.remove);
   }
 
   /** The tests that use the programs that the cluster's start builds. */
