@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFairPlaces, PlacesFull } from '../../../runtime/domain/fair-places.ts';
+import { createFairPlaces, PlacesFull, type FairPlaces } from '../../../runtime/domain/fair-places.ts';
 import { settle } from '../../support/clock.ts';
 
 const limits = { total: 2, perKey: 1, waitingPerKey: 2, waitingTotal: 3 };
@@ -199,5 +199,114 @@ t.test('a key that has a place makes room among those that wait for one that has
   leave();
   (await waiting)();
   (await places.enter('a'))();
+  t.equal(places.active(), 0);
+});
+
+/** Places whose keys are recorded in the order in which they get them. */
+function recorded(places: FairPlaces) {
+  const order: string[] = [];
+  return {
+    order,
+    enter: async (key: string) => {
+      const leave = await places.enter(key);
+      order.push(key);
+      return leave;
+    },
+    /** A key that waits and stops waiting at once. */
+    async giveUp(key: string) {
+      const stop = new AbortController();
+      const gone = places.enter(key, stop.signal);
+      stop.abort(new Error('gone'));
+      await gone.catch(() => undefined);
+    },
+  };
+}
+
+/** Leaves each of these places as soon as it is taken. */
+async function pass(entered: Promise<() => void>[]): Promise<void> {
+  for (const leave of entered.map((place) => place.then((leaves) => leaves()))) await leave;
+}
+
+t.test('a key with more waiters waits its next turn from when it got its place', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 9 });
+  const { order, enter } = recorded(places);
+  const leave = await places.enter('a');
+  const waiting = [enter('many'), enter('many'), enter('b')];
+  leave();
+  const leaveFirst = await waiting[0];
+  waiting.push(enter('late'));
+  leaveFirst?.();
+  await pass(waiting.slice(1));
+  t.same(order, ['many', 'b', 'many', 'late']);
+});
+
+t.test('a key that has had its turn comes after those that waited before it came again', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 9 });
+  const { order, enter } = recorded(places);
+  const leave = await places.enter('a');
+  const first = enter('again');
+  leave();
+  (await first)();
+  const other = await places.enter('a');
+  const waiting = [enter('b'), enter('again')];
+  other();
+  await pass(waiting);
+  t.same(order, ['again', 'b', 'again']);
+});
+
+t.test('of the keys that gave up, the last 1,000 keep their turns', async (t) => {
+  for (const [others, expected] of [
+    [997, ['waits', 'early', 'late']],
+    [998, ['waits', 'late', 'early']],
+  ] as const) {
+    const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 1, waitingTotal: 9 });
+    const { order, enter, giveUp } = recorded(places);
+    const leave = await places.enter('a');
+    const waiting = [enter('waits')];
+    await giveUp('early');
+    for (let count = 0; count < others; count++) await giveUp(`other-${count}`);
+    waiting.push(enter('late'), enter('early'));
+    leave();
+    await pass(waiting);
+    t.same(order, expected, `${others} others gave up`);
+  }
+});
+
+t.test('the key that has most waiters gives way, wherever it stands', async (t) => {
+  const places = createFairPlaces({ total: 2, perKey: 1, waitingPerKey: 3, waitingTotal: 4 });
+  const leaves = [await places.enter('a'), await places.enter('b')];
+  const waiting = [places.enter('a'), places.enter('a')];
+  const refused = t.rejects(places.enter('a'), PlacesFull);
+  waiting.push(places.enter('b'), places.enter('c'));
+  await refused;
+  for (const leave of leaves) leave();
+  await pass(waiting);
+  t.equal(places.active(), 0);
+});
+
+t.test('a key with two waiters gives way to one with a place and none', async (t) => {
+  const places = createFairPlaces({ total: 2, perKey: 1, waitingPerKey: 2, waitingTotal: 2 });
+  const leaves = [await places.enter('a'), await places.enter('b')];
+  const waiting = [places.enter('a')];
+  const refused = t.rejects(places.enter('a'), PlacesFull);
+  waiting.push(places.enter('b'));
+  await refused;
+  for (const leave of leaves) leave();
+  await pass(waiting);
+  t.equal(places.active(), 0);
+});
+
+t.test('the limit of those that wait holds after the only waiter of a key gave way', async (t) => {
+  const places = createFairPlaces({ total: 1, perKey: 1, waitingPerKey: 2, waitingTotal: 1 });
+  const leave = await places.enter('a');
+  const refused = t.rejects(places.enter('a'), PlacesFull);
+  const waiting = places.enter('b');
+  await refused;
+  leave();
+  const leaveB = await waiting;
+  const last = places.enter('b');
+  await t.rejects(places.enter('b'), PlacesFull);
+  leaveB();
+  (await last)();
   t.equal(places.active(), 0);
 });
