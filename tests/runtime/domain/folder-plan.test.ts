@@ -1,5 +1,5 @@
 import t from 'tap';
-import { planOf } from '../../../runtime/domain/folder-plan.ts';
+import { mayHavePlan, planOf, procfileCommand } from '../../../runtime/domain/folder-plan.ts';
 
 const plan = (files: Record<string, string>) =>
   planOf({ has: (name) => name in files, read: (name) => files[name] ?? t.fail(`${name} does not exist`).toString() });
@@ -61,4 +61,20 @@ t.test('without a command there is a fault that says what to add', async (t) => 
     t.match(plan({ 'package.json': text }), { fault: /has no script "start"/ });
   t.match(plan({ 'package.json': '{' }), { fault: /^package\.json is invalid: ./ });
   t.match(plan({}), { fault: /^the folder has no Dockerfile, package\.json/ });
+});
+
+t.test('the name of one file is enough to try to plan, and others are not', (t) => {
+  const names = (...present: string[]) => mayHavePlan((name) => present.includes(name));
+  t.ok(names('Procfile'));
+  t.ok(names('README.md', 'package.json'));
+  t.notOk(names('README.md', 'Dockerfile'));
+  t.notOk(names());
+  t.end();
+});
+
+t.test('a command in a Procfile needs no space before it', (t) => {
+  const files = { has: () => true, read: () => 'web:./run\nrelease: ./migrate' };
+  t.equal(procfileCommand(files, 'web'), './run');
+  t.equal(procfileCommand(files, 'release'), './migrate');
+  t.end();
 });
