@@ -142,7 +142,7 @@ function LetterDialog({ workload, choice: { action, letter }, close, done }: Let
         })
       }
     >
-      <p>{words[action].effect}</p>
+      <p>{words[action].effect[letter ? 'one' : 'all']}</p>
     </FormDialog>
   );
 }

@@ -119,7 +119,10 @@ export const functionText = {
       all: 'Redrive all',
       one: (event: string) => `Redrive ${event}`,
       title: (what: string) => `Redrive ${what}?`,
-      effect: 'It is delivered to the function again. A dead letter without content stays.',
+      effect: {
+        one: 'It is delivered to the function again. A dead letter without content stays.',
+        all: 'They are delivered to the function again. Dead letters without content stay.',
+      },
       done: (count: number) => (count === 1 ? '1 event is delivered again.' : `${count} events are delivered again.`),
     },
     purge: {
@@ -127,8 +130,10 @@ export const functionText = {
       all: 'Purge all',
       one: (event: string) => `Purge ${event}`,
       title: (what: string) => `Purge ${what}?`,
-      effect:
-        'The dead letter and its content are deleted. It is not delivered again while its source contains it. This cannot be undone.',
+      effect: {
+        one: 'The dead letter and its content are deleted. It is not delivered again while its source contains it. This cannot be undone.',
+        all: 'The dead letters and their content are deleted. They are not delivered again while their source contains them. This cannot be undone.',
+      },
       done: (count: number) => (count === 1 ? '1 dead letter is purged.' : `${count} dead letters are purged.`),
     },
     everyLetter: 'all dead letters',
