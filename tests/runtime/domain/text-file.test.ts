@@ -9,6 +9,13 @@ t.test('text in UTF-8 is text, whatever it says', (t) => {
   t.end();
 });
 
+t.test('a PDF begins within the first 1,024 characters', (t) => {
+  const afterSpaces = (count: number) => textOfFile(Buffer.from(`${' '.repeat(count)}%PDF-1.4`));
+  t.equal(afterSpaces(1_019), undefined);
+  t.not(afterSpaces(1_020), undefined);
+  t.end();
+});
+
 t.test('everything else is none', (t) => {
   const files: [string, Buffer][] = [
     ['a PDF that is all ASCII', Buffer.from('%PDF-1.4\n1 0 obj << >> endobj')],
