@@ -1,13 +1,17 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import type { Target } from './routes.ts';
+import type { Target as RouteTarget } from './routes.ts';
+
+type Target = Pick<RouteTarget, 'namespace' | 'name'>;
 
 /**
- * While requests wait, the scale is checked at this interval: the scaler may have scaled to zero just before they
- * arrived.
+ * While requests wait, the scale is checked again after this time, because the scaler may have scaled to zero just before
+ * they arrived, and then after twice as long each time, up to the maximum: the checks of many functions that start at
+ * once would otherwise take the processors that their pods need.
  */
-const recheckMs = 500;
+const recheckMinMs = 500;
+const recheckMaxMs = 4_000;
 /** Delay after a write conflict; the next read shows the other writer's scale. */
 const conflictDelayMs = 5;
 const retryMinMs = 50;
@@ -46,12 +50,14 @@ export function createScaleRaiser({ kube, clock, log }: ScaleRaiserOptions): Sca
 
   const keepRaised = async (target: Target, progress: RaiseProgress, signal: AbortSignal): Promise<void> => {
     let failures = 0;
+    let recheckMs = recheckMinMs;
     while (!signal.aborted) {
       let delay = recheckMs;
       try {
         await raise(target, progress);
         delete progress.lastError;
         failures = 0;
+        recheckMs = Math.min(recheckMaxMs, recheckMs * 2);
       } catch (error) {
         if (isKubeError(error, 409)) delay = conflictDelayMs;
         else {

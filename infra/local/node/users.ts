@@ -4,6 +4,8 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lchownSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -135,13 +137,20 @@ export function openUsers(
  * @param from changes only what belongs to this user: a pod may have made hard links to files of others. Default all
  */
 export async function giveTree(folder: string, user: number, from?: number): Promise<void> {
-  // Unlike Node.js, these programs follow no link, even if a pod replaces a folder by one at this moment.
   chmodSync(folder, 0o700);
+  // No pod can reach what is still this process's own, so an empty folder, such as each new one, needs no program.
+  if (from === undefined && isOwnAndEmpty(folder)) return lchownSync(folder, user, user);
+  // Unlike Node.js, these programs follow no link, even if a pod replaces a folder by one at this moment.
   await run('chown', ['-hR', ...(from === undefined ? [] : [`--from=${from}`]), `${user}:${user}`, '--', folder]);
 }
 
-/** Deletes a folder that pods can write to. */
+function isOwnAndEmpty(folder: string): boolean {
+  return lstatSync(folder).uid === process.getuid?.() && readdirSync(folder).length === 0;
+}
+
+/** Deletes a folder that pods can write to, if it exists. */
 export async function removeTree(folder: string): Promise<void> {
+  if (!lstatSync(folder, { throwIfNoEntry: false })) return;
   await run('rm', ['-rf', '--', folder]);
 }
 
