@@ -17,13 +17,18 @@ t.test('a full output is waited for once, however many messages follow, and gets
   });
   await once(server, 'listening');
   let received = '';
-  let release = () => undefined as void;
-  const held = new Promise<void>((resolve) => (release = resolve));
+  const held: (() => void)[] = [];
+  let isHeld = true;
+  const release = () => {
+    isHeld = false;
+    for (const done of held) done();
+  };
   const stdout = new Writable({
     highWaterMark: 1,
     write(chunk: Buffer, _encoding, done) {
       received += chunk.toString();
-      void held.then(() => done());
+      if (isHeld) held.push(done);
+      else done();
     },
   });
   let most = 0;

@@ -213,7 +213,7 @@ function recorded(places: FairPlaces) {
       return leave;
     },
     /** A key that waits and stops waiting at once. */
-    async giveUp(key: string) {
+    giveUp: async (key: string) => {
       const stop = new AbortController();
       const gone = places.enter(key, stop.signal);
       stop.abort(new Error('gone'));
