@@ -53,9 +53,7 @@ export async function startBrowser(t: Test): Promise<TestBrowser> {
         const isHealth = url.endsWith('/health/controllers');
         // A cluster beside the tests adds interfaces to the machine; the page sends the request again.
         const isNetwork = message.text().endsWith('net::ERR_NETWORK_CHANGED');
-        // The platform may end an event stream at any time, and the page opens it again (`console-live.test.ts`).
-        const isStream = /\/watch(?:\?|$)/.test(url) && message.text().endsWith('net::ERR_INCOMPLETE_CHUNKED_ENCODING');
-        const isExpected = isRefusal || isHealth || isNetwork || isStream;
+        const isExpected = isRefusal || isHealth || isNetwork;
         if (!['error', 'warning'].includes(message.type()) || isExpected) return;
         faults.push(url === '' ? message.text() : `${message.text()} (${url})`);
       });

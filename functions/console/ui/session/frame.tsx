@@ -44,6 +44,8 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
       signedOut();
     },
   });
+  // The API cuts the event stream of a session that has ended.
+  const isLeaving = signOut.isPending || signOut.isSuccess;
   if (isAnother) return null;
   return (
     <>
@@ -69,7 +71,7 @@ export function Frame({ signedOut, children }: { signedOut: () => void; children
           </div>
         </header>
         <main id="content" className="mx-auto max-w-6xl px-4 py-6">
-          {session && project !== undefined && <LiveProject key={project} project={project} />}
+          {session && project !== undefined && !isLeaving && <LiveProject key={project} project={project} />}
           {signOut.error && <ErrorNote error={signOut.error} />}
           {children}
         </main>
