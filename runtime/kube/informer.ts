@@ -3,6 +3,7 @@ import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
 import type { ResourceKind } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { backoffMs } from './backoff.ts';
+import { createObjectIndex, type ObjectIndex } from './object-index.ts';
 import { KubeError, type KubeClient, type Selection } from './kube-client.ts';
 
 /** A watch without events or bookmarks for this long counts as dead; the server sends bookmarks about once a minute. */
@@ -48,6 +49,10 @@ export interface Informer<T extends KubeObject> {
   version(): string | undefined;
   get(name: string, namespace?: string): Stored<T> | undefined;
   list(): Stored<T>[];
+  /** The objects of one namespace. Uses an index, as does {@link listLabeled}. */
+  listIn(namespace: string): Stored<T>[];
+  /** The objects with this value of a label. */
+  listLabeled(label: string, value: string): Stored<T>[];
   /** Calls the listener on every change from now on; logs its errors. @returns a function that unsubscribes */
   onChange(listener: (change: Change<T>) => void): () => void;
 }
@@ -73,6 +78,8 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   const { kube, kind, selection = {}, clock, silenceMs = defaultSilenceMs, relistMs = defaultRelistMs } = options;
   const log = options.log.child({ informer: kind.kind });
   const objects = new Map<string, Stored<T>>();
+  /** Each is created on its first use, because most informers need none. */
+  const indexes = new Map<string, ObjectIndex<T>>();
   const listeners = new Set<(change: Change<T>) => void>();
   const stopping = new AbortController();
   const firstList = Promise.withResolvers<void>();
@@ -106,6 +113,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     const recreated = previous && previous.metadata.uid !== object.metadata.uid;
     if (recreated) remove(previous);
     objects.set(key, object);
+    for (const index of indexes.values()) index.set(key, object, recreated ? undefined : previous);
     if (previous && !recreated) notify({ type: 'modified', object, previous });
     else notify({ type: 'added', object });
   };
@@ -115,7 +123,17 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     const previous = objects.get(key);
     if (!previous) return;
     objects.delete(key);
+    for (const index of indexes.values()) index.set(key, undefined, previous);
     notify({ type: 'deleted', object, previous });
+  };
+
+  const indexOf = (name: string, valueOf: (object: Stored<T>) => string | undefined): ObjectIndex<T> => {
+    const existing = indexes.get(name);
+    if (existing) return existing;
+    const index = createObjectIndex(valueOf);
+    for (const [key, object] of objects) index.set(key, object, undefined);
+    indexes.set(name, index);
+    return index;
   };
 
   const relist = async () => {
@@ -213,6 +231,8 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     version: () => knownVersion,
     get: (name, namespace) => objects.get(keyOf(name, namespace)),
     list: () => [...objects.values()],
+    listIn: (namespace) => indexOf('', ({ metadata }) => metadata.namespace).list(namespace),
+    listLabeled: (label, value) => indexOf(label, ({ metadata }) => metadata.labels?.[label]).list(value),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
 import type { ResourceKind } from '../contracts/resources/kinds.ts';
+import { idLabel } from '../domain/labels.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createInformer, type Informer } from './informer.ts';
 import type { KubeCache, KubeClient, Selection } from './kube-client.ts';
@@ -45,11 +46,20 @@ export function createInformers(options: {
     },
     list<T extends KubeObject>(kind: ResourceKind, labels: Readonly<Record<string, string>>, namespace?: string) {
       const informer = ofKind(kind).find(({ selection }) => includes(selection, labels, namespace));
+      if (!informer) return undefined;
       const entries = Object.entries(labels);
-      return informer?.list().filter(({ metadata }) => {
+      // Every reconcile reads like this, so that a scan of all objects would take a time that grows with their square.
+      const id = labels[idLabel];
+      const candidates =
+        namespace !== undefined
+          ? informer.listIn(namespace)
+          : id !== undefined
+            ? informer.listLabeled(idLabel, id)
+            : informer.list();
+      return candidates.filter(({ metadata }) => {
         if (namespace !== undefined && metadata.namespace !== namespace) return false;
         return entries.every(([label, value]) => metadata.labels?.[label] === value);
-      }) as Stored<T>[] | undefined;
+      }) as Stored<T>[];
     },
   };
 

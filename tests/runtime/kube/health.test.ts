@@ -78,7 +78,8 @@ t.test('watched objects are read without a request, but only where the copy is c
   t.teardown(() => informers.stop());
   const { cache } = informers;
   kube.seed(app('one', { team: 'blue', tier: 'front' }), app('two', { team: 'red', tier: 'front' }));
-  informers.of(kinds.App, { labelSelector: 'team=blue' });
+  kube.seed(app('three', { team: 'green', 'platform.svc/id': 'id-3' }), app('four', { team: 'green' }));
+  for (const team of ['blue', 'green']) informers.of(kinds.App, { labelSelector: `team=${team}` });
   t.equal(cache.get(kinds.App, 'one', 'shop-prod'), undefined, 'not before it is synced');
   informers.start();
   await clock.advance(1_000);
@@ -89,6 +90,10 @@ t.test('watched objects are read without a request, but only where the copy is c
     cache.list(kinds.App, labels, namespace)?.map(({ metadata }) => metadata.name);
   t.same(names({ team: 'blue', tier: 'front' }), ['one']);
   t.same(names({ team: 'blue' }, 'blog-prod'), []);
+  t.same(names({ team: 'green', 'platform.svc/id': 'id-3' }), ['three']);
+  t.same(names({ team: 'green', 'platform.svc/id': 'id-4' }), []);
+  t.same(names({ team: 'green', 'platform.svc/id': 'id-3' }, 'shop-prod'), ['three']);
+  t.same(names({ team: 'green' })?.sort(), ['four', 'three']);
   t.equal(names({ tier: 'front' }), undefined, 'the copy has only those of one team');
   t.equal(names({ team: 'red' }), undefined);
   t.equal(cache.list(kinds.Function, {}), undefined);

@@ -102,6 +102,38 @@ t.test('it lists, follows, and reports each change once', async (t) => {
   t.equal(informer.get('one', 'b'), undefined);
 });
 
+t.test('objects are found by namespace and by label, before and after changes', async (t) => {
+  const { server, clock, informer } = setUp(t);
+  const labeled = (name: string, version: number, id: string, namespace = 'a', uid = name) => {
+    const { metadata, ...rest } = object(name, version, uid);
+    return { ...rest, metadata: { ...metadata, namespace, labels: { id } } };
+  };
+  const lists = () => [
+    names(informer.listIn('a')),
+    names(informer.listIn('b')),
+    names(informer.listLabeled('id', 'x')),
+  ];
+  t.same(lists(), [[], [], []]);
+  server.willList(5, [labeled('one', 1, 'x'), labeled('two', 2, 'y'), labeled('far', 3, 'x', 'b'), object('none', 4)]);
+  informer.start();
+  await informer.whenSynced();
+  t.same(lists(), [['none', 'one', 'two'], ['far'], ['far', 'one']]);
+  t.same(names(informer.listLabeled('id', 'z')), []);
+  await server.push(
+    event('MODIFIED', labeled('one', 6, 'y')),
+    event('MODIFIED', labeled('two', 7, 'x')),
+    event('DELETED', labeled('far', 8, 'x', 'b')),
+  );
+  t.same(lists(), [['none', 'one', 'two'], [], ['two']]);
+  t.equal(informer.listLabeled('id', 'y')[0]?.metadata.resourceVersion, '6');
+  // The second life of an object, in a list.
+  server.willList(90, [labeled('two', 80, 'z', 'a', 'second')]);
+  await server.push(new KubeError(410, 'Expired', 'too old resource version'));
+  await clock.advance(1_000);
+  t.same(lists(), [['two'], [], []]);
+  t.same(names(informer.listLabeled('id', 'z')), ['two']);
+});
+
 t.test('after a cut the watch continues where it was, bookmarks included', async (t) => {
   const { server, clock, informer, changes } = setUp(t);
   server.willList(5, []);

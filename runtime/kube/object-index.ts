@@ -1,0 +1,30 @@
+import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
+
+/** Groups of objects that share a value, such as those of one namespace. */
+export interface ObjectIndex<T extends KubeObject> {
+  /** Records the state after a change; `object` is undefined when it was deleted. */
+  set(key: string, object: Stored<T> | undefined, previous: Stored<T> | undefined): void;
+  list(value: string): Stored<T>[];
+}
+
+/** @param valueOf the value by which an object is found; undefined for an object that is in no group */
+export function createObjectIndex<T extends KubeObject>(
+  valueOf: (object: Stored<T>) => string | undefined,
+): ObjectIndex<T> {
+  const groups = new Map<string, Map<string, Stored<T>>>();
+  return {
+    set(key, object, previous) {
+      const before = previous && valueOf(previous);
+      const value = object && valueOf(object);
+      if (before !== undefined && before !== value) {
+        const group = groups.get(before);
+        group?.delete(key);
+        if (group?.size === 0) groups.delete(before);
+      }
+      if (object === undefined || value === undefined) return;
+      const group = groups.get(value) ?? new Map<string, Stored<T>>();
+      groups.set(value, group.set(key, object));
+    },
+    list: (value) => [...(groups.get(value)?.values() ?? [])],
+  };
+}
