@@ -6,9 +6,17 @@ import type { Traffic } from './reports.ts';
 /** Scaling down, except to the minimum, considers the load of this time. */
 const peakWindowMs = 60_000;
 
+/** A load that did not change. */
+interface Sample extends RequestLoad {
+  backlog: number;
+  /** When it was last observed. */
+  at: number;
+}
+
 interface History {
   since: number;
-  samples: (RequestLoad & { at: number; backlog: number })[];
+  /** Oldest first. The load of most functions never changes, so that this is one sample for them. */
+  samples: Sample[];
   /** When the backlog was last not empty, or unknown. */
   eventsAt: number;
   /** The last known problem of the event source. */
@@ -47,12 +55,11 @@ export function createLoadHistory(clock: Pick<Clock, 'monotonic'>): LoadHistory 
     observe(functionId, { idleMs, inflight, rate }, backlog) {
       const history = historyOf(functionId);
       const now = clock.monotonic();
-      const sample = { at: now, inflight, rate, backlog: backlog ?? 0 };
-      history.samples = [...history.samples.filter(({ at }) => at > now - peakWindowMs), sample];
+      addSample(history.samples, { at: now, inflight, rate, backlog: backlog ?? 0 });
       if (backlog !== 0) history.eventsAt = now;
       const hasFullWindow = now - history.since >= peakWindowMs;
       const peakOf = (what: 'inflight' | 'rate' | 'backlog') =>
-        Math.max(...history.samples.map((entry) => entry[what]));
+        history.samples.reduce((peak, entry) => Math.max(peak, entry[what]), 0);
       return {
         requests: { inflight, rate },
         idleMs,
@@ -74,4 +81,13 @@ export function createLoadHistory(clock: Pick<Clock, 'monotonic'>): LoadHistory 
 
     clear: () => histories.clear(),
   };
+}
+
+/** Adds the current load to the samples of the last minute. */
+function addSample(samples: Sample[], sample: Sample): void {
+  const last = samples.at(-1);
+  const { inflight, rate, backlog, at } = sample;
+  if (last && last.inflight === inflight && last.rate === rate && last.backlog === backlog) last.at = at;
+  else samples.push(sample);
+  while (samples[0] && samples[0].at <= at - peakWindowMs) samples.shift();
 }

@@ -5,6 +5,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
+import type { Informer } from '../../runtime/kube/informer.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { desiredReplicas } from './bands.ts';
 import { createLoadReader, type EventLoads } from './event-loads.ts';
@@ -14,9 +15,7 @@ import { createReports, type FetchReport, type Traffic } from './reports.ts';
 const tickEveryMs = 2_000;
 
 /** The cache of an informer. */
-interface Objects<T extends KubeObject> {
-  list(): Stored<T>[];
-}
+type Objects<T extends KubeObject> = Pick<Informer<T>, 'list'>;
 
 /** The fields of a Deployment that the scaler reads. */
 export interface ScaledDeployment extends KubeObject {
@@ -28,7 +27,7 @@ export interface ScalerOptions {
   kube: Pick<KubeClient, 'replaceScale'>;
   functions: Objects<FunctionResource>;
   /** All Deployments, or at least those of functions. */
-  deployments: Objects<ScaledDeployment>;
+  deployments: Pick<Informer<ScaledDeployment>, 'get'>;
   /** The pods with the label `app=svc-interceptor` in the system namespace. */
   interceptors: Objects<Pod>;
   fetchReport: FetchReport;
@@ -85,13 +84,14 @@ export function createScaler(options: ScalerOptions): Scaler {
     }
   };
 
-  const scale = async (
+  /** Not async, because of thousands of functions almost none has to be scaled. */
+  const scale = (
     resource: Stored<FunctionResource>,
     deployment: Stored<ScaledDeployment>,
     loads: EventLoads | undefined,
-  ): Promise<void> => {
+  ): Promise<void> | undefined => {
     const id = resource.metadata.labels?.[idLabel];
-    if (id === undefined || deployment.metadata.labels?.[idLabel] !== id) return;
+    if (id === undefined || deployment.metadata.labels?.[idLabel] !== id) return undefined;
     const { trigger, events: source, idleTimeoutSeconds } = resource.spec;
     const replicas = deployment.spec?.replicas ?? 1;
     const traffic = trigger === 'http' ? reports.traffic(id) : noTraffic;
@@ -106,25 +106,23 @@ export function createScaler(options: ScalerOptions): Scaler {
       // The strategy for a volume that only one pod can mount.
       limits: functionLimits(resource.spec, deployment.spec?.strategy?.type === 'Recreate'),
     });
-    if (desired === replicas) return;
+    if (desired === replicas) return undefined;
     const { inflight, rate, idleMs } = traffic;
     const requests = trigger === 'http' && { inflight, rate: Math.round(rate), idleMs };
     const reason = { ...requests, ...(source && { backlog: events.backlog }) };
-    await writeScale(deployment, { from: replicas, to: desired }, reason);
+    return writeScale(deployment, { from: replicas, to: desired }, reason);
   };
 
   const tick = async (): Promise<void> => {
-    // Read before the reports, so that the write conflicts when an interceptor scales up meanwhile.
-    const byName = new Map(
-      deployments.list().map((item) => [`${item.metadata.namespace}/${item.metadata.name}`, item]),
-    );
     const current = functions.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    // Read before the reports, so that the write conflicts when an interceptor scales up meanwhile.
+    const scaled = current.map(({ metadata }) => deployments.get(metadata.name, metadata.namespace));
     const [loads] = await Promise.all([readEventLoads(), reports.refresh(interceptors.list())]);
     history.retain(new Set(current.map(({ metadata }) => metadata.labels?.[idLabel])));
     await Promise.all(
-      current.map(async (resource) => {
-        const deployment = byName.get(`${resource.metadata.namespace}/${resource.metadata.name}`);
-        if (deployment) await scale(resource, deployment, loads);
+      current.flatMap((resource, index) => {
+        const deployment = scaled[index];
+        return (deployment && scale(resource, deployment, loads)) ?? [];
       }),
     );
   };

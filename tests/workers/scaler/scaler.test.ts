@@ -140,7 +140,7 @@ t.test('a write carries the version that was read, and a lost race is not a faul
       },
     },
     functions: { list: () => [hello] },
-    deployments: { list: () => [deployment] },
+    deployments: { get: () => deployment },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
     clock: fakeClock(),
@@ -166,14 +166,12 @@ t.test('a Deployment of an earlier function of that name is not changed', async 
     kube: { replaceScale: () => Promise.resolve(void writes++) },
     functions: { list: () => [hello] },
     deployments: {
-      list: () => [
-        {
-          apiVersion: 'apps/v1',
-          kind: 'Deployment',
-          spec: { replicas: 1 },
-          metadata: { ...hello.metadata, labels: { 'platform.svc/id': 'another' } },
-        },
-      ],
+      get: () => ({
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        spec: { replicas: 1 },
+        metadata: { ...hello.metadata, labels: { 'platform.svc/id': 'another' } },
+      }),
     },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
@@ -209,14 +207,12 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
     kube: { replaceScale: (_, replicas) => Promise.resolve(void (world.replicas = replicas)) },
     functions: { list: () => [hello] },
     deployments: {
-      list: () => [
-        {
-          apiVersion: 'apps/v1',
-          kind: 'Deployment',
-          metadata: hello.metadata,
-          spec: { replicas: world.replicas, strategy: { type: world.strategy } },
-        },
-      ],
+      get: () => ({
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: hello.metadata,
+        spec: { replicas: world.replicas, strategy: { type: world.strategy } },
+      }),
     },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report(world.traffic)),

@@ -202,10 +202,10 @@ function createSimulation(seed: number) {
     functions: { list: () => [resource] },
     // The informer's view, which sometimes lags.
     deployments: {
-      list: () => {
+      get: () => {
         const view = observed;
         observed = deployment();
-        return chance() < 0.2 ? [view] : [observed];
+        return chance() < 0.2 ? view : observed;
       },
     },
     interceptors: { list: () => interceptors.map(({ uid }) => helloPod(uid, 8080, { podIP: uid, phase: 'Running' })) },
