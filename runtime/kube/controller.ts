@@ -67,6 +67,8 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   kind: ResourceKind;
   /** Selects objects of the kind; default all. */
   selection?: Selection;
+  /** Whether an object ever needs a reconcile, which reads it again; default every one. */
+  concerns?(object: Stored<T>): boolean;
   /** Kinds of children with the platform's label. A change of one reconciles its owner. */
   owns?: readonly ResourceKind[];
   watches?: readonly WatchDefinition[];
@@ -126,9 +128,10 @@ export function createController(options: ControllerOptions): Controller {
   };
   const blockers = createBlockerWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
 
+  const concerns = (object: Stored<KubeObject>) => definition.concerns?.(object) ?? true;
   const objects = () => informers.of(kind, selection).list();
   const enqueueAll = () => {
-    for (const { metadata } of objects()) enqueue(metadata);
+    for (const object of objects()) if (concerns(object)) enqueue(object.metadata);
   };
 
   const reconcile = async (text: string) => {
@@ -174,9 +177,9 @@ export function createController(options: ControllerOptions): Controller {
         () => false,
       );
       if (!slept) return;
-      for (const { metadata } of objects()) {
+      for (const object of objects()) {
         // Spread over the interval, so that not all run at once.
-        queue.addAfter(keyText(metadata), Math.random() * resyncMs);
+        if (concerns(object)) queue.addAfter(keyText(object.metadata), Math.random() * resyncMs);
       }
     }
   };
@@ -185,6 +188,7 @@ export function createController(options: ControllerOptions): Controller {
     name,
     register() {
       informers.of(kind, selection).onChange(({ object, previous }) => {
+        if (!concerns(object) && !(previous && concerns(previous))) return;
         // A changed spec resets the back-off of earlier failures.
         if (!previous || !isStatusOnly(object, previous)) queue.forget(keyText(object.metadata));
         enqueue(object.metadata);

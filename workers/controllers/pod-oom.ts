@@ -35,6 +35,8 @@ export function podOomController(options: {
     name: 'PodOOM',
     kind: kinds.Pod,
     selection: { labelSelector: kindLabel },
+    // Almost no pod has one, and pods change often.
+    concerns: (pod) => killsOf(pod).length > 0,
     async reconcile({ object: changed, namespace = '' }) {
       if (!changed || killsOf(changed).length === 0) return;
       const workload = await workloadOf(kube, changed);

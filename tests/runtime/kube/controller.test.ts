@@ -79,6 +79,31 @@ t.test('every object gets a pass, and another after each change; a deleted one i
   t.same(passes, ['three', 'one gone']);
 });
 
+t.test('objects that do not concern a controller get no pass, also after a resync', async (t) => {
+  const { manager, kube, passes, clock } = setUp(t, {
+    concerns: ({ spec }) => (spec as { replicas?: number }).replicas === 0,
+  });
+  kube.seed(app('one'), app('two', { replicas: 0 }));
+  manager.start();
+  await clock.advance(1_000);
+  t.same(passes, ['two']);
+  const change = (name: string, spec: object) =>
+    kube.mergePatch({ apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name }, { spec });
+  await change('one', { replicas: 1 });
+  await settle();
+  t.same(passes, ['two']);
+  await change('one', { replicas: 0 });
+  await settle();
+  t.same(passes, ['two', 'one']);
+  await change('one', { replicas: 2 });
+  await settle();
+  t.same(passes, ['two', 'one', 'one'], 'the end of it is a change, too');
+  passes.length = 0;
+  await clock.advance(600_000);
+  await clock.advance(600_000);
+  t.same(passes, ['two']);
+});
+
 t.test('a change of a child queues its owner, and a watched object those it concerns', async (t) => {
   const { manager, kube, passes, clock } = setUp(t, {
     owns: [kinds.Deployment],
