@@ -106,7 +106,10 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
       const projectName = project.metadata.name;
       try {
         const namespace = namespaceOf(checkProjectName(projectName), checkEnvironmentName(name));
-        const live = await kube.get(kinds.Namespace, namespace);
+        const cached = kube.cache?.get(kinds.Namespace, namespace);
+        // The ids of a namespace never change, and the API server rejects writes once it is being deleted.
+        const live =
+          cached?.metadata.labels?.[environmentIdLabel] === id ? cached : await kube.get(kinds.Namespace, namespace);
         if (live?.metadata.deletionTimestamp !== undefined) {
           return result(project, environment, 'pending', `The namespace "${namespace}" is still being deleted.`);
         }
@@ -115,7 +118,8 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
           return result(project, environment, 'refused', message, toBlocker(live));
         }
         const projectId = project.metadata.labels?.[idLabel] ?? '';
-        await applyObject(kube, environmentNamespace({ namespace, project: projectName, projectId, name, id }));
+        const desired = environmentNamespace({ namespace, project: projectName, projectId, name, id });
+        await applyObject(kube, desired, { cached: live === cached });
         const limits = effectiveLimits(environment.limits, defaultLimits);
         const ingressNamespace = namespaceInAddress(ingressAddress);
         const network = { namespace, ingressNamespace, apiServers, allowPrivateNetworks };

@@ -1,11 +1,12 @@
 import type { QueryResult } from 'pg';
 import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
-import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { managedLabels, workloadFinalizer } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
+import type { KubeCache } from '../../../runtime/kube/kube-client.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../../runtime/records/environments.ts';
 import { readControllerReport, writeControllerReport } from '../../../runtime/records/controller-reports.ts';
 import { projectController } from '../../../workers/controllers/project.ts';
@@ -17,8 +18,14 @@ import { testDatabase } from '../../support/postgres.ts';
 
 const signal = new AbortController().signal;
 
-function setUp() {
+/** @param options.cache whether the controller has copies, which are always current here */
+function setUp({ cache = false } = {}) {
   const kube = fakeKube();
+  const copies: KubeCache = {
+    get: <T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string) =>
+      kube.all<T>(kind).find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
+    list: () => undefined,
+  };
   const clock = fakeClock();
   const closed: string[] = [];
   const deleted: string[] = [];
@@ -26,7 +33,7 @@ function setUp() {
   const queries: string[][] = [];
   const world = { ingressAddress: 'http://traefik.kube-system.svc:80' as string | undefined, usersLeft: false };
   const controller = projectController({
-    kube,
+    kube: cache ? { ...kube, cache: copies } : kube,
     clock,
     platformConfig: () => (world.ingressAddress === undefined ? {} : { ingressAddress: world.ingressAddress }),
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
@@ -107,6 +114,26 @@ t.test('every environment gets its own namespace', async (t) => {
     kube.calls.slice(before).every(({ verb }) => verb === 'get' || verb === 'list'),
     'a pass without changes writes nothing',
   );
+});
+
+t.test('a copy of its namespaces and what is in them is not read again, unless it differs', async (t) => {
+  const { create, pass, kube } = setUp({ cache: true });
+  await create('prod', 'test');
+  await pass();
+  const callsOfPass = async () => {
+    const before = kube.calls.length;
+    await pass();
+    return kube.calls.slice(before).map(({ verb, kind, name }) => `${verb} ${kind} ${name ?? ''}`.trim());
+  };
+  const unchanged = ['get Project shop', 'list EndpointSlice', 'get Project shop'];
+  t.same(await callsOfPass(), unchanged);
+  const ref = { apiVersion: 'v1', kind: 'Namespace', name: 'shop-test' };
+  await kube.mergePatch(ref, { metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } });
+  t.same(
+    (await callsOfPass()).filter((call) => call.includes('Namespace')),
+    ['get Namespace shop-test', 'replace Namespace shop-test'],
+  );
+  t.same(await callsOfPass(), unchanged);
 });
 
 t.test('an existing namespace is not taken over, whatever its labels', async (t) => {
