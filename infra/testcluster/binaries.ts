@@ -20,7 +20,7 @@ import type { Progress } from './progress.ts';
 
 /** A program to build: a Go module under `build/` and the package in it. */
 export interface Tool {
-  readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause' | 'minio' | 'ferretdb';
+  readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause' | 'minio' | 'ferretdb' | 'kwok';
   /** Go package to build, as seen from the module. */
   readonly package: string;
   /** Values set at link time, by full variable name. */
@@ -90,6 +90,9 @@ export const ferretdb: Tool = {
   files: [],
   patchedModule: { module: 'github.com/FerretDB/FerretDB', versionFile: 'build/version/version.txt' },
 };
+
+/** Fake nodes, whose pods become ready without running. Only a bench uses it. */
+export const kwok: Tool = { name: 'kwok', package: 'sigs.k8s.io/kwok/cmd/kwok', variables: {}, files: [] };
 
 /** How long unused binaries are kept, since another checkout may use them. */
 const retentionDays = 14;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Layout } from './settings.ts';
-import { network, node, ports } from './settings.ts';
+import type { Layout, Ports } from './settings.ts';
+import { network, node, ports as defaultPorts } from './settings.ts';
 
 /** One process of the cluster on the machine. */
 export interface Component {
@@ -44,22 +44,25 @@ export const programNames: ReadonlySet<string> = new Set([
 export const tokenIssuer = `https://kubernetes.default.svc.${network.domain}`;
 
 /** Address at which this machine's own clients reach the API server. */
-export const apiServerUrl = `https://127.0.0.1:${ports.apiServer}`;
+export const apiServerUrl = `https://127.0.0.1:${defaultPorts.apiServer}`;
 
-/** Every component with its command line. Pure. */
-export function components(layout: Layout): Component[] {
+/**
+ * Every component with its command line. Pure.
+ * @param ports default: the fixed ones of the test cluster
+ */
+export function components(layout: Layout, ports: Ports = defaultPorts): Component[] {
   const bin = (name: string): string => join(layout.bin, name);
   const configuration = (name: string): string => join(layout.configuration, name);
   const kubeconfig = (user: (typeof kubeconfigUsers)[number]): string => configuration(`${user}.kubeconfig`);
   return [
-    { name: 'etcd', program: bin('etcd'), parameters: etcdParameters(layout) },
+    { name: 'etcd', program: bin('etcd'), parameters: etcdParameters(layout, ports) },
     { name: 'containerd', program: 'containerd', parameters: ['--config', configuration('containerd.toml')] },
     { name: 'registry', program: 'docker-registry', parameters: ['serve', configuration('registry.yaml')] },
-    { name: 'kube-apiserver', program: bin('kube-apiserver'), parameters: apiServerParameters(layout) },
+    { name: 'kube-apiserver', program: bin('kube-apiserver'), parameters: apiServerParameters(layout, ports) },
     {
       name: 'kube-controller-manager',
       program: bin('kube-controller-manager'),
-      parameters: controllerManagerParameters(layout, kubeconfig('controller-manager')),
+      parameters: controllerManagerParameters(layout, ports, kubeconfig('controller-manager')),
     },
     {
       name: 'kube-scheduler',
@@ -96,7 +99,7 @@ export function components(layout: Layout): Component[] {
   ];
 }
 
-function etcdParameters(layout: Layout): string[] {
+function etcdParameters(layout: Layout, ports: Ports): string[] {
   const client = `https://127.0.0.1:${ports.etcd}`;
   const peer = `https://127.0.0.1:${ports.etcdPeer}`;
   const tls = (prefix: string): string[] => [
@@ -121,7 +124,7 @@ function etcdParameters(layout: Layout): string[] {
   ];
 }
 
-function apiServerParameters(layout: Layout): string[] {
+function apiServerParameters(layout: Layout, ports: Ports): string[] {
   const pki = (name: string): string => join(layout.pki, name);
   return [
     `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
@@ -159,7 +162,7 @@ function apiServerParameters(layout: Layout): string[] {
   ];
 }
 
-function controllerManagerParameters(layout: Layout, kubeconfig: string): string[] {
+function controllerManagerParameters(layout: Layout, ports: Ports, kubeconfig: string): string[] {
   const pki = (name: string): string => join(layout.pki, name);
   return [
     ...accessParameters(kubeconfig),

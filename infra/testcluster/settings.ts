@@ -36,6 +36,9 @@ export const ports = {
   ingressMetrics: 18078,
 } as const;
 
+/** A port for each server of the components. */
+export type Ports = { readonly [Name in keyof typeof ports]: number };
+
 /** Traefik's ports on 127.0.0.1. */
 export interface IngressPorts {
   /** Entry point `web`, plain HTTP. */

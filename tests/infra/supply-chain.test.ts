@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { buildParameters, ferretdb, minio, tools } from '../../infra/testcluster/binaries.ts';
+import { buildParameters, ferretdb, kwok, minio, tools } from '../../infra/testcluster/binaries.ts';
 import { readImportGraph } from '../support/import-graph.ts';
 
 /** What is downloaded is pinned by digest: https://docs.npmjs.com/cli/configuring-npm/package-lock-json, https://go.dev/ref/mod#go-sum-files */
@@ -32,7 +32,7 @@ for (const file of ['package-lock.json', 'infra/local/function-node/package-lock
 }
 
 t.test('Go modules are built as their go.sum pins them', (t) => {
-  for (const tool of [...tools, minio, ferretdb]) {
+  for (const tool of [...tools, minio, ferretdb, kwok]) {
     const folder = join(root, 'infra/testcluster/build', tool.name);
     const requires = readFileSync(join(folder, 'go.mod'), 'utf8').includes('require');
     t.equal(existsSync(join(folder, 'go.sum')), requires, tool.name);
