@@ -20,11 +20,12 @@ const commands = [
   ['lists'],
   ['acceptance'],
   ['history'],
+  ['controllers-at-size'],
 ];
 
 /**
  * Runs the benches that need no running platform, one after the other, and writes their figures, with the machine and the
- * commit, into docs/explanation/performance.md. Takes about an hour and a half, on a machine that does nothing else.
+ * commit, into docs/explanation/performance.md. Takes about two hours, on a machine that does nothing else.
  * `--only <name>`, repeated, leaves out the others.
  */
 export async function run(args: string[]): Promise<void> {

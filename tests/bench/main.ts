@@ -5,6 +5,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   'cold-start': () => import('./cold-start.ts'),
   console: () => import('./console.ts'),
   controllers: () => import('./controllers.ts'),
+  'controllers-at-size': () => import('./controllers-at-size.ts'),
   deploys: () => import('./deploys.ts'),
   events: () => import('./events.ts'),
   'first-day': () => import('./first-day.ts'),

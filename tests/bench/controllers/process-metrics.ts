@@ -5,7 +5,7 @@ import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 
 /** The metrics of svc-controllers at one moment. */
 export interface Sample {
-  /** Identifies the process life. */
+  /** Identifies the process life: the name of its pod. */
   pod: string;
   /** Requests to the API server that write, except the Lease's and Events'. */
   writes: number;
@@ -16,6 +16,7 @@ export interface Sample {
   /** Keys that wait or are in progress. */
   busy: boolean;
   residentBytes: number;
+  cpuSeconds: number;
   /** Since the process began, in ms. */
   ageMs: number;
   /** Requests by method and resource, to explain a figure. */
@@ -39,6 +40,12 @@ function parse(text: string): Line[] {
   });
 }
 
+/** The metrics of a process; undefined while it does not answer. */
+async function linesOf(origin: string): Promise<Line[] | undefined> {
+  const response = await fetch(`${origin}/metrics`, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
+  return response?.ok ? parse(await response.text()) : undefined;
+}
+
 /** The metrics of the running pod of a platform process; undefined while none answers. */
 async function metricsOf(kube: KubeClient, process: string): Promise<{ pod: string; lines: Line[] } | undefined> {
   const selection = { namespace: systemNamespace, labelSelector: `${appLabel}=${process}` };
@@ -48,10 +55,8 @@ async function metricsOf(kube: KubeClient, process: string): Promise<{ pod: stri
   const port = pod.spec.containers
     .flatMap(({ ports = [] }) => ports)
     .find(({ name }) => name === 'admin')?.containerPort;
-  const url = `http://${pod.status?.podIP}:${port}/metrics`;
-  const response = await fetch(url, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
-  if (!response?.ok) return undefined;
-  return { pod: pod.metadata.name, lines: parse(await response.text()) };
+  const lines = await linesOf(`http://${pod.status?.podIP}:${port}`);
+  return lines && { pod: pod.metadata.name, lines };
 }
 
 /** The resident memory of a platform process. @throws Error when none answers */
@@ -61,11 +66,19 @@ export async function residentBytes(kube: KubeClient, process: string): Promise<
   return sample.value;
 }
 
-/** Reads the metrics of the running pod; undefined while none answers. */
-export async function sample(kube: KubeClient): Promise<Sample | undefined> {
+/** Reads the metrics of the running pod of svc-controllers; undefined while none answers. */
+export async function samplePod(kube: KubeClient): Promise<Sample | undefined> {
   const metrics = await metricsOf(kube, 'svc-controllers');
-  if (!metrics) return undefined;
-  const { pod, lines } = metrics;
+  return metrics && sampleOf(metrics.pod, metrics.lines);
+}
+
+/** Reads the metrics of an svc-controllers without a pod; undefined while it does not answer. */
+export async function sampleProcess(name: string, origin: string): Promise<Sample | undefined> {
+  const lines = await linesOf(origin);
+  return lines && sampleOf(name, lines);
+}
+
+function sampleOf(pod: string, lines: readonly Line[]): Sample {
   const sum = (name: string, holds: (labels: Record<string, string>) => boolean = () => true) =>
     lines.filter((line) => line.name === name && holds(line.labels)).reduce((all, { value }) => all + value, 0);
   const isWrite = ({ method, resource }: Record<string, string>) =>
@@ -83,6 +96,7 @@ export async function sample(kube: KubeClient): Promise<Sample | undefined> {
     passes: sum('controller_runtime_reconcile_total'),
     busy: sum('workqueue_depth') > 0 || sum('workqueue_longest_running_processor_seconds') > 0,
     residentBytes: sum('process_resident_memory_bytes'),
+    cpuSeconds: sum('process_cpu_seconds_total'),
     ageMs: Date.now() - sum('process_start_time_seconds') * 1000,
     requests,
   };

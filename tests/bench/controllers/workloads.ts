@@ -63,12 +63,17 @@ export async function createWorkloads(kube: KubeClient, project: string, { funct
     metadata: newObjectMetadata('App', `a${number}`, environment),
     spec: { image: 'localhost:5000/svc/hello:v1', port: 8080, replicas: 0 },
   });
-  const waiting = [
+  await runTogether([
     ...Array.from({ length: functions }, (_, number) => () => kube.create(function_(number))),
     ...Array.from({ length: apps }, (_, number) => () => kube.create(app(number))),
-  ];
+  ]);
+}
+
+/** Runs tasks in their order, some at a time. */
+export async function runTogether(tasks: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const waiting = tasks.values();
   const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) await next();
+    for (const task of waiting) await task();
   };
   await Promise.all(Array.from({ length: together }, work));
 }
