@@ -12,6 +12,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
+import { checkStorageQuota } from '../../runtime/api/quota.ts';
 import { checkStorageClass } from '../../runtime/api/storage-class.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -44,9 +45,12 @@ export function createServiceRoutes({ kube }: { kube: KubeClient }): Route[] {
       create: {
         summary: 'Creates a database, cache or object store, or registers an external one.',
         body: serviceCreate,
-        async prepare({ body }) {
+        async prepare({ body, environment }) {
           const spec = newServiceSpec(body, await readPlatformConfig(kube));
-          if (spec.storage) await checkStorageClass(kube, spec.storage.storageClass);
+          if (spec.storage) {
+            await checkStorageClass(kube, spec.storage.storageClass);
+            await checkStorageQuota(kube, environment, spec.storage.size);
+          }
           const { credentials } = body;
           return { spec, ...(credentials && { complete: (service) => storeCredentials(service, credentials) }) };
         },

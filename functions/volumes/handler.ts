@@ -5,6 +5,7 @@ import { checkVolumeName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkBytes } from '../../runtime/domain/quantity.ts';
 import { objectRoutes } from '../../runtime/api/object-routes.ts';
+import { checkStorageQuota } from '../../runtime/api/quota.ts';
 import { checkExpandable, checkStorageClass } from '../../runtime/api/storage-class.ts';
 import type { Route } from '../../runtime/http/route.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
@@ -29,11 +30,12 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
       create: {
         summary: 'Creates a volume that apps, functions and jobs can mount.',
         body: volumeCreate,
-        async prepare({ body }) {
+        async prepare({ body, environment }) {
           const { name, ...spec } = body;
           checkVolumeName(name);
           checkBytes(spec.size, 'size', { min: minSize });
           await checkStorageClass(kube, spec.storageClass);
+          await checkStorageQuota(kube, environment, spec.size);
           return { spec };
         },
       },
@@ -67,6 +69,7 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
         const volume = await find();
         const expands = await checkExpansion(kube, volume, bytes);
         if (expands) {
+          await checkStorageQuota(kube, environment, size);
           const { spec } = await kube.replace({ ...volume, spec: { ...volume.spec, size } });
           volume.spec = spec;
         }

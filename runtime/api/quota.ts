@@ -41,6 +41,24 @@ export async function checkQuota(
   );
 }
 
+/**
+ * Refuses storage that is larger than all that its environment may have, even without other volumes and services: its
+ * claim would be refused when the command has long been accepted.
+ * @throws Problem `invalid_value`
+ */
+export async function checkStorageQuota(
+  kube: Pick<KubeClient, 'get'>,
+  { environment, limits: own }: Environment,
+  size: string,
+): Promise<void> {
+  const limits = effectiveLimits(own, await readDefaultLimits(kube));
+  if ((parseBytes(size) ?? 0) <= (parseBytes(limits.storage) ?? Infinity)) return;
+  refuse(
+    'size',
+    `${size} of storage do not fit into the environment "${environment}", which may have ${limits.storage} in all.`,
+  );
+}
+
 function refuse(field: string, message: string): never {
   const hint = 'Choose less, or raise the limit of the environment: svc environment update --help.';
   throw new Problem('invalid_value', `${message} ${hint}`, { details: { field } });

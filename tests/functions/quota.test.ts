@@ -3,8 +3,13 @@ import t from 'tap';
 import { createAppRoutes } from '../../functions/apps/handler.ts';
 import { createFunctionRoutes } from '../../functions/functions/handler.ts';
 import { createJobRoutes } from '../../functions/jobs/handler.ts';
+import { createServiceRoutes } from '../../functions/services/handler.ts';
+import { createVolumeRoutes } from '../../functions/volumes/handler.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Volume } from '../../runtime/contracts/resources/volume.ts';
 import { testApi } from '../support/api.ts';
 import { fakeClock } from '../support/clock.ts';
 import { fakeKube } from '../support/fake-kube.ts';
@@ -28,6 +33,8 @@ async function smallEnvironment(t: { teardown(end: () => unknown): void }) {
     ...createAppRoutes(dependencies),
     ...createFunctionRoutes({ ...dependencies, pool: new pg.Pool(), visibleProjects: allProjects(kube) }),
     ...createJobRoutes(dependencies),
+    ...createServiceRoutes(dependencies),
+    ...createVolumeRoutes(dependencies),
   ];
   const api = await testApi(t, { routes });
   const call = (method: string, path: string, body: object) =>
@@ -78,4 +85,35 @@ t.test('a change that the environment has no room for is refused, and every othe
   t.equal((await call('PATCH', 'apps/api', { replicas: 0 })).status, 200, 'an app that is stopped needs no room');
   t.equal((await call('PATCH', 'functions/hello', { code: 'export const handler = () => 2;' })).status, 200);
   t.equal((await call('PATCH', 'jobs/report', { command: ['true'] })).status, 200);
+});
+
+t.test('storage that the environment never has room for is refused when the command is given', async (t) => {
+  const { kube, call, limit } = await smallEnvironment(t);
+  await limit({ storage: '2Gi' });
+  const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
+  const storageClass = {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'local', annotations },
+  };
+  kube.seed({ ...storageClass, allowVolumeExpansion: true } as KubeObject);
+  const [config] = kube.all<PlatformConfig>(kinds.PlatformConfig);
+  if (!config) throw new Error('a configuration');
+  await kube.replace({ ...config, spec: { ...config.spec, serviceImages: { redis: 'registry.test/redis:1' } } });
+  for (const [path, body] of [
+    ['volumes', { size: '3Gi' }],
+    ['services', { type: 'redis', size: '99999Ti' }],
+  ] as const) {
+    const message = new RegExp(
+      `^${body.size} of storage do not fit into the environment "prod", which may have 2Gi in all\\. .*svc environment update`,
+    );
+    const answer = await call('POST', path, { name: 'big', ...body });
+    t.match(answer, { status: 422, body: { code: 'invalid_value', message, details: { field: 'size' } } }, path);
+    t.equal((await call('POST', path, { name: 'fits', ...body, size: '2Gi' })).status, 201);
+  }
+  const [volume] = kube.all<Volume>(kinds.Volume);
+  const status = { phase: 'ready', capacity: '2Gi', storageClass: 'local' };
+  await kube.replaceStatus({ ...volume, status } as Stored<Volume>);
+  t.match(await call('PATCH', 'volumes/fits', { size: '3Gi' }), { status: 422, body: { details: { field: 'size' } } });
+  t.equal((await call('PATCH', 'volumes/fits', { size: '2Gi' })).status, 200);
 });
