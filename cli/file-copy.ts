@@ -19,7 +19,10 @@ const messageMax = 2_000;
 const receiveScript = `set -eu
 target=$1
 if [ -d "$target" ]; then target=\${target%/}/$2; fi
-temporary=$(dirname -- "$target")/.svc-cp-$4
+folder=$(dirname -- "$target")
+[ -d "$folder" ] || { echo "The folder $folder does not exist in the pod." >&2; exit 1; }
+[ -w "$folder" ] || { echo "The user of the container may not write to the folder $folder; choose another one, such as /tmp." >&2; exit 1; }
+temporary=$folder/.svc-cp-$4
 trap 'rm -f -- "$temporary"' EXIT
 cat > "$temporary"
 sum=$(sha256sum < "$temporary")
@@ -29,7 +32,7 @@ mv -f -- "$temporary" "$target"`;
 
 /** Writes the file `$1` to the standard output, and then its checksum to the standard error. */
 const sendScript = `set -eu
-[ ! -d "$1" ] || { echo "$1 is a folder" >&2; exit 1; }
+[ ! -d "$1" ] || { echo "$1 is a folder; pack it: svc app exec <app> -- tar c -C $1 . | tar x" >&2; exit 1; }
 [ -r "$1" ] || { echo "$1 does not exist in the pod, or cannot be read there" >&2; exit 1; }
 cat < "$1"
 sha256sum < "$1" >&2`;
@@ -75,6 +78,8 @@ export async function copyFromPod(open: Open, remote: string, local: string): Pr
     },
     final: (done) => void file.end(done),
   });
+  // The error of the file is reported when the session has ended.
+  content.on('error', () => undefined);
   try {
     const end = await runSession(socket, { stdout: content, stderr: output.stream, terminal: false });
     if (file.errored) throw failure(`Cannot write ${target}: ${reasonOf(file.errored)}.`);

@@ -87,6 +87,22 @@ t.test('a download that breaks off leaves the local file', async (t) => {
   t.same(readdirSync(here), ['report']);
 });
 
+t.test('a file that cannot be written says where and why, without a trace', async (t) => {
+  const { svc, pod, here } = await withApp(t);
+  writeFileSync(join(pod, 'report'), randomBytes(1024 * 1024));
+  writeFileSync(join(here, 'report'), 'new');
+  const target = join(here, 'none', 'report');
+  t.match(await svc(['app', 'cp', `api:${pod}/report`, target]), {
+    code: 1,
+    stderr: `error: Cannot write ${target}: no such file or directory. (copy_failed)\n`,
+  });
+  t.match(await svc(['app', 'cp', join(here, 'report'), `api:${pod}/none/report`]), {
+    code: 1,
+    stderr: `error: The folder ${pod}/none does not exist in the pod. (copy_failed)\n`,
+  });
+  t.match(await svc(['app', 'cp', `api:${pod}`, here]), { code: 1, stderr: `tar c -C ${pod} . | tar x (copy_failed)` });
+});
+
 t.test('exactly one side is in a pod', async (t) => {
   const { svc, here } = await withApp(t);
   for (const [from, to] of [
