@@ -8,10 +8,31 @@ const { parseEnv } = process.getBuiltinModule('node:util');
 /** The ways to write a value; the first one that is read back unchanged is used. */
 const quotes = ['', "'", '"', '`'];
 
-/** The variables in a file with lines NAME=value. @throws Failure (usage) when it cannot be read */
+/** The variables in a file with lines NAME=value. @throws Failure (usage) when it cannot be read, or has other lines */
 export function readEnvFile(file: string): Record<string, string> {
-  const variables = parseEnv(readInputFile(file).toString('utf8'));
+  const content = readInputFile(file).toString('utf8');
+  const variables = parseEnv(content);
+  const line = ignoredLine(content, variables);
+  // The line may be a part of a secret, so it is not printed.
+  if (line !== undefined) {
+    throw usageFailure(`${file}:${line}: the line is not NAME=value.`, 'put a value of several lines in quotes');
+  }
   return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, value ?? '']));
+}
+
+/**
+ * The number of the first line that the parser skips without a word, such as the second line of a key without quotes;
+ * undefined if there is none.
+ */
+function ignoredLine(content: string, variables: ReturnType<typeof parseEnv>): number | undefined {
+  const lines = content.split('\n');
+  const parsed = JSON.stringify(variables);
+  const index = lines.findIndex((line, at) => {
+    if (line.includes('=') || /^\s*(#|$)/.test(line)) return false;
+    // Within quotes, the line is part of a value.
+    return JSON.stringify(parseEnv(lines.toSpliced(at, 1).join('\n'))) === parsed;
+  });
+  return index < 0 ? undefined : index + 1;
 }
 
 /** Variables as lines NAME=value. @throws Failure for a value that no such file can have */

@@ -166,6 +166,33 @@ t.test('env pull that cannot write says why, and leaves no file with secrets', a
   t.same(readdirSync(folder), ['taken']);
 });
 
+t.test('a line of an environment file that is not NAME=value is refused, and not printed', async (t) => {
+  const { run, seen } = await world(t, envRoutes);
+  const file = join(t.testdir(), 'env');
+  const push = async (content: string) => {
+    writeFileSync(file, content);
+    return run(['app', 'env', 'push', 'api', file, '--yes']);
+  };
+  for (const [content, line] of [
+    ['BAD LINE\n', 1],
+    ['# a comment\n\nLEVEL=info\nexport TOKEN\n', 4],
+    ['TOKEN=-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n', 2],
+  ] as const) {
+    t.strictSame(
+      await push(content),
+      {
+        code: 2,
+        stdout: '',
+        stderr: `error: ${file}:${line}: the line is not NAME=value. (usage)\nhint: put a value of several lines in quotes\n`,
+      },
+      content,
+    );
+  }
+  t.same(seen, []);
+  t.equal((await push('# a comment\r\n\r\n  \nTEXT="two\nlines # \'x\'\n"\nexport LEVEL=info\nSPACE=\n')).code, 0);
+  t.match(seen.at(-1)?.body, { TEXT: "two\nlines # 'x'\n", LEVEL: 'info', SPACE: '' });
+});
+
 t.test('env push shows the difference, asks, and changes only what differs', async (t) => {
   const { run, seen } = await world(t, envRoutes);
   const file = join(t.testdir({ env: 'LEVEL=info\nNEW=1\nTOKEN=t\nSPACE=" a "\n' }), 'env');
