@@ -20,6 +20,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { V1JobSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { apiServerAddresses } from './api-servers.ts';
+import { isUntrusted, untrustedAdvice } from './dependency-failure.ts';
 import { errorLine } from './log-summary.ts';
 
 /** Maximum lines of a failed step's log in the message; the deployment's log has all. */
@@ -164,7 +165,12 @@ export function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
       // The last line is the reason, which was quoted.
       if (lines.at(-1) === reason) lines.pop();
       const log = lines.slice(-reasonMaxLines).map((line) => line.slice(0, lineMax));
-      return [`${failure}: ${reason}`, ...(log.length > 0 ? ['The last lines of its log:', ...log] : [])].join('\n');
+      const advice = isUntrusted(log.join('\n')) ? [`The certificate is not trusted. ${untrustedAdvice}`] : [];
+      return [
+        `${failure}: ${reason}`,
+        ...advice,
+        ...(log.length > 0 ? ['The last lines of its log:', ...log] : []),
+      ].join('\n');
     }
   }
   return undefined;

@@ -8,6 +8,14 @@ const attempts = /^WARNING: Retrying /;
 /** How npm and pip report a certificate of an unknown authority, such as that of a proxy that inspects TLS. */
 const untrusted = /SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)|CERTIFICATE_VERIFY_FAILED/;
 
+export const untrustedAdvice =
+  'If a proxy inspects TLS, a platform admin can add its CA certificate: svc platform config set --ca-file <file>.';
+
+/** Whether an installer reports that it does not trust the certificate of a registry. */
+export function isUntrusted(log: string): boolean {
+  return untrusted.test(log);
+}
+
 /**
  * Why the dependencies of a pod could not be installed, in the installer's last lines; undefined without a failure.
  */
@@ -21,8 +29,6 @@ export function dependencyFailure({ status }: Pod): string | undefined {
   const lastAttempt = allLines.findLastIndex((line) => attempts.test(line));
   const lines = allLines.filter((line, index) => index === lastAttempt || !attempts.test(line));
   const detail = lines.length === 0 ? `the installer exited with code ${ended.exitCode}` : lines.slice(-8).join('; ');
-  const cause = untrusted.test(detail)
-    ? "the registry's certificate is not trusted. If a proxy inspects TLS, a platform admin can add its CA certificate: svc platform config set --ca-file <file>. "
-    : '';
+  const cause = isUntrusted(detail) ? `the registry's certificate is not trusted. ${untrustedAdvice} ` : '';
   return `The dependencies cannot be installed: ${cause}${detail}`.slice(0, messageMax);
 }

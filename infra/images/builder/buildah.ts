@@ -12,6 +12,8 @@ import type { BuildSettings } from './settings.ts';
 export interface Buildah {
   /** The installation's package registries that RUN steps get; empty without any. */
   registries: readonly string[];
+  /** The names of the variables with these registries and the installation's CA certificates; those that are set. */
+  variables: readonly string[];
   /**
    * Builds a Dockerfile in the folder that is built, and gives the image a name.
    * @param options.isLocal whether its FROM names an image of this build, which no registry has
@@ -56,10 +58,11 @@ export function createBuildah(
   const certificates = certificatesFolder === undefined ? undefined : mountCertificates(certificatesFolder);
   const volume = certificates ? ['--volume', certificates.volume] : [];
   const registryVariables = registryVariablesIn(process.env);
-  const variables = { ...registryVariables, ...certificates?.variables };
+  const variables: Record<string, string | undefined> = { ...registryVariables, ...certificates?.variables };
   const buildah = (args: readonly string[]) => run('buildah', args, { env, listener: createBuildahOutput() });
   return {
     registries: Object.values(registryVariables).map((value = '') => value),
+    variables: Object.keys(variables).filter((name) => variables[name] !== undefined),
     async build(file, name, { isLocal = false, labels = {} } = {}) {
       const options = [isLocal ? '--pull-never' : '--pull', tls, ...volume, ...buildArguments(file, variables)];
       const labelOptions = Object.entries(labels).flatMap(([label, value]) => ['--label', `${label}=${value}`]);

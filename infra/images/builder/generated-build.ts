@@ -47,7 +47,7 @@ const names = { node: 'Node', python: 'Python', go: 'Go', static: 'static sites'
 
 const copying: Steps = { dependencyFiles: [], isLocked: true, dependencies: [], source: [], variables: [] };
 
-const stepsFor: Readonly<Record<Plan['language'], (folder: Folder) => Steps>> = {
+const stepsFor: Readonly<Record<Plan['language'], (folder: Folder, available: readonly string[]) => Steps>> = {
   node: nodeSteps,
   python: pythonSteps,
   go: () => copying,
@@ -55,16 +55,20 @@ const stepsFor: Readonly<Record<Plan['language'], (folder: Folder) => Steps>> = 
   other: () => copying,
 };
 
-/** @throws BuildFailure when the platform has no base image for the language */
+/**
+ * @param available the names of the variables that steps may get; buildah warns about an argument without a value
+ * @throws BuildFailure when the platform has no base image for the language
+ */
 export function generateBuild(
   { language, start }: Plan,
   baseImages: BuildSettings['baseImages'],
   folder: Folder,
+  available: readonly string[],
 ): GeneratedBuild {
   // Static sites have a server in JavaScript, and a command of a Procfile runs where most programs are.
   const base = language === 'go' ? '' : baseImages[language === 'python' ? 'python' : 'node'];
   if (base === '') throw new BuildFailure(`the platform has no base image for ${names[language]}: add a Dockerfile`);
-  const { dependencyFiles, isLocked, dependencies, source, variables } = stepsFor[language](folder);
+  const { dependencyFiles, isLocked, dependencies, source, variables } = stepsFor[language](folder, available);
   const entrypoint = entrypointOf(start);
   const begin = [`FROM ${base}`, 'USER root', 'WORKDIR /app', ...dependencies];
   const copy = ['COPY . .', ...source];
@@ -101,13 +105,13 @@ export function dependencyKey(
   return digest.update(String(Math.floor(now / periodMs))).digest('hex');
 }
 
-function nodeSteps({ has, read }: Folder): Steps {
+function nodeSteps({ has, read }: Folder, available: readonly string[]): Steps {
   const isLocked = has('package-lock.json');
   const dependencyFiles = ['package.json', ...(isLocked ? ['package-lock.json'] : [])];
   const install = `npm ${isLocked ? 'ci' : 'install'} --include=dev --no-audit --no-fund`;
   const prune = 'npm prune --omit=dev --no-audit --no-fund';
   const hasBuild = hasBuildScript(read('package.json'));
-  const variables = declared('npm_config_registry', ...certificateVariables);
+  const variables = declared(['npm_config_registry', ...certificateVariables], available);
   return {
     dependencyFiles,
     isLocked,
@@ -131,9 +135,9 @@ export function hasBuildScript(text: string): boolean {
   }
 }
 
-function pythonSteps({ has }: Folder): Steps {
+function pythonSteps({ has }: Folder, available: readonly string[]): Steps {
   const hasRequirements = has('requirements.txt');
-  const variables = declared('PIP_INDEX_URL', 'PIP_TRUSTED_HOST', ...certificateVariables);
+  const variables = declared(['PIP_INDEX_URL', 'PIP_TRUSTED_HOST', ...certificateVariables], available);
   return {
     dependencyFiles: hasRequirements ? ['requirements.txt'] : [],
     isLocked: true,
@@ -147,8 +151,8 @@ function pythonSteps({ has }: Folder): Steps {
   };
 }
 
-function declared(...variables: string[]): string[] {
-  return variables.map((name) => `ARG ${name}`);
+function declared(variables: readonly string[], available: readonly string[]): string[] {
+  return variables.filter((name) => available.includes(name)).map((name) => `ARG ${name}`);
 }
 
 function text(lines: readonly string[]): string {

@@ -41,7 +41,7 @@ export async function makeGeneratedImage(settings: BuildSettings, work: Work): P
   const plan = planOf(context);
   if (plan.language === 'static') addStaticServer(context);
   const folder = folderFiles(context);
-  const build = generateBuild(plan, settings.baseImages, folder);
+  const build = generateBuild(plan, settings.baseImages, folder, buildah.variables);
   process.stdout.write(`no Dockerfile found; building with this one:\n${build.dockerfile}\n`);
   const key = dependencyKey(build, folder, { registries: buildah.registries, now });
   const base = key === undefined ? undefined : await buildah.digestOf(build.base);

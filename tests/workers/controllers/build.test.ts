@@ -368,6 +368,13 @@ t.test('a failed step is reported in one line, followed by the end of its log', 
     failed('build', { exitCode: 2, message: 'no script "start"\n' }),
     'The image could not be built: no script "start"',
   );
+  t.match(
+    failed('build', {
+      exitCode: 1,
+      message: 'npm error code SELF_SIGNED_CERT_IN_CHAIN\nstep 1/1 (RUN npm ci) failed\n',
+    }),
+    /: step 1\/1 \(RUN npm ci\) failed\nThe certificate is not trusted\. .* svc platform config set --ca-file <file>\.\nThe last lines/,
+  );
   const ended = 'step 2/2 (RUN npm ci) ended with 1: 404 Not Found';
   const log = ['STEP 2/2: RUN npm ci', 'x'.repeat(900), 'subprocess exited with status 1', ended];
   t.equal(

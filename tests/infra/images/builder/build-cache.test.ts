@@ -74,6 +74,7 @@ function world(t: Test) {
     let result = image([], []);
     const buildah: Buildah = {
       registries,
+      variables: [],
       build(file, _name, { isLocal = false, labels = {} } = {}) {
         const text = readFileSync(file, 'utf8');
         calls.push(`build ${isLocal ? 'source' : 'dependencies'}: ${/RUN .*/.exec(text)?.[0] ?? ''}`);
@@ -237,7 +238,15 @@ t.test('a lock file that is a link to a file of the build container is refused',
     BUILD_RESULT: 'x',
   });
   const unused = () => Promise.reject(new Error('nothing is built'));
-  const buildah = { registries: [], build: unused, push: unused, pull: unused, inspect: unused, digestOf: unused };
+  const buildah = {
+    registries: [],
+    variables: [],
+    build: unused,
+    push: unused,
+    pull: unused,
+    inspect: unused,
+    digestOf: unused,
+  };
   const options = { context: join(workspace, 'source'), buildah, archive: join(workspace, 'image.tar'), now: 0 };
   await t.rejects(makeGeneratedImage(settings, options), {
     name: 'BuildFailure',

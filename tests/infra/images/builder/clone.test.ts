@@ -167,17 +167,20 @@ t.test('files determine how a program is built and started', (t) => {
   t.same(plan({ 'go.mod': '' }), { language: 'go', start: './.svc/app' });
   t.same(plan({ Procfile: 'web: ./server' }), { language: 'other', start: './server' });
   t.same(plan({ 'index.html': '' }), { language: 'static', start: 'node .svc/static-server.mjs' });
-  const text = (language: Language, files: string[]) =>
+  const text = (language: Language, files: string[], available: string[] = []) =>
     generateBuild(
       { language, start: 'node x.js' },
       { node: 'r/n:1', python: '' },
       { has: (file) => files.includes(file), read: () => '{}' },
+      available,
     ).dockerfile;
   t.match(
     text('node', ['package-lock.json']),
     /FROM r\/n:1\n(.*\n)*RUN npm ci .*\n(.*\n)*USER 10001:10001\nENTRYPOINT/,
   );
-  t.match(text('node', []), /ARG npm_config_registry\n(.*\n)*RUN npm install/);
+  t.match(text('node', [], ['npm_config_registry']), /ARG npm_config_registry\n(.*\n)*RUN npm install/);
+  t.match(text('node', [], ['NODE_EXTRA_CA_CERTS', 'PIP_INDEX_URL']).match(/^ARG .*$/gm), ['ARG NODE_EXTRA_CA_CERTS']);
+  t.notMatch(text('node', []), /ARG/, 'buildah warns about an argument without a value');
   t.match(text('static', []), /FROM r\/n:1\n(.*\n)*COPY . .\n/);
   t.throws(() => text('go', []), { message: /no base image for Go: add a Dockerfile/ });
   t.throws(() => text('python', []), { message: /no base image for Python: add a Dockerfile/ });
