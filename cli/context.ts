@@ -112,9 +112,11 @@ export function createContext(options: ProgramOptions, formatter: Formatter, typ
     const { contexts } = configuration;
     const login = name === undefined ? undefined : contexts[name];
     if (login || explicitName === undefined) return login ?? {};
+    const names = Object.keys(contexts);
+    const list = names.length === 0 ? 'none is saved' : `the contexts are ${names.join(', ')}`;
     throw usageFailure(
       `There is no context "${explicitName}".`,
-      `the contexts are ${Object.keys(contexts).join(', ') || 'none'}; create one: svc login --context ${explicitName} --api <address>`,
+      `${list}; create one: svc login --context ${explicitName} --api <address>`,
     );
   };
   // --context is more specific than variables for every command of the shell.

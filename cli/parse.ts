@@ -87,8 +87,12 @@ function splitWords(command: Command, words: readonly string[]): [readonly strin
 
 function checkWords(path: readonly string[], command: Command, passed: readonly string[]): void {
   if (command.words === undefined || command.wordsAreOptional || passed.length > 0) return;
-  const usage = [path.join(' '), ...command.args.map(bracketed), ...wordsOf(command)].join(' ');
-  throw usageFailure(`The ${command.words} is missing.`, `usage: ${usage}`);
+  throw usageFailure(`The ${command.words} is missing.`, `usage: ${shortUsage(path, command)}`);
+}
+
+/** The form of a command line without its options, such as `svc app exec <app> -- <command>...`. */
+function shortUsage(path: readonly string[], command: Command): string {
+  return [path.join(' '), ...command.args.map(bracketed), ...wordsOf(command)].join(' ');
 }
 
 /** The form of the words that a command passes on, such as `-- <command>...`; empty if it passes none on. */
@@ -158,7 +162,7 @@ export function bracketed(arg: string): string {
 }
 
 function checkArguments(path: readonly string[], command: Command, values: readonly string[]): void {
-  const usage = `${path.join(' ')} ${command.name} ${command.args.map(bracketed).join(' ')}`.trim();
+  const usage = shortUsage([...path, command.name], command);
   const missing = command.args.filter((arg) => !arg.endsWith('?'))[values.length];
   if (missing !== undefined) throw usageFailure(`${bracketed(missing)} is missing.`, `usage: ${usage}`);
   const extra = command.args.some((arg) => arg.startsWith('...')) ? undefined : values[command.args.length];

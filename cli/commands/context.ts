@@ -41,7 +41,9 @@ function find(context: Context, name: string): ContextView {
   if (view) return view;
   const names = views.map((candidate) => candidate.name);
   const close = suggestion(name, names);
-  const hint = close === undefined ? `the contexts are ${names.join(', ') || 'none'}` : `did you mean ${close}?`;
+  const list =
+    names.length === 0 ? 'none is saved; sign in: svc login --api <address>' : `the contexts are ${names.join(', ')}`;
+  const hint = close === undefined ? list : `did you mean ${close}?`;
   throw usageFailure(`There is no context "${name}".`, hint);
 }
 

@@ -1,11 +1,11 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import { describeCertificates, parseCertificates } from '../../runtime/domain/certificates.ts';
-import { buildTimeoutRange, platformProfiles } from '../../runtime/domain/platform-profile.ts';
+import { buildTimeoutRange, keptImagesRange, platformProfiles } from '../../runtime/domain/platform-profile.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { choice, duration, orDefault, text, texts, negated, type FlagValues } from '../flags.ts';
+import { amount, choice, duration, orDefault, text, texts, negated, type FlagValues } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
@@ -73,11 +73,13 @@ const show = command({
   },
 });
 
+const podsRange = { min: 1, max: 10_000 };
+
 const limitFlags = {
   cpu: text('<cores>', 'default CPU of an environment, such as 4 or 500m'),
   memory: text('<size>', 'default memory of an environment, such as 16Gi'),
   storage: text('<size>', 'default storage of an environment, such as 100Gi'),
-  pods: text('<n>', 'default number of pods in an environment'),
+  pods: orDefault(amount('<n>', 'default number of pods in an environment', podsRange)),
   containerMemory: text('<size>', 'default memory limit of a container, such as 512Mi'),
 };
 
@@ -85,9 +87,11 @@ const ceilingFlags = {
   maxCpu: text('<cores>', 'highest CPU that members may set for an environment'),
   maxMemory: text('<size>', 'highest memory that members may set for an environment'),
   maxStorage: text('<size>', 'highest storage that members may set for an environment'),
-  maxPods: text('<n>', 'highest number of pods that members may set for an environment'),
+  maxPods: orDefault(amount('<n>', 'highest number of pods that members may set for an environment', podsRange)),
   maxContainerMemory: text('<size>', 'highest default memory of a container that members may set'),
-  projectsPerUser: text('<n>', 'number of projects that a user may create; admins may create more'),
+  projectsPerUser: orDefault(
+    amount('<n>', 'number of projects that a user may create; admins may create more', { min: 0, max: 10_000 }),
+  ),
 };
 
 const imageFlags = {
@@ -112,9 +116,11 @@ const settingFlags = {
   npmRegistry: text('<url>', 'npm registry for builds and functions'),
   pypiIndex: text('<url>', 'Python index for builds and functions'),
   caFile: text('<file>', 'CA certificates to trust besides the public ones'),
-  buildsAtOnce: text('<n>', 'concurrent builds'),
+  buildsAtOnce: orDefault(amount('<n>', 'concurrent builds', { min: 1, max: 100 })),
   buildTimeout: orDefault(duration('<duration>', 'maximum duration of a build, such as 25m', buildTimeoutRange)),
-  keepImages: text('<n>', 'built images of each app that the clean-up keeps (default 10)'),
+  keepImages: orDefault(
+    amount('<n>', 'built images of each app that the clean-up keeps (default 10)', keptImagesRange),
+  ),
   gitNetwork: texts('<network>', 'private network of git servers'),
   gitNetworks: negated('build only from git servers on the internet'),
   ...imageFlags,
@@ -125,7 +131,6 @@ const settingFlags = {
 /** The body of the change. A list replaces the current one, and `default` resets a value. */
 function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknown> {
   const value = (text: string) => (text === 'default' ? null : text);
-  const number = (flag: string, text: string) => (text === 'default' ? null : numberOf(flag, text));
   const part = (name: string, parts: Record<string, string | undefined>) => {
     const entries = Object.entries(parts).flatMap(([key, text]) => (text === undefined ? [] : [[key, value(text)]]));
     return entries.length > 0 && { [name]: Object.fromEntries(entries) };
@@ -133,21 +138,20 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
   const { imagePostgres: postgres, imageMysql: mysql, imageRedis: redis, imageMinio: minio } = flags;
   const { imageMongodb: mongodb } = flags;
   const builds = {
-    ...(flags.buildsAtOnce !== undefined && { atOnce: number('--builds-at-once', flags.buildsAtOnce) }),
+    ...(flags.buildsAtOnce !== undefined && { atOnce: flags.buildsAtOnce }),
     ...(flags.buildTimeout !== undefined && { timeoutSeconds: flags.buildTimeout }),
-    ...(flags.keepImages !== undefined && { keepImages: number('--keep-images', flags.keepImages) }),
+    ...(flags.keepImages !== undefined && { keepImages: flags.keepImages }),
     ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
   };
   const limits = (Object.keys(limitFlags) as (keyof typeof limitFlags)[]).flatMap((key) => {
-    const text = flags[key];
-    if (text === undefined) return [];
-    return [[key, key === 'pods' ? number('--pods', text) : value(text)]];
+    const setting = flags[key];
+    return setting === undefined ? [] : [[key, typeof setting === 'string' ? value(setting) : setting]];
   });
   const ceilings = {
     ...(flags.maxCpu !== undefined && { cpu: value(flags.maxCpu) }),
     ...(flags.maxMemory !== undefined && { memory: value(flags.maxMemory) }),
     ...(flags.maxStorage !== undefined && { storage: value(flags.maxStorage) }),
-    ...(flags.maxPods !== undefined && { pods: number('--max-pods', flags.maxPods) }),
+    ...(flags.maxPods !== undefined && { pods: flags.maxPods }),
     ...(flags.maxContainerMemory !== undefined && { containerMemory: value(flags.maxContainerMemory) }),
   };
   return {
@@ -163,9 +167,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...(Object.keys(builds).length > 0 && { builds }),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
     ...(Object.keys(ceilings).length > 0 && { maxLimits: ceilings }),
-    ...(flags.projectsPerUser !== undefined && {
-      projectsPerUser: number('--projects-per-user', flags.projectsPerUser),
-    }),
+    ...(flags.projectsPerUser !== undefined && { projectsPerUser: flags.projectsPerUser }),
   };
 }
 
@@ -193,11 +195,6 @@ function domainList({ hostDomain, hostDomains }: FlagValues<typeof settingFlags>
 function list(name: string, values: readonly string[], clear: boolean): Record<string, readonly string[]> {
   if (values.length > 0 && clear) throw usageFailure('You cannot set and clear the same list.');
   return values.length > 0 || clear ? { [name]: values } : {};
-}
-
-function numberOf(flag: string, text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw usageFailure(`${flag} takes a whole number or "default", not "${text}".`);
 }
 
 const set = command({

@@ -21,6 +21,7 @@ export async function login(context: Context, flags: FlagValues<typeof loginFlag
   }
   const email = flags.email ?? (await ask(context, `Email address at ${api}`, 'use --email'));
   const password = await passwordOf(context, flags);
+  if (password === '') throw usageFailure('The password is empty.');
   const target = targetOf(context, flags.context, api);
   const saved = context.configuration.contexts[target];
   const device = saved?.api === api ? saved.device : undefined;

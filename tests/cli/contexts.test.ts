@@ -125,3 +125,13 @@ t.test('an unknown context is refused before anything is sent', async (t) => {
   }
   t.same(cli.seen, []);
 });
+
+t.test('without any context, the hint says how to get one', async (t) => {
+  const { run } = await world(t);
+  for (const words of [
+    ['context', 'use', 'prod'],
+    ['app', 'list', '--project', 'shop', '--context', 'prod'],
+  ]) {
+    t.match(await run(words), { code: 2, stderr: /There is no context "prod"[^]*hint: none is saved; .*svc login/ });
+  }
+});

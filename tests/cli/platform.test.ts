@@ -122,8 +122,9 @@ t.test('config set prints every error of the platform, and refuses impossible va
   const before = seen.length;
   for (const [flags, stderr] of [
     [[], /Nothing to change/],
-    [['--pods', 'many'], /--pods takes a whole number/],
-    [['--builds-at-once', 'many'], /--builds-at-once takes a whole number/],
+    [['--pods', 'many'], /--pods must be a whole number from 1 to 10000, not "many"/],
+    [['--builds-at-once', 'many'], /--builds-at-once must be a whole number from 1 to 100, not "many"/],
+    [['--keep-images', '0'], /--keep-images must be a whole number from 1 to 500, not "0"/],
     [['--build-timeout', 'long'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "long"/],
     [['--build-timeout', '5s'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "5s"/],
     [['--build-timeout', '25h'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "25h"/],

@@ -45,7 +45,7 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     [['rm', 'api'], /did you mean svc app delete\?/],
     [['ssh', 'api'], /did you mean svc app exec -it <app> -- sh\?/],
     [['cp', 'a', 'api:/tmp'], /did you mean svc app cp\?/],
-    [['run'], /did you mean svc app exec, svc function run or svc job run\?/],
+    [['run'], /did you mean svc app run, svc function run or svc job run\?/],
     [['log'], /did you mean svc logs\?/],
     [['signin'], /did you mean svc login\?/],
     [['constructor'], /see svc --help/],

@@ -5,6 +5,9 @@ type WrongInput = readonly [line: string, message: string, hint?: string];
 export const wrongInputs: readonly WrongInput[] = [
   ['svc quux', 'Unknown command "svc quux".', 'see svc --help'],
   ['svc --project shop app list', 'Options go after the command: svc <command> --project'],
+  ['svc run api', 'Unknown command "svc run".', 'did you mean svc app run, svc function run or svc job run?'],
+  ['svc secrets', 'Unknown command "svc secrets".', 'did you mean svc app secret?'],
+  ['svc webhook enable api', 'Unknown command "svc webhook".', 'did you mean svc app webhook?'],
   ['svc app bogus', 'Unknown command "svc app bogus".', 'did you mean svc app logs?'],
   ['svc app creat api', 'Unknown command "svc app creat".', 'did you mean svc app create?'],
   ['svc app create', '<app> is missing.', 'usage: svc app create <app>'],
@@ -142,7 +145,14 @@ export const wrongInputs: readonly WrongInput[] = [
     '--event must be one of succeeded, failed, superseded, cancelled, not "never".',
   ],
   ['svc platform config set', 'Nothing to change.', 'set a setting; see svc platform config set --help'],
-  ['svc platform config set --pods many', '--pods takes a whole number or "default", not "many".'],
+  ['svc platform config set --pods many', '--pods must be a whole number from 1 to 10000, not "many".'],
+  ['svc platform config set --max-pods 0', '--max-pods must be a whole number from 1 to 10000, not "0".'],
+  [
+    'svc platform config set --projects-per-user x?',
+    '--projects-per-user must be a whole number from 0 to 10000, not "x?".',
+  ],
+  ['svc platform config set --builds-at-once 0', '--builds-at-once must be a whole number from 1 to 100, not "0".'],
+  ['svc platform config set --keep-images 0', '--keep-images must be a whole number from 1 to 500, not "0".'],
   [
     'svc platform config set --profile huge',
     '--profile must be one of nano, small, medium, large, xlarge, default, not "huge".',
@@ -262,6 +272,8 @@ export const wrongInputs: readonly WrongInput[] = [
   ['svc app cp api:/a web:/b', 'Exactly one of the two paths must be in an app, such as api:/data/report.pdf.'],
   ['svc app run api', 'The command is missing.', 'usage: svc app run <app> -- <command>...'],
   ['svc app exec api', 'The command is missing.', 'usage: svc app exec <app> -- <command>...'],
+  ['svc app exec api ls', 'Unexpected argument "ls".', 'usage: svc app exec <app> -- <command>...'],
+  ['svc app run api ls', 'Unexpected argument "ls".', 'usage: svc app run <app> -- <command>...'],
   ['svc app run api -d -i -- sh', '-d does not support -i and -t: the pod is deleted when the session ends.'],
   [
     'svc app run -it api -o json -- sh',

@@ -33,9 +33,12 @@ t.test('every command says which argument is missing or unexpected', async (t) =
     const typed = required !== undefined ? [] : variadic ? ['--bogus'] : [...args.map(() => 'x'), 'extra'];
     const line = [...words, ...typed].join(' ');
     const { code, stdout, stderr } = await run([...words.slice(1), ...typed]);
-    const usage = [...words, ...args.map((arg) => (arg.endsWith('?') ? `[${arg.slice(0, -1)}]` : `<${arg}>`))].join(
-      ' ',
-    );
+    const passed = command.wordsAreOptional ? `[-- <${command.words}>...]` : `-- <${command.words}>...`;
+    const usage = [
+      ...words,
+      ...args.map((arg) => (arg.endsWith('?') ? `[${arg.slice(0, -1)}]` : `<${arg}>`)),
+      ...(command.words === undefined ? [] : [passed]),
+    ].join(' ');
     const [message, hint] =
       required !== undefined
         ? [`<${required}> is missing.`, `usage: ${usage}`]
