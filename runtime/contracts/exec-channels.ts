@@ -1,3 +1,5 @@
+import { startFault } from '../domain/start-fault.ts';
+
 /**
  * The WebSocket subprotocol of commands in containers, that of Kubernetes: every message is binary, and its first byte is
  * the channel.
@@ -19,8 +21,8 @@ export function channelMessage(channel: number, content: Uint8Array | string): B
 /** How a command ended: its exit code, or why it could not run. */
 export type ExecEnd = { exitCode: number } | { failure: string };
 
-/** What the kubelet and the API server put before the reason of the container runtime. */
-const wrapping = /^(?:Internal error occurred: )?(?:error executing command in container: )?/;
+/** What the kubelet and the API server put before the reason of the container runtime, the former in each of them. */
+const wrapping = /^(?:Internal error occurred: |error executing command in container: )+/;
 
 /** Reads the content of the `error` channel. */
 export function readExecEnd(content: Buffer): ExecEnd {
@@ -36,7 +38,8 @@ export function readExecEnd(content: Buffer): ExecEnd {
     const cause = status.details?.causes?.find(({ reason }) => reason === 'ExitCode');
     const exitCode = Number(cause?.message);
     if (cause && Number.isInteger(exitCode)) return { exitCode };
-    return typeof status.message === 'string' ? { failure: status.message.replace(wrapping, '') } : failed;
+    if (typeof status.message !== 'string') return failed;
+    return { failure: startFault(status.message) ?? status.message.replace(wrapping, '') };
   } catch {
     return failed;
   }

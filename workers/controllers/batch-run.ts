@@ -3,6 +3,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodEnded, podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Run } from '../../runtime/contracts/resources/run.ts';
 import { runLabel } from '../../runtime/domain/labels.ts';
+import { startFault } from '../../runtime/domain/start-fault.ts';
 import type { ChildOptions } from '../../runtime/kube/children.ts';
 import { dependencyFailure } from './dependency-failure.ts';
 import { errorLine, lastMessage } from './log-summary.ts';
@@ -131,6 +132,8 @@ function endOfContainer({ status }: Pod, container: string | undefined): string 
   if (!ended) return status?.reason === undefined ? undefined : `The pod was stopped (${status.reason}).`;
   if (ended.exitCode === 0) return undefined;
   if (ended.reason === 'OOMKilled') return 'The program exceeded its memory limit.';
+  const fault = startFault(ended.message ?? '');
+  if (fault !== undefined) return fault.slice(0, messageMax);
   const detail = ended.message === undefined ? '' : errorLine(ended.message);
   return `The program exited with code ${ended.exitCode}${detail === '' ? '' : `: ${detail}`}`.slice(0, messageMax);
 }

@@ -247,6 +247,21 @@ t.test('a run that fails or does not start reports the reason', async (t) => {
   );
 });
 
+t.test('a run whose program is not in the image names it, without the messages of the container runtime', async (t) => {
+  const world = jobWorld();
+  await world.ask(1);
+  await world.reconcile();
+  const run = 'report-0000000001';
+  const message =
+    'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: exec: "migrate": executable file not found in $PATH: unknown';
+  const terminated = { exitCode: 128, reason: 'StartError', message };
+  const status = { name: 'job', ready: false, restartCount: 0, state: { terminated } };
+  world.seedPod(run, { phase: 'Failed', containerStatuses: [status] });
+  await world.end(run, 'Failed', world.clock.now(), { reason: 'BackoffLimitExceeded', message: 'too often' });
+  await world.reconcile();
+  t.match(world.job().status?.runs, [{ message: 'Cannot start "migrate": executable file not found in $PATH' }]);
+});
+
 t.test('a name that another kind holds stops the pass before any object is created, and is reported', async (t) => {
   const world = jobWorld({ schedule: '0 2 * * *' });
   const other = { kind: 'App' as const, name: 'report', id: '019a0000-0000-7000-8000-0000000000f1' };
