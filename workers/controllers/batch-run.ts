@@ -34,8 +34,8 @@ export function runProgress(
   const { status } = run;
   const own = podsOf(pods, run);
   const end = endOf(run);
-  // The Job's status follows the end of its pod with a delay.
-  const started = (status?.ready ?? 0) > 0 || (own.length > 0 && own.every(isPodEnded));
+  // The Job's status follows the end of its pod with a delay. A pod is no longer ready some time before it has ended.
+  const started = (status?.ready ?? 0) > 0 || own.some(isAtWork) || (own.length > 0 && own.every(isPodEnded));
   const state = end?.state ?? (started ? 'running' : 'pending');
   const message =
     state === 'failed'
@@ -113,6 +113,12 @@ function failureOf(
   const condition = status?.conditions?.find(({ type, status: value }) => type === 'Failed' && value === 'True');
   if (condition?.reason === 'DeadlineExceeded') return 'The run exceeded its timeout.';
   return ends.findLast((text) => text !== undefined) ?? previousFailure ?? condition?.message;
+}
+
+/** Whether a container of a pod that has not ended runs or has run, and does not wait for its next attempt. */
+function isAtWork(pod: Pod): boolean {
+  const states = pod.status?.containerStatuses?.map(({ state }) => state) ?? [];
+  return !isPodEnded(pod) && states.some((state) => state?.running !== undefined || state?.terminated !== undefined);
 }
 
 /** Why a run does not start; undefined without a known cause. */

@@ -247,6 +247,22 @@ t.test('a run that fails or does not start reports the reason', async (t) => {
   );
 });
 
+t.test('a run whose container has ended stays running until its pod has ended', async (t) => {
+  const world = jobWorld();
+  await world.ask(1);
+  await world.reconcile();
+  t.match(world.job().status?.runs, [{ state: 'pending' }]);
+  const container = { name: 'job', ready: false, restartCount: 0 };
+  // The kubelet reports that a pod is no longer ready before it reports the phase in which the pod has ended.
+  world.seedPod('report-0000000001', {
+    phase: 'Running',
+    conditions: [{ type: 'Ready', status: 'False' }],
+    containerStatuses: [{ ...container, state: { terminated: { exitCode: 0 } } }],
+  });
+  await world.reconcile();
+  t.match(world.job().status?.runs, [{ state: 'running' }]);
+});
+
 t.test('a run whose program is not in the image names it, without the messages of the container runtime', async (t) => {
   const world = jobWorld();
   await world.ask(1);
