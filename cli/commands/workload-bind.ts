@@ -126,25 +126,29 @@ export function bindingCommands({
     async run({ context, args, flags }) {
       const scope = resolveScope(context, flags);
       const { [kind]: name, service } = args;
-      const { database = '' } = await readBinding(scope, kind, name, service);
+      const { database = '', type } = await readBinding(scope, kind, name, service);
+      const noun = type === 'minio' ? 'bucket' : 'database';
       if (flags.dropDatabase) {
-        await confirm(context, flags, `Delete the database ${database} of ${service} with all its data?`);
+        if (type === 'redis') throw usageFailure(`The binding to ${service} has no database; omit --drop-database.`);
+        await confirm(context, flags, `Delete the ${noun} ${database} of ${service} with all its data?`);
       }
       const query = { ...scope.query, ...(flags.dropDatabase && { dropDatabase: 'true' }) };
       await scope.api.send('DELETE', bindingPath(scope, kind, name, service), { query });
       if (!flags.dropDatabase) {
-        const note = database === '' ? '' : `; the database ${database} is kept`;
+        const note = database === '' ? '' : `; the ${noun} ${database} is kept`;
         context.say(`${name} is no longer bound to ${service}${note}`);
+        await applyChange(context, { ...flags, restart: false }, scope, name);
         return;
       }
       if (flags.wait) {
         await waitForRemoval(context, flags, {
-          subject: `database ${database}`,
+          subject: `${noun} ${database}`,
           read: () => readBinding(scope, kind, name, service),
           check: `svc ${kind} bindings ${name} ${scope.flags}`,
         });
       }
-      context.say(`database ${database} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
+      context.say(`${noun} ${database} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
+      await applyChange(context, { ...flags, restart: false }, scope, name);
     },
   });
 

@@ -153,6 +153,25 @@ t.test('job create takes bindings, secrets and a file of variables', async (t) =
   });
 });
 
+t.test('job unbind says what is kept by the type of the service, and drops no database that it has not', async (t) => {
+  const binding = { service: 'files', status: 'ready', variables: ['S3_BUCKET'] };
+  const cli = await world(t, {
+    [`GET ${jobs}/report/bindings/files`]: { body: { ...binding, type: 'minio', database: 'report' } },
+    [`DELETE ${jobs}/report/bindings/files`]: { status: 204 },
+    [`GET ${jobs}/report/bindings/cache`]: { body: { ...binding, service: 'cache', type: 'redis' } },
+  });
+  t.match(await cli.run(['job', 'unbind', 'report', 'files']), { code: 0, stderr: /; the bucket report is kept\n/ });
+  const sent = cli.seen.length;
+  t.match(await cli.run(['job', 'unbind', 'report', 'cache', '--drop-database', '--yes']), {
+    code: 2,
+    stderr: /The binding to cache has no database; omit --drop-database\./,
+  });
+  t.same(
+    cli.seen.slice(sent).map(({ method }) => method),
+    ['GET'],
+  );
+});
+
 t.test('job bind, secret and env change what the next run gets, without a restart', async (t) => {
   const binding = { service: 'orders', status: 'ready', database: 'orders_report_prod', variables: ['DATABASE_URL'] };
   const accepted = { ...binding, status: 'pending', renewed: false, statusUrl: 'http://x/y' };
@@ -173,7 +192,10 @@ t.test('job bind, secret and env change what the next run gets, without a restar
     stdout: /Status: +ready\nDatabase: +orders_report_prod/,
     stderr: `orders: The service is starting.\n${next}`,
   });
-  t.match(await cli.run(['job', 'unbind', 'report', 'orders']), { code: 0, stderr: /orders_report_prod is kept/ });
+  t.match(await cli.run(['job', 'unbind', 'report', 'orders']), {
+    code: 0,
+    stderr: `report is no longer bound to orders; the database orders_report_prod is kept\n${next}`,
+  });
   const set = ['job', 'secret', 'set', 'report', 'TOKEN', '--value-stdin'];
   t.match(await cli.run(set, { stdin: 'hush' }), { code: 0, stderr: next });
   t.match(await cli.run(['job', 'env', 'set', 'report', 'A=1']), { code: 0, stderr: next });
