@@ -125,6 +125,11 @@ t.test('--command takes a command line or one word per flag', async (t) => {
     [['npm run migrate'], ['npm', 'run', 'migrate']],
     [['node -e \'console.log("a b")\' "" it\\ is "5\\$"x'], ['node', '-e', 'console.log("a b")', '', 'it is', '5$x']],
     [['migrate'], ['migrate']],
+    // -e is also the short form of --environment.
+    [
+      ['node', '-e', '1'],
+      ['node', '-e', '1'],
+    ],
     [
       ['sh', '-c', 'echo a | wc', ''],
       ['sh', '-c', 'echo a | wc', ''],
