@@ -167,8 +167,8 @@ t.test('what the web console imports runs in a browser', (t) => {
     '@lezer/highlight',
     '@tanstack/react-query',
     '@tanstack/react-router',
-    '@tanstack/react-virtual',
     'react',
+    'react-dom',
     'react-dom/client',
     'uplot',
   ];

@@ -65,6 +65,15 @@ t.test('a log shows what is printed while it is open, and finds lines', async (t
   t.same(await log.getByText('line 29', { exact: true }).first().boundingBox(), before, 'new lines move nothing');
   await pages.button('Go to the newest line').click();
   await log.getByText('it failed').last().waitFor();
+
+  const scrollTop = await page.evaluate(`(async () => {
+    const log = document.querySelector('[role="log"]');
+    log.scrollTop = 300;
+    log.querySelector('[aria-label="Fields"]').click();
+    for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve));
+    return log.scrollTop;
+  })()`);
+  t.equal(scrollTop, 300, 'a change of the page does not take back how far the user has just scrolled');
 });
 
 t.test('an address names a level, and a line', async (t) => {

@@ -12,9 +12,9 @@ t.test('keys lead to other lines, and never beyond the first and the last one', 
 });
 
 t.test('Tab leads to the newest line where new lines are followed, else to the first whole one in view', (t) => {
-  t.equal(lineInView({ startIndex: 60, endIndex: 99 }, true, 100), 99);
-  t.equal(lineInView({ startIndex: 60, endIndex: 99 }, false, 100), 61);
-  t.equal(lineInView({ startIndex: 99, endIndex: 99 }, false, 100), 99);
-  t.equal(lineInView({ startIndex: 0, endIndex: 0 }, false, 0), -1, 'an empty log has none');
+  t.equal(lineInView({ first: 60, last: 99 }, true, 100), 99);
+  t.equal(lineInView({ first: 60, last: 99 }, false, 100), 61);
+  t.equal(lineInView({ first: 99, last: 99 }, false, 100), 99);
+  t.equal(lineInView({ first: 0, last: 0 }, false, 0), -1, 'an empty log has none');
   t.end();
 });

@@ -25,7 +25,7 @@ export function keyboardTarget(key: string, { index, count, page }: Position): n
  * The line that Tab reaches before one has the focus: the last one where new lines are followed, else the first one that
  * the view shows as a whole. Pure.
  */
-export function lineInView(visible: { startIndex: number; endIndex: number }, follows: boolean, count: number): number {
+export function lineInView(visible: { first: number; last: number }, follows: boolean, count: number): number {
   if (follows) return count - 1;
-  return Math.min(visible.startIndex + 1, visible.endIndex, count - 1);
+  return Math.min(visible.first + 1, visible.last, count - 1);
 }

@@ -35,15 +35,11 @@ export function createLines(max: number, maxLength = 64 * 1024 * 1024): Lines {
   let dropped = 0;
   const listeners = new Set<() => void>();
   let length = 0;
-  /** How many of the oldest lines have to go. */
-  const excessOf = (lines: readonly Line[]) => {
-    let excess = Math.max(0, lines.length - max);
-    length = lines.reduce((sum, { line }, index) => (index < excess ? sum : sum + line.length), 0);
-    for (; length > maxLength && excess < lines.length - 1; excess++) length -= lines[excess]?.line.length ?? 0;
-    return excess;
-  };
-  const set = (lines: readonly Line[]) => {
-    const excess = excessOf(lines);
+  const set = (lines: readonly Line[], added: readonly LogLineView[]) => {
+    for (const { line } of added) length += line.length;
+    let excess = 0;
+    for (; lines.length - excess > max || (length > maxLength && excess < lines.length - 1); excess++)
+      length -= lines[excess]?.line.length ?? 0;
     dropped += excess;
     items = excess > 0 ? lines.slice(excess) : lines;
     for (const listener of listeners) listener();
@@ -56,10 +52,10 @@ export function createLines(max: number, maxLength = 64 * 1024 * 1024): Lines {
     append(lines) {
       if (lines.length === 0) return;
       const all = items.concat(identified(lines));
-      set(lines.some(({ late }) => late) ? all.sort((a, b) => compare(a.time, b.time) || a.id - b.id) : all);
+      set(lines.some(({ late }) => late) ? all.sort((a, b) => compare(a.time, b.time) || a.id - b.id) : all, lines);
     },
     prepend(lines) {
-      if (lines.length > 0) set(identified(lines).concat(items));
+      if (lines.length > 0) set(identified(lines).concat(items), lines);
     },
     isFresh() {
       const from = Date.parse(earlier(items.at(-1)?.time) ?? '');

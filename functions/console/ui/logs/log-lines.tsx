@@ -1,10 +1,10 @@
-import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { memo, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { Button } from '../parts/button.tsx';
 import { logText } from '../text/logs.ts';
 import { contains, highlighted, shows, spansOf, wholeText, type Span } from './ansi.ts';
 import { keyboardTarget, lineInView } from './keyboard.ts';
-import { movedBy, rowHeight } from './line-heights.ts';
+import { useLineWindow } from './line-window.ts';
 import type { Line } from './lines.ts';
 
 /** The end counts as shown within this distance, and older lines are read within it of the beginning. */
@@ -57,33 +57,11 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
   const [focused, setFocused] = useState<number>();
   const focusedIndex = focused === undefined ? -1 : items.findIndex(({ id }) => id === focused);
   const movesFocus = useRef(false);
-  const virtualizer = useVirtualizer({
-    count: items.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => rowHeight,
-    getItemKey: (index) => items[index]?.id ?? index,
-    overscan: 20,
-    rangeExtractor: (range) => {
-      const indexes = defaultRangeExtractor(range);
-      return focusedIndex < 0 || indexes.includes(focusedIndex)
-        ? indexes
-        : [...indexes, focusedIndex].toSorted((a, b) => a - b);
-    },
-  });
-  const before = useRef(items);
   // While the keyboard is at a line, new lines do not scroll it away.
   const follows = isAtEnd && focused === undefined;
-
-  // Older lines, or those that were dropped, do not move the lines in view.
-  useLayoutEffect(() => {
-    const moved = movedBy(before.current, items, virtualizer.itemSizeCache);
-    before.current = items;
-    if (moved !== 0 && !follows) virtualizer.scrollToOffset((virtualizer.scrollOffset ?? 0) + moved);
-  }, [items, follows, virtualizer]);
-
-  useLayoutEffect(() => {
-    if (follows && items.length > 0) virtualizer.scrollToIndex(items.length - 1, { align: 'end' });
-  }, [follows, items, virtualizer]);
+  const rows = useRef<HTMLDivElement>(null);
+  const view = useLineWindow(items, follows, { box, rows });
+  const { height, top, inPage, inView } = view;
 
   useLayoutEffect(() => {
     if (focused !== undefined && focusedIndex < 0) {
@@ -96,20 +74,20 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
     }
   }, [focused, focusedIndex]);
 
-  const scrollTo = current ?? (at === undefined ? undefined : items.find(({ time }) => time === at)?.id);
+  const chosen = current ?? (at === undefined ? undefined : items.find(({ time }) => time === at)?.id);
   useEffect(() => {
-    const index = items.findIndex(({ id }) => id === scrollTo);
-    if (scrollTo === undefined || index < 0) return;
+    const index = items.findIndex(({ id }) => id === chosen);
+    if (chosen === undefined || index < 0) return;
     setAtEnd(false);
-    virtualizer.scrollToIndex(index, { align: 'center' });
+    view.scrollTo(index, 'center');
     if (request === 'line' && focusRequest.current === request) {
       focusRequest.current = undefined;
       movesFocus.current = true;
-      setFocused(scrollTo);
+      setFocused(chosen);
     }
     // New lines do not scroll back.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [scrollTo, virtualizer]);
+  }, [chosen]);
 
   useEffect(() => {
     if (request !== 'log') return;
@@ -120,7 +98,11 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
   const onScroll = () => {
     const element = box.current;
     if (!element) return;
-    setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < edge);
+    // Before the browser paints, which would show a gap.
+    flushSync(() => {
+      setAtEnd(element.scrollHeight - element.scrollTop - element.clientHeight < edge);
+      view.readScroll();
+    });
     if (element.scrollTop < edge) void older?.();
   };
   // The same functions in each render, so that lines that stay are not rendered again.
@@ -136,22 +118,23 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
     latestLink.current = linkTo;
   });
   const link: LinkTo = useCallback((time, isByKeyboard) => latestLink.current(time, isByKeyboard), []);
-  const rows = virtualizer.getVirtualItems();
-  const visible = virtualizer.range ?? { startIndex: 0, endIndex: 0 };
+  const indexes = Array.from({ length: inPage.last - inPage.first + 1 }, (_, offset) => inPage.first + offset);
+  if (focusedIndex >= 0 && focusedIndex < inPage.first) indexes.unshift(focusedIndex);
+  if (focusedIndex > inPage.last) indexes.push(focusedIndex);
   // Tab leads from the log to a line in view: the newest where new lines are followed.
-  const tabIndex = focusedIndex >= 0 ? focusedIndex : lineInView(visible, follows, items.length);
+  const tabIndex = focusedIndex >= 0 ? focusedIndex : lineInView(inView, follows, items.length);
   const onKeyDown = (event: React.KeyboardEvent) => {
     if (focusedIndex < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     const id = items[focusedIndex]?.id ?? -1;
     const target = keyboardTarget(event.key, {
       index: focusedIndex,
       count: items.length,
-      page: Math.max(1, visible.endIndex - visible.startIndex - 1),
+      page: Math.max(1, inView.last - inView.first - 1),
     });
     if (target !== undefined) {
       movesFocus.current = target !== focusedIndex;
       setFocused(items[target]?.id);
-      virtualizer.scrollToIndex(target, { align: 'auto' });
+      view.scrollTo(target);
       if (target === 0) void older?.();
     } else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
       if (open.has(id) !== (event.key === 'ArrowRight')) toggle(id);
@@ -175,41 +158,50 @@ export function LogLines({ label, items, showsPods, wraps, term, current, at, li
         onKeyDown={onKeyDown}
         // A click does not hold the view: only the focus of the keyboard does.
         onFocus={({ target }) => {
-          if (target !== box.current && target.matches(':focus-visible')) setFocused(idOfRow(target));
+          if (target === box.current || !target.matches(':focus-visible')) return;
+          if (follows) view.hold();
+          setFocused(idOfRow(target));
         }}
         onBlur={({ target, relatedTarget }) => {
           // The window has lost the focus, and will give it back.
           if (document.activeElement === target) return;
           if (!box.current?.contains(relatedTarget) || relatedTarget === box.current) setFocused(undefined);
         }}
-        className="h-[65vh] overflow-auto rounded-md bg-zinc-100 font-mono text-xs leading-5 dark:bg-zinc-900"
+        className="h-[65vh] overflow-auto [overflow-anchor:none] rounded-md bg-zinc-100 font-mono text-xs leading-5 dark:bg-zinc-900"
       >
-        <div className="relative w-full" style={{ height: virtualizer.getTotalSize() }}>
-          {rows.map(({ index, key, start }) => {
-            const line = items[index];
-            if (!line) return null;
-            const isChosen = line.id === current || (at !== undefined && line.time === at);
-            return (
-              <div
-                key={key}
-                ref={virtualizer.measureElement}
-                data-index={index}
-                data-line={line.id}
-                style={{ transform: `translateY(${start}px)` }}
-                className={`absolute top-0 left-0 min-w-full px-3 ${wraps ? 'w-full whitespace-pre-wrap' : 'whitespace-pre'} ${isChosen ? 'bg-indigo-100 dark:bg-indigo-950' : ''}`}
-              >
-                <Row
-                  line={line}
-                  showsPod={showsPods}
-                  term={term}
-                  linkTo={link}
-                  isOpen={open.has(line.id)}
-                  toggle={toggle}
-                  tabIndex={index === tabIndex ? 0 : -1}
-                />
-              </div>
-            );
-          })}
+        <div className="relative w-full" style={{ height }}>
+          <div
+            ref={rows}
+            style={{ transform: `translateY(${top}px)` }}
+            className={`absolute top-0 left-0 ${wraps ? 'w-full whitespace-pre-wrap' : 'min-w-full whitespace-pre'}`}
+          >
+            {indexes.map((index) => {
+              const line = items[index];
+              if (!line) return null;
+              const isChosen = line.id === current || (at !== undefined && line.time === at);
+              const isInPlace = index >= inPage.first && index <= inPage.last;
+              return (
+                <div
+                  key={line.id}
+                  data-index={index}
+                  data-line={line.id}
+                  // The focused line has its own place, wherever the view is.
+                  style={isInPlace ? undefined : { position: 'absolute', top: view.topOf(index) - top }}
+                  className={`px-3 ${isChosen ? 'bg-indigo-100 dark:bg-indigo-950' : ''}`}
+                >
+                  <Row
+                    line={line}
+                    showsPod={showsPods}
+                    term={term}
+                    linkTo={link}
+                    isOpen={open.has(line.id)}
+                    toggle={toggle}
+                    tabIndex={index === tabIndex ? 0 : -1}
+                  />
+                </div>
+              );
+            })}
+          </div>
         </div>
       </div>
       {!isAtEnd && (
