@@ -74,6 +74,7 @@ const bindings = z
       phase: z.enum(bindingPhases),
       message: text,
       database: text,
+      applied: z.boolean().exactOptional(),
     }),
   )
   .exactOptional();

@@ -17,6 +17,7 @@ import {
   bindingsMax,
   defaultPrefixes,
   type Binding,
+  type BindingStatus,
 } from '../contracts/resources/binding.ts';
 import { checkDatabase } from '../contracts/resources/bound-database.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
@@ -297,11 +298,12 @@ function bindingToView(object: Stored<Configurable>, types: ServiceTypes, bindin
   const status = bindingPhase(object, binding);
   const prefix = binding.prefix ?? (type && defaultPrefixes[type]);
   const database = observed?.database ?? binding.database;
+  const message = isUnapplied(object, observed) ? 'The function gets its variables.' : observed?.message;
   return {
     service,
     ...(type !== undefined && { type }),
     status,
-    ...(observed?.message !== undefined && { message: observed.message }),
+    ...(message !== undefined && { message }),
     ...(prefix !== undefined && { prefix }),
     ...(database !== undefined && { database }),
     variables: type === undefined || status === 'deleting' ? [] : bindingNames(binding, type),
@@ -311,7 +313,17 @@ function bindingToView(object: Stored<Configurable>, types: ServiceTypes, bindin
 /** A binding's status in the API. */
 function bindingPhase(object: Configurable, binding: Binding): BindingSummary['status'] {
   const deleting = binding.dropDatabase === true || object.metadata.deletionTimestamp !== undefined;
-  return deleting ? 'deleting' : (bindingStatus(object, binding)?.phase ?? 'pending');
+  if (deleting) return 'deleting';
+  const observed = bindingStatus(object, binding);
+  return isUnapplied(object, observed) ? 'pending' : (observed?.phase ?? 'pending');
+}
+
+/**
+ * Whether a function's binding has credentials that a pod, if a request started one now, would not get yet. When they cannot be
+ * applied, the function has failed and says why.
+ */
+function isUnapplied({ kind, status }: Configurable, observed: BindingStatus | undefined): boolean {
+  return kind === 'Function' && observed?.phase === 'ready' && observed.applied !== true && status?.phase !== 'failed';
 }
 
 /** The bindings of a workload as its own view shows them; absent without any. */

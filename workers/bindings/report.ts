@@ -1,5 +1,5 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { BindingStatus } from '../../runtime/contracts/resources/binding.ts';
+import { bindingStatus, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
 import { workloadResources } from '../../runtime/contracts/resources/kinds.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
@@ -35,7 +35,11 @@ export async function reportBinding(
     const desired = live.spec.bindings?.find(({ service }) => service === report.service);
     if (desired?.version !== report.version) return;
     const rest = live.status?.bindings?.filter(({ service }) => service !== report.service) ?? [];
-    const bindings = [...rest, report].sort((a, b) => (a.service < b.service ? -1 : 1));
+    const previous = bindingStatus(live, report);
+    const isKept = previous?.applied === true && previous.phase === 'ready' && report.phase === 'ready';
+    const bindings = [...rest, { ...report, ...(isKept && { applied: true }) }].sort((a, b) =>
+      a.service < b.service ? -1 : 1,
+    );
     await writeStatus<Configurable>(kube, live, { ...live.status, bindings });
   });
 }

@@ -1,6 +1,6 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { BindingStatus } from '../../runtime/contracts/resources/binding.ts';
-import { eventsBucket } from '../../runtime/contracts/resources/function.ts';
+import { bindingStatus, boundServices, type BindingStatus } from '../../runtime/contracts/resources/binding.ts';
+import { eventsBucket, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { bindingSecretName } from '../../runtime/workloads/bindings.ts';
 import type { Configurable } from '../../runtime/workloads/objects.ts';
@@ -42,6 +42,17 @@ export async function handOverBindings(
 export function currentBindingStatuses(resource: Configurable): { bindings?: BindingStatus[] } {
   const bindings = resource.status?.bindings?.filter(({ service }) => isBound(resource, service)) ?? [];
   return bindings.length === 0 ? {} : { bindings };
+}
+
+/**
+ * The statuses of a function's current bindings after its environment was written, which has the variables of all bindings
+ * or, while one has no credentials, of none. Pure.
+ */
+export function appliedBindingStatuses(resource: FunctionResource): { bindings?: BindingStatus[] } {
+  const { bindings } = currentBindingStatuses(resource);
+  if (!bindings) return {};
+  const areReady = boundServices(resource.spec).every((one) => bindingStatus(resource, one)?.phase === 'ready');
+  return { bindings: areReady ? bindings.map((status) => ({ ...status, applied: true })) : bindings };
 }
 
 function isBound({ spec }: Configurable, service: string): boolean {

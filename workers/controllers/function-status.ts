@@ -16,7 +16,7 @@ import {
 } from '../../runtime/kube/conditions.ts';
 import { countActive, reportRuns } from './batch-run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
-import { currentBindingStatuses } from './bindings.ts';
+import { appliedBindingStatuses } from './bindings.ts';
 import { hasMoved, newestPods, startSettings } from './function-settings.ts';
 import { lastMessage } from './log-summary.ts';
 
@@ -71,7 +71,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     replicas,
     readyReplicas,
     ...(!moved && failure === undefined && { updating: true }),
-    ...currentBindingStatuses(resource),
+    ...appliedBindingStatuses(resource),
     ...runningSettings(deployment, previous),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
@@ -122,7 +122,7 @@ export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservatio
     ...(failure !== undefined && { message: failure }),
     active,
     runs: entries,
-    ...currentBindingStatuses(resource),
+    ...appliedBindingStatuses(resource),
     conditions: mergeConditions(relevant, [childrenAdoptedState(generation)], now),
   };
 }

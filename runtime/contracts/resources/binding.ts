@@ -32,7 +32,7 @@ export type Binding = z.infer<typeof binding>;
 /** `ready`: the credentials in the binding's Secret are valid. */
 export const bindingPhases = ['pending', 'ready', 'failed'] as const;
 
-/** The status of a binding, which the queue `bindings` reports and the controller copies. */
+/** The status of a binding, which the queue `bindings` reports and the controller keeps. */
 export interface BindingStatus {
   service: string;
   /** The version of the binding that this status is about. */
@@ -42,6 +42,8 @@ export interface BindingStatus {
   message?: string;
   /** The name of its database or bucket. */
   database?: string;
+  /** Of a function: pods that start from now on get its variables. The controller says so. */
+  applied?: boolean;
 }
 
 /** The bindings of a workload, without those that are being removed. Pure. */

@@ -57,7 +57,7 @@ async function world(t: Test) {
 }
 
 t.test("202: a binding is in the function's spec, and its status can be read", async (t) => {
-  const { api, object, bind, report } = await world(t);
+  const { api, kube, object, bind, report } = await world(t);
   const variables = ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME', 'DATABASE_URL'];
   const statusUrl = 'http://console.test/api/v1/projects/shop/functions/api/bindings/orders?environment=prod';
   const answer = await bind('orders');
@@ -73,6 +73,15 @@ t.test("202: a binding is in the function's spec, and its status can be read", a
   const message = 'The binding to "orders" failed: The server refuses.';
   t.match((await api.call('GET', `${functions}/api`)).body, { status: 'pending', message }, 'the reason why it waits');
   await report({ service: 'orders', phase: 'ready', database: 'orders_api_prod' });
+  t.match((await show()).body, { status: 'pending', message: /gets its variables/ }, 'a pod would start without them');
+  const setPhase = async (phase: 'failed' | 'pending') => {
+    const current = await object();
+    await kube.replaceStatus({ ...current, status: { ...current.status, phase } });
+  };
+  await setPhase('failed');
+  t.match((await show()).body, { status: 'ready' }, 'the function itself says why it does not get them');
+  await setPhase('pending');
+  await report({ service: 'orders', phase: 'ready', database: 'orders_api_prod', applied: true });
   t.match((await show()).body, { status: 'ready', database: 'orders_api_prod', prefix: 'DB_' });
   t.match((await api.call('GET', `${functions}/api`)).body, { bindings: [{ service: 'orders', status: 'ready' }] });
 

@@ -86,6 +86,12 @@ export async function bindingWorld(t: Test) {
         await kube.mergePatch(ref, { spec: { events: { type: 'minio', source, bucket } } });
         await handOverBindings(kube, records, await configurable(), workload);
       },
+      /** Says, as the controller does, that pods get the variables of the bindings. */
+      async apply() {
+        const { status, ...rest } = await configurable();
+        const bindings = status?.bindings?.map((one) => ({ ...one, applied: true })) ?? [];
+        await kube.replaceStatus<Configurable>({ ...rest, status: { ...status, bindings } } as Stored<Configurable>);
+      },
       async remove() {
         await kube.delete(ref);
         await projectBindings(pool, id, []);

@@ -86,10 +86,12 @@ t.test('binding again creates a new password; a repeated attempt changes nothing
   await api.bind(orders);
   await work();
   const first = await api.credentials('orders');
+  await api.apply();
   await as(first, 'CREATE TABLE kept (id int)');
   await admin(`ALTER ROLE "${first.username}" PASSWORD 'undone by hand'`);
   await workLater();
   t.same(await api.credentials('orders'), first);
+  t.equal((await api.status('orders'))?.applied, true, 'what the controller says stays');
   t.same(await as(first, 'SELECT * FROM kept'), [], 'a manual change is reverted');
   await api.bind({ ...orders, version: 2 });
   await work();
@@ -97,7 +99,7 @@ t.test('binding again creates a new password; a repeated attempt changes nothing
   t.not(second.password, first.password);
   await t.rejects(as(first, 'SELECT 1'), { code: '28P01' });
   t.same(await as(second, 'SELECT * FROM kept'), []);
-  t.match(await api.status('orders'), { version: 2, phase: 'ready' });
+  t.same(await api.status('orders'), { ...orders, version: 2, phase: 'ready', database: 'orders_api_prod' });
 });
 
 t.test('unbinding removes the user and keeps the data for the next binding', async (t) => {

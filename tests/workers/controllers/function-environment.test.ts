@@ -210,16 +210,31 @@ t.test('a binding’s variables are added once it is ready; until then nothing c
     [template()]: { ...bound, DB_PASSWORD: password, DATABASE_URL: `postgresql://u:${password}@db:5432/d` },
   });
   t.same(environments(), withPassword('first'), "the function's own variable wins");
+  const applied = async () => (await hello()).status?.bindings?.map((status) => status.applied ?? false);
+  t.same(await applied(), [true], 'pods that start get them');
 
   const first = template();
   await report(2, 'failed', 'second');
   await change({ bindings: [{ service: 'orders', version: 2 }], code: 'second' });
   t.equal(template(), first, 'new code is applied all the same');
+  t.same(await applied(), [false]);
   t.match((await hello()).status?.observedGeneration, (await hello()).metadata.generation);
   await report(2, 'ready', 'second');
   await reconcile();
   await scale(0);
   t.same(environments(), withPassword('second'));
+  t.same(await applied(), [true]);
+
+  await change({
+    bindings: [
+      { service: 'cache', version: 1 },
+      { service: 'orders', version: 2 },
+    ],
+  });
+  t.same(environments(), withPassword('second'));
+  await report(2, 'ready', 'second');
+  await reconcile();
+  t.same(await applied(), [false], 'while one binding has no credentials, pods get the variables of none');
 });
 
 t.test('scheduled and test runs use the environment, and a run keeps the one it was created with', async (t) => {

@@ -69,8 +69,8 @@ function heightsOf(former: readonly Line[], heights: number[], next: readonly Li
   const added = dropped < 0 ? next.findIndex(({ id }) => id === former[0]?.id) : 0;
   const kept = former.length - Math.max(0, dropped);
   if (added < 0 || next[added + kept - 1]?.id !== former.at(-1)?.id) {
-    const known = new Map(former.map(({ id }, index) => [id, heights[index] ?? rowHeight]));
-    return next.map(({ id }) => known.get(id) ?? rowHeight);
+    const byId = new Map(former.map(({ id }, index) => [id, heights[index] ?? rowHeight]));
+    return next.map(({ id }) => byId.get(id) ?? rowHeight);
   }
   if (dropped > 0) heights.splice(0, dropped);
   const before = added > 0 ? Array.from({ length: added }, () => rowHeight).concat(heights) : heights;

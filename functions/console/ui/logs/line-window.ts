@@ -61,8 +61,8 @@ export function useLineWindow(items: readonly Line[], follows: boolean, { box, r
   const scrollHeightBefore = useRef(0);
 
   positions.setLines(items);
-  const wanted = follows ? positions.height() : scrollTopOf(place, items, positions, viewHeight);
-  const scrollTop = Math.max(0, Math.min(wanted, positions.height() - viewHeight));
+  const target = follows ? positions.height() : scrollTopOf(place, items, positions, viewHeight);
+  const scrollTop = Math.max(0, Math.min(target, positions.height() - viewHeight));
   const inView = { first: positions.indexAt(scrollTop), last: positions.indexAt(scrollTop + viewHeight) };
   const inPage = {
     first: Math.max(0, inView.first - overscan),
