@@ -9,7 +9,7 @@ import type { Scope } from '../scope.ts';
 /**
  * Asks the platform whether it builds Dockerfiles, and says what it does with this folder otherwise. Before the upload, because
  * the build would say so only after it.
- * @throws Failure `unknown_folder` when the folder has nothing else to build; `unavailable` when the platform builds nothing
+ * @throws Failure `unknown_folder` when the folder has nothing else to build, or needs a Dockerfile; `unavailable` when the platform builds nothing
  */
 export async function checkDockerfile(
   context: Context,
@@ -19,10 +19,19 @@ export async function checkDockerfile(
 ): Promise<void> {
   const builds = await unlessMissing(scope.api.call('GET', scope.path('sources'), sourceBuilds));
   const has = (name: string) => existsSync(join(folder, name));
-  // An API without this route says it in the build.
-  if (!builds || builds.dockerfiles || !has(dockerfile)) return;
+  // An API without this route says it in the build. A platform without Dockerfiles has all base images.
+  if (!builds || builds.dockerfiles === has(dockerfile)) return;
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
-  if ('fault' in planOf({ has, read })) {
+  const plan = planOf({ has, read });
+  if (builds.dockerfiles) {
+    if ('fault' in plan || plan.language !== 'go') return;
+    throw new Failure(`Cannot deploy ${folder}: the platform has no base image for Go.`, {
+      code: 'unknown_folder',
+      exitCode: exitCodes.usage,
+      hint: 'add a Dockerfile',
+    });
+  }
+  if ('fault' in plan) {
     const { reason, remedy } = onlyDockerfile(dockerfile);
     const command = commandOf(read(dockerfile));
     throw new Failure(`Cannot deploy ${folder}: ${reason}.`, {

@@ -6,7 +6,7 @@ const signs: Readonly<Record<Action, string>> = { create: '+', update: '~', dele
 const valueMax = 120;
 const digestShape = /^[0-9a-f]{64}$/;
 
-/** The number of objects for each action. */
+/** How many objects, environments and projects each action concerns. */
 type Counts = Record<Action | 'unchanged', number>;
 
 /** The differences, for people. Objects without a difference are only counted. */
@@ -19,6 +19,7 @@ export function planText({ file, isNewProject, environments }: Plan): string {
     }
   }
   const counts = countActions(environments);
+  if (isNewProject) counts.create++;
   const parts = [
     `${counts.create} to create`,
     `${counts.update} to change`,
@@ -60,7 +61,11 @@ function valueText(value: unknown): string {
 
 function countActions(environments: readonly EnvironmentPlan[]): Counts {
   const counts: Counts = { create: 0, update: 0, delete: 0, forget: 0, unchanged: 0 };
-  for (const { objects } of environments) for (const { action } of objects) counts[action ?? 'unchanged']++;
+  for (const { isNew, limits, objects } of environments) {
+    if (isNew) counts.create++;
+    else if (limits.changes.length > 0) counts.update++;
+    for (const { action } of objects) counts[action ?? 'unchanged']++;
+  }
   return counts;
 }
 

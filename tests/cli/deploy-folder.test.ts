@@ -186,6 +186,16 @@ t.test('a Dockerfile that the platform does not build is refused before the uplo
   const built = await deploy({ Dockerfile: 'FROM node' }, '--name', 'web-app');
   t.equal(built.code, 0, built.stderr);
   t.notMatch(built.stderr, /ignored/);
+
+  const uploads = () => seen.filter(({ method }) => method === 'POST').length;
+  const before = uploads();
+  t.match(await deploy({ 'go.mod': 'module example.com/shop' }), {
+    code: 2,
+    stderr: /no base image for Go\. \(unknown_folder\)\nhint: add a Dockerfile/,
+  });
+  t.equal(uploads(), before);
+  routes[`GET ${base}/sources`] = () => ({ body: { dockerfiles: false } });
+  t.equal((await deploy({ 'go.mod': 'module example.com/shop' }, '--name', 'web-app')).code, 0);
 });
 
 t.test('a platform that builds nothing says so before the upload', async (t) => {

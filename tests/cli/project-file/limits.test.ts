@@ -42,7 +42,7 @@ t.test('limits are compared in three ways: set, changed, reset, and left alone',
     'environment prod',
     '  ~ limits.cpu: (default) -> 16',
     '  ~ limits.pods: 300 -> (default)',
-    '0 to create, 0 to change, 0 to delete, 0 unchanged.',
+    '0 to create, 1 to change, 0 to delete, 0 unchanged.',
     '',
   ];
   t.same(await run(['diff', '--file', file]), { code: 0, stdout: lines.join('\n'), stderr: '' });
