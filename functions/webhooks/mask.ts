@@ -26,6 +26,8 @@ const secretTexts: readonly [RegExp, string][] = [
 const bodyLimit = 64 * 1024;
 /** Longer than the secrets that are masked, in characters: the part of a secret before a cut is not recognised. */
 const longestSecret = 4_096;
+/** Characters of a body that are read. */
+const bodyRead = bodyLimit + longestSecret;
 
 /**
  * The start of a text, at most `limit` characters, with known and recognised secrets masked. Reads only a little more
@@ -56,11 +58,12 @@ export function maskBody(rawBody: Buffer, parsed: unknown, secrets: readonly str
   return maskedStart(text ?? placeholder, bodyLimit, secrets);
 }
 
-/** Masks a secret field with everything inside it. */
+/** Masks a secret field with everything inside it. Of a long text, only what {@link maskBody} can read is written. */
 function maskedJson(json: unknown): string {
-  return JSON.stringify(json, (key, value: unknown) =>
-    value !== null && value !== '' && secretField.test(key) ? '[masked]' : value,
-  );
+  return JSON.stringify(json, (key, value: unknown) => {
+    if (value !== null && value !== '' && secretField.test(key)) return '[masked]';
+    return typeof value === 'string' && value.length > bodyRead ? value.slice(0, bodyRead) : value;
+  });
 }
 
 /** A decoded form with its JSON values masked too; undefined for other texts, such as incomplete JSON. */

@@ -60,6 +60,23 @@ t.test('JSON is nested up to 64 levels deep', async (t) => {
   t.same(jsonOf(Buffer.from(quoted)), JSON.parse(quoted), 'nor do brackets in strings');
 });
 
+t.test('long texts are read as JSON has them, whatever they contain', async (t) => {
+  const parts = ['x'.repeat(63), 'x'.repeat(64), 'x'.repeat(200), '"', '\\', '\\"', '['.repeat(70), '\n', 'ü', ''];
+  for (const first of parts) {
+    for (const second of parts) {
+      for (const third of parts) {
+        const text = first + second + third;
+        const json = JSON.stringify({ [text]: [text, second, {}] });
+        t.same(jsonOf(Buffer.from(json)), JSON.parse(json), text);
+        const deep = `[${JSON.stringify(text)},${'['.repeat(64)}${']'.repeat(64)}]`;
+        t.throws(() => jsonOf(Buffer.from(deep)), { message: /64 nested levels/ }, text);
+      }
+    }
+  }
+  for (const unfinished of [`"${'x'.repeat(300)}`, `"${'x'.repeat(64)}\\`, `["${'x'.repeat(64)}\\"]`])
+    t.throws(() => jsonOf(Buffer.from(unfinished)), { message: /not valid JSON/ });
+});
+
 t.test('JSON has up to 100,000 values', async (t) => {
   const list = (values: number) => Buffer.from(JSON.stringify(Array.from({ length: values }, () => ({}))));
   t.doesNotThrow(() => jsonOf(list(49_000)));
