@@ -123,8 +123,8 @@ function finderOf(bytes: Buffer, byte: number): (from: number) => number {
   let next = -1;
   return (from) => {
     if (next < from) {
-      const found = bytes.indexOf(byte, from);
-      next = found < 0 ? bytes.length : found;
+      const at = bytes.indexOf(byte, from);
+      next = at < 0 ? bytes.length : at;
     }
     return next;
   };
