@@ -112,11 +112,9 @@ export function createContext(options: ProgramOptions, formatter: Formatter, typ
     const { contexts } = configuration;
     const login = name === undefined ? undefined : contexts[name];
     if (login || explicitName === undefined) return login ?? {};
-    const names = Object.keys(contexts);
-    const list = names.length === 0 ? 'none is saved' : `the contexts are ${names.join(', ')}`;
     throw usageFailure(
       `There is no context "${explicitName}".`,
-      `${list}; create one: svc login --context ${explicitName} --api <address>`,
+      `${contextList(Object.keys(contexts))}; create one: svc login --context ${explicitName} --api <address>`,
     );
   };
   // --context is more specific than variables for every command of the shell.
@@ -188,4 +186,9 @@ export function createContext(options: ProgramOptions, formatter: Formatter, typ
     say: (line) => void stderr.write(`${line}\n`),
     close: () => connections?.close(),
   };
+}
+
+/** The saved contexts, for hints. */
+export function contextList(names: readonly string[]): string {
+  return names.length === 0 ? 'none is saved' : `the contexts are ${names.join(', ')}`;
 }

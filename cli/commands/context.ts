@@ -1,7 +1,7 @@
 import { command, type Commands } from '../command.ts';
 import { outputFlag, yesFlag } from '../common-flags.ts';
 import type { Login } from '../configuration.ts';
-import type { Context } from '../context.ts';
+import { contextList, type Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { fields, table, type Output } from '../output.ts';
 import { confirm } from '../prompt.ts';
@@ -41,8 +41,7 @@ function find(context: Context, name: string): ContextView {
   if (view) return view;
   const names = views.map((candidate) => candidate.name);
   const close = suggestion(name, names);
-  const list =
-    names.length === 0 ? 'none is saved; sign in: svc login --api <address>' : `the contexts are ${names.join(', ')}`;
+  const list = contextList(names) + (names.length === 0 ? '; sign in: svc login --api <address>' : '');
   const hint = close === undefined ? list : `did you mean ${close}?`;
   throw usageFailure(`There is no context "${name}".`, hint);
 }

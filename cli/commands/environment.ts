@@ -1,4 +1,5 @@
 import { environmentView, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
+import { podsRange } from '../../runtime/domain/platform-profile.ts';
 import { command, type Commands } from '../command.ts';
 import { projectFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -12,7 +13,7 @@ const limitFlags = {
   cpu: text('<cores>', 'total CPU requests of its pods, such as 4 or 500m'),
   memory: text('<size>', 'total memory of its pods, such as 16Gi'),
   storage: text('<size>', 'total storage of its volumes, such as 100Gi'),
-  pods: orDefault(amount('<n>', 'maximum number of pods', { min: 1, max: 10_000 })),
+  pods: orDefault(amount('<n>', 'maximum number of pods', podsRange)),
   containerMemory: text('<size>', 'default memory limit of a container, such as 512Mi'),
 };
 

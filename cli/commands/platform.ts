@@ -1,6 +1,11 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import { describeCertificates, parseCertificates } from '../../runtime/domain/certificates.ts';
-import { buildTimeoutRange, keptImagesRange, platformProfiles } from '../../runtime/domain/platform-profile.ts';
+import {
+  buildTimeoutRange,
+  keptImagesRange,
+  platformProfiles,
+  podsRange,
+} from '../../runtime/domain/platform-profile.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
@@ -72,8 +77,6 @@ const show = command({
     context.print(toOutput(await context.api(flags).call('GET', path, platformConfigView)), flags.output);
   },
 });
-
-const podsRange = { min: 1, max: 10_000 };
 
 const limitFlags = {
   cpu: text('<cores>', 'default CPU of an environment, such as 4 or 500m'),

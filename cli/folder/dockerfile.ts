@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sourceBuilds } from '../../runtime/contracts/api/sources.ts';
-import { onlyDockerfile, planOf } from '../../runtime/domain/folder-plan.ts';
+import { noBaseImage, onlyDockerfile, planOf, withoutBaseImage } from '../../runtime/domain/folder-plan.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, Failure, unlessMissing } from '../failure.ts';
 import type { Scope } from '../scope.ts';
@@ -24,11 +24,12 @@ export async function checkDockerfile(
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   const plan = planOf({ has, read });
   if (builds.dockerfiles) {
-    if ('fault' in plan || plan.language !== 'go') return;
-    throw new Failure(`Cannot deploy ${folder}: the platform has no base image for Go.`, {
+    if ('fault' in plan || !withoutBaseImage.has(plan.language)) return;
+    const { reason, remedy } = noBaseImage(plan.language);
+    throw new Failure(`Cannot deploy ${folder}: ${reason}.`, {
       code: 'unknown_folder',
       exitCode: exitCodes.usage,
-      hint: 'add a Dockerfile',
+      hint: remedy,
     });
   }
   if ('fault' in plan) {

@@ -298,7 +298,7 @@ function bindingToView(object: Stored<Configurable>, types: ServiceTypes, bindin
   const status = bindingPhase(object, binding);
   const prefix = binding.prefix ?? (type && defaultPrefixes[type]);
   const database = observed?.database ?? binding.database;
-  const message = isUnapplied(object, observed) ? 'The function gets its variables.' : observed?.message;
+  const message = status === 'pending' && observed?.phase === 'ready' ? beingApplied : observed?.message;
   return {
     service,
     ...(type !== undefined && { type }),
@@ -309,6 +309,9 @@ function bindingToView(object: Stored<Configurable>, types: ServiceTypes, bindin
     variables: type === undefined || status === 'deleting' ? [] : bindingNames(binding, type),
   };
 }
+
+/** Why a function's binding is pending although it has credentials. */
+const beingApplied = 'The function gets its variables.';
 
 /** A binding's status in the API. */
 function bindingPhase(object: Configurable, binding: Binding): BindingSummary['status'] {

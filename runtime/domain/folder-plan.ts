@@ -1,6 +1,25 @@
 /** What a folder without a Dockerfile contains: `other` has a Procfile only. */
 export type Language = 'node' | 'python' | 'go' | 'static' | 'other';
 
+/**
+ * Why a cluster does not build a folder without a Dockerfile, and what to do. The embedded cluster has all languages as
+ * programs. Pure.
+ */
+export function noBaseImage(language: Language): { reason: string; remedy: string } {
+  return { reason: `the platform has no base image for ${names[language]}`, remedy: 'add a Dockerfile' };
+}
+
+const names: Readonly<Record<Language, string>> = {
+  node: 'Node',
+  python: 'Python',
+  go: 'Go',
+  static: 'static sites',
+  other: 'a Procfile alone',
+};
+
+/** Languages without a base image on every cluster. */
+export const withoutBaseImage: ReadonlySet<Language> = new Set(['go']);
+
 /** How to build a folder without a Dockerfile. */
 export interface Plan {
   language: Language;

@@ -9,6 +9,9 @@ export const defaultProfile: PlatformProfile = 'small';
 /** Range of the time limit of builds, in seconds: pods need time to start, and other builds wait. */
 export const buildTimeoutRange = { min: 10, max: 86_400 };
 
+/** Accepted numbers of pods of an environment. */
+export const podsRange = { min: 1, max: 10_000 } as const;
+
 /** Accepted numbers of images that are kept of each app. */
 export const keptImagesRange = { min: 1, max: 500 } as const;
 

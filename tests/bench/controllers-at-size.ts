@@ -13,7 +13,7 @@ import { createInformer } from '../../runtime/kube/informer.ts';
 import { silentLog } from '../support/log.ts';
 import { query } from '../support/postgres.ts';
 import { killServer, startPostgres } from '../support/servers.ts';
-import { requestCounts, requestLines } from './controllers/api-server-requests.ts';
+import { requestCounts } from './controllers/api-server-requests.ts';
 import { startFakeNodes, type FakeNodesCluster } from './controllers/fake-nodes.ts';
 import {
   explain,
@@ -21,6 +21,7 @@ import {
   measureIdle,
   none,
   printCreation,
+  requestLines,
   say,
   settled,
   untilComplete,
@@ -115,11 +116,9 @@ async function measure(
   await creation(cluster, subject, size, requireAll);
   printMemory('created', controllers);
   await measureIdle(subject, idleSeconds, { memory, cpu: { operator: '<', value: 2 } });
-  controllers = await restart(cluster, options, {
-    subject,
-    controllers,
-    size,
-    replace: (next) => (controllers = next),
+  await restart(subject, size, async () => {
+    await controllers.stop();
+    controllers = await startControllers(cluster, options);
   });
   printMemory('restart', controllers);
   await change(cluster, subject, size, changes);
@@ -162,29 +161,18 @@ async function creation(
     }
     const cpu = ((counts.cpuSeconds - countsBefore.cpuSeconds) * 1000) / workloads;
     printFigure({ name: `${prefix}.created.api-server-cpu-each`, value: cpu, unit: 'ms' });
-    say(`requests of all clients:\n${requestLines(countsBefore, counts, requestsShown)}`);
+    say(`requests of all clients:\n${requestLines(countsBefore.each, counts.each, requestsShown)}`);
   } finally {
     await watched.stop();
   }
 }
 
 /** From the SIGTERM to the leader until the next one has nothing left to do. */
-async function restart(
-  cluster: FakeNodesCluster,
-  options: ControllersOptions,
-  {
-    subject,
-    controllers,
-    size,
-    replace,
-  }: { subject: Subject; controllers: OwnControllers; size: Size; replace: (next: OwnControllers) => void },
-): Promise<OwnControllers> {
+async function restart(subject: Subject, size: Size, replace: () => Promise<void>): Promise<void> {
   await settled(subject);
   say('a new leader');
   const startedAt = performance.now();
-  await controllers.stop();
-  const next = await startControllers(cluster, options);
-  replace(next);
+  await replace();
   const after = await settled(subject, ({ passes }) => passes >= size.workloads);
   printFigure({
     name: `${prefix}.restart.settled`,
@@ -195,7 +183,6 @@ async function restart(
   printFigure({ name: `${prefix}.restart.writes`, value: after.writes, unit: 'writes', target: none });
   printFigure({ name: `${prefix}.restart.reads-each`, value: after.reads / size.workloads, unit: 'reads' });
   explain(undefined, after);
-  return next;
 }
 
 /** Changes the ports of apps and functions one after the other. */

@@ -3,7 +3,7 @@ import { certificateVariables } from './certificates.ts';
 import { BuildFailure } from './failure.ts';
 import { entrypointOf } from './plan.ts';
 import type { BuildSettings } from './settings.ts';
-import type { Plan } from '../../../runtime/domain/folder-plan.ts';
+import { noBaseImage, withoutBaseImage, type Plan } from '../../../runtime/domain/folder-plan.ts';
 
 /** How to build a folder without a Dockerfile, in two parts: first its dependencies, then its other files. */
 export interface GeneratedBuild {
@@ -43,8 +43,6 @@ interface Steps {
 /** How long dependencies are used again, in ms: a base's or a package's faults do not stay for ever. */
 export const periodMs = 7 * 24 * 3_600_000;
 
-const names = { node: 'Node', python: 'Python', go: 'Go', static: 'static sites', other: 'a Procfile alone' } as const;
-
 const copying: Steps = { dependencyFiles: [], isLocked: true, dependencies: [], source: [], variables: [] };
 
 const stepsFor: Readonly<Record<Plan['language'], (folder: Folder, available: readonly string[]) => Steps>> = {
@@ -66,8 +64,11 @@ export function generateBuild(
   available: readonly string[],
 ): GeneratedBuild {
   // Static sites have a server in JavaScript, and a command of a Procfile runs where most programs are.
-  const base = language === 'go' ? '' : baseImages[language === 'python' ? 'python' : 'node'];
-  if (base === '') throw new BuildFailure(`the platform has no base image for ${names[language]}: add a Dockerfile`);
+  const base = withoutBaseImage.has(language) ? '' : baseImages[language === 'python' ? 'python' : 'node'];
+  if (base === '') {
+    const { reason, remedy } = noBaseImage(language);
+    throw new BuildFailure(`${reason}: ${remedy}`);
+  }
   const { dependencyFiles, isLocked, dependencies, source, variables } = stepsFor[language](folder, available);
   const entrypoint = entrypointOf(start);
   const begin = [`FROM ${base}`, 'USER root', 'WORKDIR /app', ...dependencies];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { podsRange } from '../../domain/platform-profile.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 
 /** A Kubernetes quantity, such as `500m` or `2Gi`. */
@@ -12,7 +13,7 @@ export const environmentLimits = z.object({
   memory: quantity.exactOptional(),
   /** Total storage requests of its volumes. */
   storage: quantity.exactOptional(),
-  pods: z.int().min(1).max(10_000).exactOptional(),
+  pods: z.int().min(podsRange.min).max(podsRange.max).exactOptional(),
   /** Default memory limit of a container. */
   containerMemory: quantity.exactOptional(),
 });

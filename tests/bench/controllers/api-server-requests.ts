@@ -3,7 +3,7 @@ export interface RequestCounts {
   reads: number;
   writes: number;
   /** By verb and resource. */
-  each: ReadonlyMap<string, number>;
+  each: Readonly<Record<string, number>>;
   /** The processor time that it has used. */
   cpuSeconds: number;
 }
@@ -16,7 +16,7 @@ const writing: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'APPLY', '
  * which depend on time only.
  */
 export function requestCounts(metrics: string): RequestCounts {
-  const each = new Map<string, number>();
+  const each: Record<string, number> = {};
   let reads = 0;
   let writes = 0;
   for (const line of metrics.split('\n')) {
@@ -31,19 +31,8 @@ export function requestCounts(metrics: string): RequestCounts {
     else if (writing.has(verb)) writes += count;
     const subresource = label('subresource');
     const key = `${verb} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
-    each.set(key, (each.get(key) ?? 0) + count);
+    each[key] = (each[key] ?? 0) + count;
   }
   const cpuSeconds = Number(/^process_cpu_seconds_total (\S+)$/m.exec(metrics)?.[1]);
   return { reads, writes, each, cpuSeconds };
-}
-
-/** The requests between two moments, most frequent first, as lines for people. */
-export function requestLines(before: RequestCounts, after: RequestCounts, max: number): string {
-  return [...after.each]
-    .map(([request, count]) => ({ request, count: count - (before.each.get(request) ?? 0) }))
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count)
-    .slice(0, max)
-    .map(({ request, count }) => `  ${count} ${request}`)
-    .join('\n');
 }

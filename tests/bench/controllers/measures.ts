@@ -134,9 +134,18 @@ function hasPort({ spec }: KubeObject, port: number): boolean {
 
 /** Prints the requests between two samples on stderr. */
 export function explain(before: Sample | undefined, after: Sample): void {
-  const requestRates = Object.entries(after.requests)
-    .map(([request, count]) => ({ request, count: count - (before?.requests[request] ?? 0) }))
+  say(requestLines(before?.requests ?? {}, after.requests));
+}
+
+type Counts = Readonly<Record<string, number>>;
+
+/** The requests between two counts, most frequent first, as lines for people. */
+export function requestLines(before: Counts, after: Counts, max = Infinity): string {
+  return Object.entries(after)
+    .map(([request, count]) => ({ request, count: count - (before[request] ?? 0) }))
     .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count);
-  say(requestRates.map(({ request, count }) => `  ${count} ${request}`).join('\n'));
+    .sort((a, b) => b.count - a.count)
+    .slice(0, max)
+    .map(({ request, count }) => `  ${count} ${request}`)
+    .join('\n');
 }
