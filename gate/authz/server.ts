@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Registry } from 'prom-client';
+import { idleConnectionMs } from '../../runtime/http/idle-connections.ts';
 import { drain, listen } from '../../runtime/process/listening.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { authorizePath } from '../../runtime/contracts/gate-denials.ts';
@@ -14,8 +15,6 @@ import {
 
 /** Traefik refuses request heads over 1 MiB, so that every request that it forwards gets a verdict. */
 const headMaxBytes = 1024 * 1024 + 64 * 1024;
-/** Longer than the 90 s for which Traefik keeps idle connections, so that Traefik closes them first. */
-const idleMs = 120_000;
 const requestLimitMs = 10_000;
 
 export interface AuthzServerOptions {
@@ -98,7 +97,7 @@ export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
   };
 
   const server = createServer({ maxHeaderSize: headMaxBytes, requestTimeout: requestLimitMs, keepAliveTimeout: 0 });
-  server.setTimeout(idleMs);
+  server.setTimeout(idleConnectionMs);
   server.on('request', (request, response) => {
     if (draining) response.shouldKeepAlive = false;
     const url = request.url ?? '/';
@@ -109,7 +108,7 @@ export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
     else if (url === '/metrics') sendMetrics(response).catch((error: unknown) => response.destroy(error as Error));
     else send(response, 404, { code: 'not_found', message: 'No such path.' });
   });
-  const quick = acceptQuickly(server, { authorize, lastFields: createLastFields(clock), idleMs });
+  const quick = acceptQuickly(server, { authorize, lastFields: createLastFields(clock), idleMs: idleConnectionMs });
 
   return {
     start: () => listen(server, options.port, options.host),

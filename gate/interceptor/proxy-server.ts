@@ -1,12 +1,10 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { answerHalfClosed, halfCloseMs } from '../../runtime/http/half-close.ts';
+import { idleConnectionMs } from '../../runtime/http/idle-connections.ts';
 import { drain, listen } from '../../runtime/process/listening.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Interceptor } from './interceptor.ts';
-
-/** Above the 90 s for which Traefik keeps idle connections, so that Traefik closes first and loses no request. */
-const keepAliveMs = 120_000;
 
 export interface ProxyServerOptions {
   interceptor: Interceptor;
@@ -39,7 +37,7 @@ export function createProxyServer(options: ProxyServerOptions): ProxyServer {
   const { interceptor, clock, port, host, lingerMs, drainMs } = options;
   const upgraded = new Set<Duplex>();
   const server = createServer({
-    keepAliveTimeout: keepAliveMs,
+    keepAliveTimeout: idleConnectionMs,
     // Only the head has a time-out; an upload may take any time.
     requestTimeout: 0,
     headersTimeout: 60_000,

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { systemClock } from '../domain/clock.ts';
 import { Problem } from '../domain/problem.ts';
 import { drain, listen } from '../process/listening.ts';
+import { idleConnectionMs } from './idle-connections.ts';
 import { isWebSocketRequest, type WebSockets } from './web-sockets.ts';
 
 /** Time for a request's head, in ms: a client sends it at once. */
@@ -53,7 +54,12 @@ export function createHttpServer({
   let draining = false;
   /** Connections whose current request gets its response from the listener: its rest may break off after it. */
   const busy = new WeakSet<Duplex>();
-  const timeLimits = { headersTimeout: headMs, requestTimeout: requestMs, connectionsCheckingInterval: 5_000 };
+  const timeLimits = {
+    headersTimeout: headMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: 5_000,
+    keepAliveTimeout: idleConnectionMs,
+  };
   const upgrading = { shouldUpgradeCallback: sockets ? isWebSocketRequest : () => false };
   const server = createServer({ ...timeLimits, ...upgrading }, (request, response) => {
     const { socket } = request;

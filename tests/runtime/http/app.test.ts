@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { Registry } from 'prom-client';
 import t from 'tap';
@@ -339,6 +340,16 @@ t.test('the signal of a handler is aborted when the client disconnects', async (
   leaving.abort();
   await t.rejects(call);
   await aborted.promise;
+});
+
+t.test('a server keeps an idle connection longer than the ingress, so that no request is lost', async (t) => {
+  const server = createHttpServer({ port: 0, host: '127.0.0.1', listener: (_request, response) => response.end() });
+  const port = await server.start();
+  t.teardown(() => server.stop());
+  const client = connect(port, '127.0.0.1');
+  client.end('GET / HTTP/1.1\r\nHost: api\r\n\r\n');
+  const [, seconds] = /keep-alive: timeout=(\d+)/i.exec(await text(client)) ?? [];
+  t.ok(Number(seconds) > 90, 'Traefik keeps one for 90 s');
 });
 
 t.test('a server that stops finishes current requests and refuses new ones', async (t) => {
