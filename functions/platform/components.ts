@@ -25,7 +25,8 @@ export function componentsOf({ config, settings }: StoredSettings): ComponentVie
       ...(memory !== undefined && { memory: limit }),
       ...(raised && { raised }),
       ...(notRaised && { notRaised }),
-      ...(isApplied && message !== undefined && { message }),
+      // A component that is and stays disabled is what its message says, whatever else the new settings change.
+      ...((isApplied || status === 'disabled') && message !== undefined && { message }),
     };
   });
 }

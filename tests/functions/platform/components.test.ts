@@ -2,8 +2,10 @@ import t from 'tap';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
 import { localStoresController, type LocalStore } from '../../../infra/local/stores.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+
 import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
+import { managedByLabel, managedByValue } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
 import { testApi } from '../../support/api.ts';
@@ -111,6 +113,25 @@ t.test('a memory limit is set and reset, and nothing else changes', async (t) =>
   t.match(await change('no-such', { enabled: true }), { status: 400 });
   t.same(stored(), before);
 });
+
+t.test(
+  'a component that stays disabled keeps its message while the controllers apply a change of another',
+  async (t) => {
+    const { kube, control, change, component } = await setUp(t, { mode: 'cluster' });
+    await settleComponents(kube);
+    await control();
+    await change('metrics-store', { enabled: false });
+    kube.seed({
+      ...kinds.PersistentVolumeClaim,
+      metadata: { name: 'data-prometheus-0', namespace: 'monitoring', labels: { [managedByLabel]: managedByValue } },
+    });
+    await control();
+    const disabled = { status: 'disabled', message: 'its data is kept' };
+    t.match(await component('metrics-store'), disabled);
+    t.match(await change('alertmanager', { memory: '64Mi' }), { status: 200 });
+    t.match(await component('metrics-store'), disabled);
+  },
+);
 
 t.test('a limit of a disabled component is shown at once, because nothing has another one', async (t) => {
   const { control, change, component } = await setUp(t, {
