@@ -195,7 +195,10 @@ t.test('an app requires an API key, and the page says when it is protected', asy
   await page.route('**/apps/api/gate?*', (route) =>
     route.request().method() === 'GET' ? route.fulfill({ json: phase }) : route.continue(),
   );
+  // A page that is loaded again cancels a change that the API has not answered.
+  const accepted = page.waitForResponse((response) => response.request().method() === 'PUT' && response.ok());
   await pages.button('Require an API key').click();
+  await accepted;
   await page.getByText('Not yet protected: requests without a key still reach the app.').waitFor();
   await page.getByText(phase.message).waitFor();
   await checkAccessibility(t, page, 'a gate that is being applied');
