@@ -93,7 +93,7 @@ export function tourPages(project: string): readonly TourPage[] {
       name: 'new-job',
       title: 'Form of a job',
       path: `${place}/new-job`,
-      ready: (page) => page.getByText('Runs start'),
+      ready: (page) => page.getByRole('button', { name: 'Create the job' }),
     },
     {
       name: 'keys',
