@@ -60,8 +60,9 @@ function open(url: string, token: string): Promise<IncomingMessage> {
     sent.once('error', (error) => reject(new Interruption(error.message)));
     sent.once('response', (response) => {
       const { statusCode = 0 } = response;
-      if (statusCode === 200) resolve(response);
-      else if (statusCode >= 500) reject(new Interruption(`the platform answered ${statusCode}`));
+      if (statusCode === 200) return resolve(response);
+      response.resume();
+      if (statusCode >= 500) reject(new Interruption(`the platform answered ${statusCode}`));
       else reject(new BuildFailure('the uploaded files are no longer available: deploy the folder again'));
     });
     sent.end();
@@ -72,13 +73,18 @@ function open(url: string, token: string): Promise<IncomingMessage> {
 async function receive(response: IncomingMessage, folder: string): Promise<{ files: number; bytes: number }> {
   const reader = createReader(response);
   const total = { files: 0, bytes: 0 };
-  for (;;) {
-    const line = await reader.line();
-    if (line === '') return total;
-    const header = JSON.parse(line) as FileHeader;
-    await write(header, folder, reader.bytes(header.size));
-    total.files++;
-    total.bytes += header.size;
+  try {
+    for (;;) {
+      const line = await reader.line();
+      if (line === '') return total;
+      const header = JSON.parse(line) as FileHeader;
+      await write(header, folder, reader.bytes(header.size));
+      total.files++;
+      total.bytes += header.size;
+    }
+  } finally {
+    // The end of the response is not read, so its connection would keep this process alive until the server closes it.
+    response.destroy();
   }
 }
 

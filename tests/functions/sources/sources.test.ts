@@ -183,6 +183,19 @@ t.test('a build whose files are gone says so', async (t) => {
   await t.rejects(fetchUpload({ workspace, sourceUrl: sourceUrl(id) }, '/nowhere'), { message: /was stopped/ });
 });
 
+t.test('the step that fetches the files keeps no connection after the last one', { timeout: 20_000 }, async (t) => {
+  const closed = Promise.withResolvers<void>();
+  const server = createServer((_, response) => {
+    response.once('close', closed.resolve);
+    // It does not end.
+    response.write(`${JSON.stringify({ path: 'index.html', kind: 'file', size: 5 })}\nhello\n`);
+  });
+  const sourceUrl = `http://127.0.0.1:${await listen(server, 0, '127.0.0.1')}/`;
+  t.teardown(() => close(server));
+  await fetchUpload({ workspace: workspaceFor(t), sourceUrl }, t.testdir({ sourceToken: 'x' }));
+  await closed.promise;
+});
+
 t.test('a build waits for a platform that restarts', async (t) => {
   let requests = 0;
   const server = createServer((_, response) => {
@@ -207,10 +220,16 @@ t.test(
     await createApp('web');
     await send([page]);
     const shown = async () => api.call('GET', '/api/v1/projects/shop/sources');
-    t.match(await shown(), { status: 200, body: { dockerfiles: true } });
+    t.match(await shown(), { status: 200, body: { dockerfiles: true, languages: [] } });
     const config = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
+    const baseImages = { node: 'r/node:1' };
+    await kube.mergePatch(config, { spec: { builds: { baseImages } } });
+    t.same((await shown()).body, { dockerfiles: true, languages: ['node', 'static', 'other'] });
+    await kube.mergePatch(config, { spec: { builds: { baseImages: { go: 'r/go:1' } } } });
+    t.match(await shown(), { body: { languages: ['node', 'go', 'static', 'other'] } });
     await kube.mergePatch(config, { spec: { builds: { maker: 'folder' } } });
-    t.match(await shown(), { status: 200, body: { dockerfiles: false } });
+    const all = ['node', 'python', 'go', 'static', 'other'];
+    t.match(await shown(), { status: 200, body: { dockerfiles: false, languages: all } });
     const only = { files: [fileOf('docker/prod', page), fileOf('src/package.json', page)], dockerfile: 'docker/prod' };
     t.match(await build('web', only), {
       status: 422,
