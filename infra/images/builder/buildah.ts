@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createBuildahOutput } from './buildah-output.ts';
 import { mountCertificates } from './certificates.ts';
@@ -17,8 +17,13 @@ export interface Buildah {
   /**
    * Builds a Dockerfile in the folder that is built, and gives the image a name.
    * @param options.isLocal whether its FROM names an image of this build, which no registry has
+   * @param options.output a folder for the image's files
    */
-  build(file: string, name: string, options?: { isLocal?: boolean; labels?: Record<string, string> }): Promise<void>;
+  build(
+    file: string,
+    name: string,
+    options?: { isLocal?: boolean; labels?: Record<string, string>; output?: string },
+  ): Promise<void>;
   push(name: string, destination: string): Promise<void>;
   /** Makes the only image of the cached layout a local one. */
   pull(layout: string, name: string): Promise<void>;
@@ -34,25 +39,25 @@ const inspectMs = 20_000;
  * Prepares the workspace.
  * @param options.certificatesFolder the files with the installation's CA certificates, for the RUN steps
  */
-export function createBuildah(
+export async function createBuildah(
   settings: BuildSettings,
   { context, certificatesFolder }: { context: string; certificatesFolder?: string | undefined },
-): Buildah {
+): Promise<Buildah> {
   const { workspace, plainHttp } = settings;
   const home = join(workspace, 'home');
   mkdirSync(join(home, '.config/containers'), { recursive: true });
   mkdirSync(join(workspace, 'tmp'), { recursive: true });
   writeFileSync(join(home, '.config/containers/registries.conf'), registries(settings));
   writeFileSync(join(home, '.config/containers/policy.json'), JSON.stringify(policyOf(workspace)));
-  const env = {
+  const folders = {
     HOME: home,
     XDG_RUNTIME_DIR: join(workspace, 'run'),
     TMPDIR: join(workspace, 'tmp'),
-    STORAGE_DRIVER: 'vfs',
     BUILDAH_ISOLATION: 'chroot',
     REGISTRY_AUTH_FILE: credentialsFile(),
   };
-  mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
+  mkdirSync(folders.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
+  const env = { ...folders, STORAGE_DRIVER: await storageDriver(workspace, folders) };
   const tls = `--tls-verify=${!plainHttp}`;
   // A relative link target within the context is fine; buildah itself keeps COPY inside.
   const certificates = certificatesFolder === undefined ? undefined : mountCertificates(certificatesFolder);
@@ -63,7 +68,7 @@ export function createBuildah(
   return {
     registries: Object.values(registryVariables).map((value = '') => value),
     variables: Object.keys(variables).filter((name) => variables[name] !== undefined),
-    async build(file, name, { isLocal = false, labels = {} } = {}) {
+    async build(file, name, { isLocal = false, labels = {}, output } = {}) {
       const options = [isLocal ? '--pull-never' : '--pull', tls, ...volume, ...buildArguments(file, variables)];
       const labelOptions = Object.entries(labels).flatMap(([label, value]) => ['--label', `${label}=${value}`]);
       await buildah([
@@ -72,6 +77,7 @@ export function createBuildah(
         'oci',
         ...options,
         ...labelOptions,
+        ...(output === undefined ? [] : ['--output', `type=local,dest=${output}`]),
         '--file',
         file,
         '--tag',
@@ -109,6 +115,27 @@ export function createBuildah(
 }
 
 /**
+ * `overlay` where this container may mount one, which takes Linux 5.13 and no profile that forbids mounts, and otherwise
+ * `vfs`, which copies all files of an image for each of its layers: docs/decisions/0096-storage-of-builds.md.
+ */
+async function storageDriver(workspace: string, env: Record<string, string | undefined>): Promise<'overlay' | 'vfs'> {
+  // In a folder of its own: buildah refuses a store with the files of two drivers.
+  const folder = join(workspace, 'probe');
+  try {
+    // Mounts one to find out: https://github.com/containers/storage/blob/main/docs/containers-storage.conf.5.md
+    await capture('buildah', ['--root', join(folder, 'root'), '--runroot', join(folder, 'run'), 'info'], {
+      env: { ...env, STORAGE_DRIVER: 'overlay' },
+      timeoutMs: inspectMs,
+    });
+    return 'overlay';
+  } catch {
+    return 'vfs';
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
  * Accepts base images from registries, which TLS proves, the images of this build and the cached one: not what a Dockerfile
  * names as a file of this container, such as `FROM oci-archive:…`.
  * https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md
@@ -121,8 +148,8 @@ function policyOf(workspace: string): object {
 
 /** The build pod's variables with the installation's package registries. */
 function registryVariablesIn(env: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
-  const { npm_config_registry, PIP_INDEX_URL, PIP_TRUSTED_HOST } = env;
-  return { npm_config_registry, PIP_INDEX_URL, PIP_TRUSTED_HOST };
+  const { npm_config_registry, PIP_INDEX_URL, PIP_TRUSTED_HOST, GOPROXY } = env;
+  return { npm_config_registry, PIP_INDEX_URL, PIP_TRUSTED_HOST, GOPROXY };
 }
 
 /**
