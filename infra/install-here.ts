@@ -32,7 +32,7 @@ const adminEmail = 'admin@svc.local';
 export function installArguments(options: Omit<InstallHereOptions, 'target' | 'log'>): string[] {
   const { folder, kubeconfig, port, pushAddress, references, failpoints, gitNetworks = [], flags = [] } = options;
   const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
-  const python = references['build-python'];
+  const { 'build-python': python, 'build-go': go } = references;
   const { mariadb, minio, ferretdb } = references;
   return [
     'install',
@@ -55,6 +55,7 @@ export function installArguments(options: Omit<InstallHereOptions, 'target' | 'l
     ...(minio === undefined ? [] : ['--image-minio', minio]),
     ...(ferretdb === undefined ? [] : ['--image-mongodb', ferretdb]),
     ...(python === undefined ? [] : ['--image-build-python', python]),
+    ...(go === undefined ? [] : ['--image-build-go', go]),
     ...gitNetworks.flatMap((network) => ['--git-network', network]),
     '--build-registry',
     `${registry}/builds`,

@@ -240,10 +240,14 @@ function imagesOf(flags: InstallFlags, version: string, installed: Partial<Neede
   };
 }
 
-/** The package registries of functions; without flags an installation keeps its own. */
-function registriesOf({ npmRegistry: npm, pypiIndex: pypi }: InstallFlags) {
-  if (npm === undefined && pypi === undefined) return {};
-  return { packageRegistries: { ...(npm !== undefined && { npm }), ...(pypi !== undefined && { pypi }) } };
+/** Where dependencies come from; without flags an installation keeps its own settings. */
+function registriesOf({ npmRegistry: npm, pypiIndex: pypi, goProxy: go }: InstallFlags) {
+  const chosen = {
+    ...(npm !== undefined && { npm }),
+    ...(pypi !== undefined && { pypi }),
+    ...(go !== undefined && { go }),
+  };
+  return Object.keys(chosen).length > 0 && { packageRegistries: chosen };
 }
 
 /**
@@ -298,8 +302,9 @@ function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['
 
 /** Whether a flag is set that only has an effect on builds. */
 function hasBuildFlag(flags: InstallFlags): boolean {
-  const { buildsAtOnce, buildTimeout, buildPush, gitNetwork, imageBuildNode, imageBuildPython } = flags;
-  const settings = [buildsAtOnce, buildTimeout, buildPush, gitNetwork[0], imageBuildNode, imageBuildPython];
+  const { buildsAtOnce, buildTimeout, buildPush, gitNetwork } = flags;
+  const images = [flags.imageBuildNode, flags.imageBuildPython, flags.imageBuildGo];
+  const settings = [buildsAtOnce, buildTimeout, buildPush, gitNetwork[0], ...images];
   return settings.some((setting) => setting !== undefined);
 }
 
@@ -307,9 +312,11 @@ function hasBuildFlag(flags: InstallFlags): boolean {
 function baseImagesOf(flags: InstallFlags, version: string): BuildSettings['baseImages'] {
   const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? registryImage(flags, 'function-node', version);
   const python = flags.imageBuildPython ?? registryImage(flags, 'build-python', version);
+  const go = flags.imageBuildGo ?? registryImage(flags, 'build-go', version);
   return {
     ...(node !== undefined && { node: checkImage(node, 'image-build-node') }),
     ...(python !== undefined && { python: checkImage(python, 'image-build-python') }),
+    ...(go !== undefined && { go: checkImage(go, 'image-build-go') }),
   };
 }
 

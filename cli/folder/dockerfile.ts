@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sourceBuilds } from '../../runtime/contracts/api/sources.ts';
-import { noBaseImage, onlyDockerfile, planOf, withoutBaseImage } from '../../runtime/domain/folder-plan.ts';
+import { noBaseImage, onlyDockerfile, planOf } from '../../runtime/domain/folder-plan.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, Failure, unlessMissing } from '../failure.ts';
 import type { Scope } from '../scope.ts';
@@ -19,12 +19,12 @@ export async function checkDockerfile(
 ): Promise<void> {
   const builds = await unlessMissing(scope.api.call('GET', scope.path('sources'), sourceBuilds));
   const has = (name: string) => existsSync(join(folder, name));
-  // An API without this route says it in the build. A platform without Dockerfiles has all base images.
+  // An API without this route says it in the build.
   if (!builds || builds.dockerfiles === has(dockerfile)) return;
   const read = (name: string) => readFileSync(join(folder, name), 'utf8');
   const plan = planOf({ has, read });
   if (builds.dockerfiles) {
-    if ('fault' in plan || !withoutBaseImage.has(plan.language)) return;
+    if ('fault' in plan || builds.languages?.includes(plan.language) !== false) return;
     const { reason, remedy } = noBaseImage(plan.language);
     throw new Failure(`Cannot deploy ${folder}: ${reason}.`, {
       code: 'unknown_folder',

@@ -10,7 +10,7 @@ import {
 } from '../../runtime/contracts/api/sources.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
-import { mayHavePlan, onlyDockerfile } from '../../runtime/domain/folder-plan.ts';
+import { baseImagesOf, languages, mayHavePlan, onlyDockerfile } from '../../runtime/domain/folder-plan.ts';
 import { checkBuildPath, gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkSourceFiles, chunkBytes } from '../../runtime/domain/source-files.ts';
@@ -52,8 +52,10 @@ export function createSourceRoutes({ kube, pool, baseUrl }: SourceDependencies):
         'Shows what the platform builds uploaded folders from, so that a folder that it refuses is not uploaded.',
       replies: { 200: sourceBuilds },
       async handle() {
-        const { maker } = await requireBuilder(kube);
-        return { status: 200, body: { dockerfiles: maker !== 'folder' } };
+        const { maker, baseImages } = await requireBuilder(kube);
+        if (maker === 'folder') return { status: 200, body: { dockerfiles: false, languages: [...languages] } };
+        const buildable = languages.filter((language) => baseImagesOf(language, baseImages));
+        return { status: 200, body: { dockerfiles: true, languages: buildable } };
       },
     }),
     route({

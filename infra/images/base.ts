@@ -10,6 +10,8 @@ import { digestOf } from './digest.ts';
 interface Base {
   /** The version of Node. */
   node?: string;
+  /** The version of Go. */
+  go?: string;
   packages: readonly string[];
   /** A program that is built from Go modules. */
   program?: Tool;
@@ -22,6 +24,7 @@ export const bases = {
   platform: { node: '24.21.0', packages: ['git', 'openssh-client'] },
   builder: { node: '24.21.0', packages: ['git', 'openssh-client', 'buildah', 'skopeo', 'uidmap'] },
   python: { packages: ['python3', 'python3-venv', 'python3-pip'] },
+  go: { go: '1.26.8', packages: [] },
   postgres: { packages: ['postgresql-15'] },
   redis: { packages: ['redis-server'] },
   mariadb: { packages: ['mariadb-server'] },
@@ -78,7 +81,7 @@ const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 
 /**
  * Builds the base images that replace the public ones: a minimal Debian with tini and certificates, plus Node from its
- * npm package, Debian packages, or a server that is built from Go modules. A base with the same inputs is built once.
+ * npm package, Go's own distribution, Debian packages, or a server that is built from Go modules. A base with the same inputs is built once.
  */
 export function createBases(options: { buildah: Buildah; folder: string; log: (line: string) => void }): {
   /** Starts to build the programs of these bases, because Go uses the CPU while Debian's packages use the disk. */
@@ -163,6 +166,23 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
       });
     });
 
+  /** Go comes as one of its own modules, which it compares with the public checksum database: https://go.dev/doc/toolchain */
+  const withGo = (tag: BaseName, version: string) =>
+    buildOnce(tag, async (name) => {
+      const from = await debian();
+      log(`images: adding Go ${version}`);
+      const goroot = await run('go', ['env', 'GOROOT'], { env: { ...process.env, GOTOOLCHAIN: `go${version}` } });
+      const slim = [
+        'cd /usr/local/go',
+        'rm -rf api doc misc test src/cmd bin/gofmt pkg/tool/*/vet pkg/tool/*/fix',
+        String.raw`find src \( -name testdata -o -name '*_test.go' \) -prune -exec rm -rf {} +`,
+      ].join(' && ');
+      await commit(name, from, async (container) => {
+        await buildah(['copy', '--quiet', container, goroot.trim(), '/usr/local/go']);
+        await buildah(['run', '--isolation', 'chroot', container, '--', 'sh', '-c', slim]);
+      });
+    });
+
   const programs = new Map<Tool, Promise<Binary>>();
   const progress = lineProgress((line) => log(`images: ${line}`));
 
@@ -212,8 +232,9 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     },
 
     ensure(name) {
-      const { node, packages, program }: Base = bases[name];
+      const { node, go, packages, program }: Base = bases[name];
       if (program) return withProgram(program);
+      if (go !== undefined) return withGo(name, go);
       return node === undefined ? withPackages(name, packages) : withNode(name, node, packages);
     },
   };

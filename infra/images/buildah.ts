@@ -2,7 +2,11 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 /** Runs a program and returns its stdout. @throws Error with the last lines of its output when it fails */
-export async function run(command: string, args: readonly string[], options: { cwd?: string } = {}): Promise<string> {
+export async function run(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<string> {
   const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = Promise.all([text(child.stdout), text(child.stderr)]);
   const code = await new Promise<number | null>((resolve, reject) => {

@@ -77,8 +77,9 @@ export const images: readonly ImageDefinition[] = [
     ],
     variants: { version: {} },
   },
-  // The base image of other images.
+  // The base images of other images.
   { ...small('build-python', 'python', { version: {} }), containersOnly: true },
+  { ...small('build-go', 'go', { version: {} }), containersOnly: true },
   ...['prometheus', 'node-exporter', 'alertmanager'].map((name): ImageDefinition => ({
     ...small(name, 'monitoring', { version: {} }),
     containersOnly: true,

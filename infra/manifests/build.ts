@@ -142,6 +142,7 @@ function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
     BUILD_PLAIN_HTTP: String(plainHttp),
     BUILD_BASE_NODE: settings.baseImages.node,
     BUILD_BASE_PYTHON: settings.baseImages.python,
+    BUILD_BASE_GO: settings.baseImages.go,
     BUILD_RESULT: '/dev/termination-log',
   }).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
 }
@@ -208,8 +209,7 @@ function buildContainer(image: string, env: V1EnvVar[], registries?: PackageRegi
       ...env,
       registryFile,
       // Also passed on as build arguments of the same names: `infra/images/builder/container-image.ts`.
-      ...registryVariables(registries, 'npm'),
-      ...registryVariables(registries, 'pypi'),
+      ...(['npm', 'pypi', 'go'] as const).flatMap((name) => registryVariables(registries, name)),
     ],
     securityContext: {
       // newuidmap, which maps the users of the user namespace, needs these.

@@ -1,5 +1,22 @@
-/** What a folder without a Dockerfile contains: `other` has a Procfile only. */
-export type Language = 'node' | 'python' | 'go' | 'static' | 'other';
+/** What a folder without a Dockerfile may contain: `other` has a Procfile only. */
+export const languages = ['node', 'python', 'go', 'static', 'other'] as const;
+
+export type Language = (typeof languages)[number];
+
+/** The base images of an installation, each for builds of one language. */
+export type BaseImages = Readonly<Partial<Record<'node' | 'python' | 'go', string | undefined>>>;
+
+/**
+ * The image that a program runs in, and for Go also the one that compiles it; undefined without them. A static site has a
+ * server in JavaScript, a command of a Procfile runs where most programs are, and a Go program needs nothing, so all of them
+ * run in the base image of Node, which every node of the cluster has. Pure.
+ */
+export function baseImagesOf(language: Language, images: BaseImages): { runs: string; compiles?: string } | undefined {
+  const runs = language === 'python' ? images.python : images.node;
+  if (runs === undefined) return undefined;
+  if (language !== 'go') return { runs };
+  return images.go === undefined ? undefined : { runs, compiles: images.go };
+}
 
 /**
  * Why a cluster does not build a folder without a Dockerfile, and what to do. The embedded cluster has all languages as
@@ -16,9 +33,6 @@ const names: Readonly<Record<Language, string>> = {
   static: 'static sites',
   other: 'a Procfile alone',
 };
-
-/** Languages without a base image on every cluster. */
-export const withoutBaseImage: ReadonlySet<Language> = new Set(['go']);
 
 /** How to build a folder without a Dockerfile. */
 export interface Plan {

@@ -182,7 +182,7 @@ t.test('a Dockerfile that the platform does not build is refused before the uplo
   const both = await deploy({ ...node, Dockerfile: 'FROM node' });
   t.equal(both.code, 0, both.stderr);
   t.match(both.stderr, /Dockerfile is ignored: the embedded cluster has no containers and builds the folder instead/);
-  routes[`GET ${base}/sources`] = () => ({ body: { dockerfiles: true } });
+  routes[`GET ${base}/sources`] = () => ({ body: { dockerfiles: true, languages: ['node', 'static', 'other'] } });
   const built = await deploy({ Dockerfile: 'FROM node' }, '--name', 'web-app');
   t.equal(built.code, 0, built.stderr);
   t.notMatch(built.stderr, /ignored/);
@@ -194,8 +194,14 @@ t.test('a Dockerfile that the platform does not build is refused before the uplo
     stderr: /no base image for Go\. \(unknown_folder\)\nhint: add a Dockerfile/,
   });
   t.equal(uploads(), before);
-  routes[`GET ${base}/sources`] = () => ({ body: { dockerfiles: false } });
-  t.equal((await deploy({ 'go.mod': 'module example.com/shop' }, '--name', 'web-app')).code, 0);
+  for (const body of [
+    { dockerfiles: true, languages: ['node', 'go'] },
+    { dockerfiles: true },
+    { dockerfiles: false },
+  ]) {
+    routes[`GET ${base}/sources`] = () => ({ body });
+    t.equal((await deploy({ 'go.mod': 'module example.com/shop' }, '--name', 'web-app')).code, 0);
+  }
 });
 
 t.test('a platform that builds nothing says so before the upload', async (t) => {

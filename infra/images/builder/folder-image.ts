@@ -86,7 +86,7 @@ async function buildGo(context: string): Promise<void> {
   // Pods have the system's PATH, which lacks the folder that Go's own installation uses: https://go.dev/doc/install
   const env = { PATH: `${process.env['PATH'] ?? ''}:/usr/local/go/bin` };
   try {
-    await run('go', ['build', '-o', goProgram, '.'], { cwd: context, env });
+    await run('go', ['build', '-buildvcs=false', '-o', goProgram, '.'], { cwd: context, env });
   } catch (error) {
     if (!(error instanceof BuildFailure) || !error.message.includes('ENOENT')) throw error;
     throw new BuildFailure(

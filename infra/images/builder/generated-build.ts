@@ -1,9 +1,16 @@
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import { certificateVariables } from './certificates.ts';
 import { BuildFailure } from './failure.ts';
 import { entrypointOf } from './plan.ts';
-import type { BuildSettings } from './settings.ts';
-import { noBaseImage, withoutBaseImage, type Plan } from '../../../runtime/domain/folder-plan.ts';
+import {
+  baseImagesOf,
+  goProgram,
+  noBaseImage,
+  type BaseImages,
+  type Language,
+  type Plan,
+} from '../../../runtime/domain/folder-plan.ts';
 
 /** How to build a folder without a Dockerfile, in two parts: first its dependencies, then its other files. */
 export interface GeneratedBuild {
@@ -45,9 +52,10 @@ export const periodMs = 7 * 24 * 3_600_000;
 
 const copying: Steps = { dependencyFiles: [], isLocked: true, dependencies: [], source: [], variables: [] };
 
-const stepsFor: Readonly<Record<Plan['language'], (folder: Folder, available: readonly string[]) => Steps>> = {
+const stepsFor: Readonly<Record<Language, (folder: Folder, available: readonly string[]) => Steps>> = {
   node: nodeSteps,
   python: pythonSteps,
+  // The program is among the files: `goDockerfile`.
   go: () => copying,
   static: () => copying,
   other: () => copying,
@@ -59,16 +67,11 @@ const stepsFor: Readonly<Record<Plan['language'], (folder: Folder, available: re
  */
 export function generateBuild(
   { language, start }: Plan,
-  baseImages: BuildSettings['baseImages'],
+  images: BaseImages,
   folder: Folder,
   available: readonly string[],
 ): GeneratedBuild {
-  // Static sites have a server in JavaScript, and a command of a Procfile runs where most programs are.
-  const base = withoutBaseImage.has(language) ? '' : baseImages[language === 'python' ? 'python' : 'node'];
-  if (base === '') {
-    const { reason, remedy } = noBaseImage(language);
-    throw new BuildFailure(`${reason}: ${remedy}`);
-  }
+  const { runs: base } = requireBaseImages(language, images);
   const { dependencyFiles, isLocked, dependencies, source, variables } = stepsFor[language](folder, available);
   const entrypoint = entrypointOf(start);
   const begin = [`FROM ${base}`, 'USER root', 'WORKDIR /app', ...dependencies];
@@ -86,6 +89,38 @@ export function generateBuild(
     source: isCopy ? undefined : ['USER root', ...copy, ...end, ...command],
     dockerfile: text([...begin, ...copy, ...end, ...command]),
   };
+}
+
+/** @throws BuildFailure when the installation lacks one */
+function requireBaseImages(language: Language, images: BaseImages): { runs: string; compiles?: string } {
+  const required = baseImagesOf(language, images);
+  if (required) return required;
+  const { reason, remedy } = noBaseImage(language);
+  throw new BuildFailure(`${reason}: ${remedy}`);
+}
+
+/** The file in the image of {@link goDockerfile}. */
+export const compiledProgram = basename(goProgram);
+
+/**
+ * A Dockerfile whose image has nothing but the program of a Go module, as {@link compiledProgram}. Without cgo, because the
+ * image that runs the program need not have the libraries of the one that compiles it. Pure.
+ * https://docs.docker.com/build/building/multi-stage/
+ * @param available as for {@link generateBuild}
+ * @throws BuildFailure when the platform has no base image for Go
+ */
+export function goDockerfile(images: BaseImages, available: readonly string[]): string {
+  const { compiles } = requireBaseImages('go', images);
+  return text([
+    `FROM ${compiles} AS compiled`,
+    'USER root',
+    'WORKDIR /app',
+    ...declared(['GOPROXY', ...certificateVariables], available),
+    'COPY . .',
+    'RUN CGO_ENABLED=0 go build -buildvcs=false -o /program .',
+    'FROM scratch',
+    `COPY --from=compiled /program /${compiledProgram}`,
+  ]);
 }
 
 /**

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { goProgram, ownFolder } from '../../../runtime/domain/folder-plan.ts';
 import type { Buildah } from './buildah.ts';
 import {
   cachedLayout,
@@ -10,7 +11,7 @@ import {
   type Dependencies,
 } from './dependency-cache.ts';
 import { BuildFailure } from './failure.ts';
-import { dependencyKey, generateBuild, type GeneratedBuild } from './generated-build.ts';
+import { compiledProgram, dependencyKey, generateBuild, goDockerfile, type GeneratedBuild } from './generated-build.ts';
 import { addFolderLayer, firstLayers, readLayout, withLayer, writeLayout, type OciImage } from './oci-image.ts';
 import { planOf } from './plan.ts';
 import { run } from './run.ts';
@@ -39,6 +40,7 @@ export async function makeGeneratedImage(settings: BuildSettings, work: Work): P
   const { workspace } = settings;
   const { context, buildah, now } = work;
   const plan = planOf(context);
+  if (plan.language === 'go') await compileGo(settings, work);
   if (plan.language === 'static') addStaticServer(context);
   const folder = folderFiles(context);
   const build = generateBuild(plan, settings.baseImages, folder, buildah.variables);
@@ -51,6 +53,19 @@ export async function makeGeneratedImage(settings: BuildSettings, work: Work): P
   else dropCache(workspace);
   const makeImage = build.source === undefined ? addFiles : runSource;
   await makeImage(settings, work, { build, source: build.source ?? [], origin, cached });
+}
+
+/** Compiles a Go module, and adds its program to the folder, so that the app's image has no toolchain and no modules. */
+async function compileGo({ workspace, baseImages }: BuildSettings, { buildah, context }: Work): Promise<void> {
+  const dockerfile = goDockerfile(baseImages, buildah.variables);
+  process.stdout.write(`compiling the Go module with this Dockerfile:\n${dockerfile}\n`);
+  const [file, output] = [join(workspace, 'Dockerfile'), join(workspace, 'compiled')];
+  writeFileSync(file, dockerfile);
+  await buildah.build(file, 'localhost/compiled', { output });
+  // The folder may have a link of this name.
+  rmSync(join(context, ownFolder), { recursive: true, force: true });
+  mkdirSync(join(context, ownFolder));
+  renameSync(join(output, compiledProgram), join(context, goProgram));
 }
 
 interface Prepared {

@@ -1,3 +1,4 @@
+import type { BaseImages } from '../../../runtime/domain/folder-plan.ts';
 import { BuildFailure } from './failure.ts';
 
 /** The settings of a build, which `infra/manifests/build.ts` puts into variables. */
@@ -25,7 +26,7 @@ export interface BuildSettings {
   /** Whether that registry is used without TLS. */
   plainHttp: boolean;
   /** The base images of generated Dockerfiles. */
-  baseImages: { node: string; python: string };
+  baseImages: BaseImages;
   /** The file for the result. */
   resultFile: string;
 }
@@ -60,7 +61,11 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     target: required('BUILD_TARGET'),
     cacheDigest: optional('BUILD_CACHE_DIGEST'),
     plainHttp: optional('BUILD_PLAIN_HTTP') === 'true',
-    baseImages: { node: optional('BUILD_BASE_NODE') ?? '', python: optional('BUILD_BASE_PYTHON') ?? '' },
+    baseImages: {
+      node: optional('BUILD_BASE_NODE'),
+      python: optional('BUILD_BASE_PYTHON'),
+      go: optional('BUILD_BASE_GO'),
+    },
     resultFile: required('BUILD_RESULT'),
   };
 }

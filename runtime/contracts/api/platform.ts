@@ -62,6 +62,7 @@ const limitsChange = z
   .partial()
   .nullable();
 const image = z.string().max(1000).nullable();
+const registry = z.string().max(1000).nullable();
 
 /** `GET /api/v1/platform/config`: the active settings, including defaults. */
 export const platformConfigView = z.object({
@@ -90,8 +91,8 @@ export const platformConfigView = z.object({
     .object({ postgres: z.string(), mysql: z.string(), redis: z.string(), minio: z.string(), mongodb: z.string() })
     .partial()
     .optional(),
-  /** The registries for dependencies of functions; absent: the public ones. */
-  packageRegistries: z.object({ npm: z.string().optional(), pypi: z.string().optional() }).optional(),
+  /** Where dependencies come from: an npm registry, a Python index, a proxy of Go modules; absent: the public ones. */
+  packageRegistries: z.object({ npm: z.string(), pypi: z.string(), go: z.string() }).partial().optional(),
   /** CAs that builds, installations of dependencies and git trust besides the public ones, in PEM. */
   caCertificates: z.string().optional(),
   /** Absent: the installation cannot build from git. */
@@ -143,9 +144,7 @@ export const platformConfigUpdate = z
     serviceImages: z
       .strictObject({ postgres: image, mysql: image, redis: image, minio: image, mongodb: image })
       .partial(),
-    packageRegistries: z
-      .strictObject({ npm: z.string().max(1000).nullable(), pypi: z.string().max(1000).nullable() })
-      .partial(),
+    packageRegistries: z.strictObject({ npm: registry, pypi: registry, go: registry }).partial(),
     /** PEM of CA certificates for builds, dependencies and git, of at most 64 KiB in all; null trusts the public CAs only. */
     caCertificates: z.string().max(100_000).nullable(),
     /** Only for an installation that builds; `svc install` sets the builder image and the registry. */

@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import { languages } from '../../domain/folder-plan.ts';
 import { digestsMax, sourceLimits, storedChunksMax } from '../../domain/source-files.ts';
 
 /** `GET /api/v1/projects/{p}/sources`: what the platform can build. */
 export const sourceBuilds = z.object({
   /** Whether it builds Dockerfiles. The embedded cluster builds what a folder contains instead, if it knows how. */
   dockerfiles: z.boolean(),
+  /** What a folder without a Dockerfile may contain: a cluster needs a base image for each language. */
+  languages: z.array(z.enum(languages)).optional(),
 });
 
 /** The SHA-256 of a chunk. */

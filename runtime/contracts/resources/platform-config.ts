@@ -47,7 +47,7 @@ const buildSettings = z.object({
   /** How images are made: with buildah, the default, or as the folders that the embedded cluster runs. */
   maker: z.enum(imageMakers).exactOptional(),
   /** Base images for repositories without a Dockerfile. */
-  baseImages: z.object({ node: imageReference, python: imageReference }).partial(),
+  baseImages: z.object({ node: imageReference, python: imageReference, go: imageReference }).partial(),
   /** Private networks, including loopback, that may contain git servers; default none. */
   gitNetworks: z.array(network).max(50).exactOptional(),
   /** Number of concurrent builds; further builds wait. Default {@link defaultBuildsAtOnce}. */
@@ -92,8 +92,11 @@ export const platformConfigSpec = z.object({
     })
     .partial()
     .exactOptional(),
-  /** The registries for dependencies of functions; default: the public ones. Readable by all users, so without credentials. */
-  packageRegistries: z.object({ npm: registryAddress, pypi: registryAddress }).partial().exactOptional(),
+  /** Where dependencies come from; default: the public registries. Readable by all users, so without credentials. */
+  packageRegistries: z
+    .object({ npm: registryAddress, pypi: registryAddress, go: registryAddress })
+    .partial()
+    .exactOptional(),
   /** CAs that builds, installations of dependencies and git trust besides the public ones, in PEM. Readable by all users. */
   caCertificates: z.string().max(certificatesMaxBytes).exactOptional(),
   /** Default {@link defaultProfile}. */

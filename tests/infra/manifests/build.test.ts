@@ -15,15 +15,17 @@ t.test('only the container that builds gets the package registries of the instal
   const variables = (registries?: Parameters<typeof buildJob>[2]) => {
     const pod = buildJob(build, settings, registries).spec.template.spec;
     const ofStep = (containers: V1Container[] = []) =>
-      containers.flatMap(({ env = [] }) => env).filter(({ name }) => /^(npm|PIP)_/.test(name));
+      containers.flatMap(({ env = [] }) => env).filter(({ name }) => /^(?:npm_|PIP_|GOPROXY$)/.test(name));
     const [clone = [], make = []] = (pod?.initContainers ?? []).map((container) => ofStep([container]));
     t.same([...clone, ...ofStep(pod?.containers)], []);
     return make;
   };
   t.same(variables(), []);
-  t.same(variables({ packageRegistries: { npm: 'https://npm.test/', pypi: 'https://pypi.test/simple' } }), [
+  const packageRegistries = { npm: 'https://npm.test/', pypi: 'https://pypi.test/simple', go: 'https://go.test' };
+  t.same(variables({ packageRegistries }), [
     { name: 'npm_config_registry', value: 'https://npm.test/' },
     { name: 'PIP_INDEX_URL', value: 'https://pypi.test/simple' },
+    { name: 'GOPROXY', value: 'https://go.test' },
   ]);
   t.same(
     variables({ packageRegistries: { pypi: 'http://10.1.2.3:8080/simple' } }),

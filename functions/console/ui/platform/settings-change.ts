@@ -42,7 +42,11 @@ export const settingGroups = {
     list('hostDomains', '--host-domain', '--no-host-domains', 'domains'),
     text('hostProofs', '--host-proofs', 'switch'),
   ],
-  registries: [text('packageRegistries.npm', '--npm-registry'), text('packageRegistries.pypi', '--pypi-index')],
+  registries: [
+    text('packageRegistries.npm', '--npm-registry'),
+    text('packageRegistries.pypi', '--pypi-index'),
+    text('packageRegistries.go', '--go-proxy'),
+  ],
   serviceImages: [
     text('serviceImages.postgres', '--image-postgres'),
     text('serviceImages.mysql', '--image-mysql'),

@@ -162,6 +162,7 @@ export const platformText = {
       hostProofs: 'Hosts by DNS record',
       'packageRegistries.npm': 'npm registry',
       'packageRegistries.pypi': 'PyPI index',
+      'packageRegistries.go': 'Go proxy',
       'serviceImages.postgres': 'PostgreSQL',
       'serviceImages.mysql': 'MySQL',
       'serviceImages.redis': 'Redis',

@@ -75,8 +75,14 @@ function world(t: Test) {
     const buildah: Buildah = {
       registries,
       variables: [],
-      build(file, _name, { isLocal = false, labels = {} } = {}) {
+      build(file, _name, { isLocal = false, labels = {}, output } = {}) {
         const text = readFileSync(file, 'utf8');
+        if (output !== undefined) {
+          calls.push(`compile: ${/RUN .*/.exec(text)?.[0] ?? ''}`);
+          mkdirSync(output);
+          writeFileSync(join(output, 'app'), 'program');
+          return Promise.resolve();
+        }
         calls.push(`build ${isLocal ? 'source' : 'dependencies'}: ${/RUN .*/.exec(text)?.[0] ?? ''}`);
         const layers = isLocal ? ['base', 'dependencies', 'source'] : ['base', 'dependencies'];
         result = image(layers, isLocal ? ['A=1', 'NODE_ENV=production'] : ['A=1']);
@@ -103,6 +109,7 @@ function world(t: Test) {
       BUILD_TARGET: 'r.test/builds/shop-prod/api:1',
       BUILD_BASE_NODE: 'r.test/node:1',
       BUILD_BASE_PYTHON: 'r.test/python:1',
+      BUILD_BASE_GO: 'r.test/go:1',
       BUILD_RESULT: join(workspace, 'result'),
     });
     const archive = join(workspace, 'image.tar');
@@ -142,6 +149,18 @@ t.test('dependencies that have not changed are taken from the last image, and no
   const third = await build({ ...app, Procfile: 'web: node y.js' }, { previous: second.image });
   t.same(third.calls, []);
   t.match(third.image.configuration.config?.Entrypoint, ['tini', '--', 'sh', '-c', 'exec node y.js']);
+});
+
+t.test('a Go program is compiled in each build, and its image has neither toolchain nor modules', async (t) => {
+  const { build } = world(t);
+  const module = { 'go.mod': 'module example.com/shop', 'main.go': 'package main' };
+  const first = await build(module);
+  t.match(first.calls, [/^compile: RUN CGO_ENABLED=0 go build /, /^build dependencies: $/, 'push']);
+  t.match(first.image.configuration.config?.Entrypoint, ['tini', '--', 'sh', '-c', 'exec ./.svc/app']);
+  const second = await build({ ...module, 'main.go': 'package main // two' }, { previous: first.image });
+  t.match(second.calls, [/^compile: /], 'the base image of the program is in the registry');
+  t.equal(second.image.manifest.layers.length, 3);
+  t.equal(readFileSync(join(second.workspace, 'source/.svc/app'), 'utf8'), 'program');
 });
 
 t.test('anything that the dependencies follow from makes them new', async (t) => {

@@ -16,7 +16,7 @@ import t, { type Test } from 'tap';
 import { buildImage, pushImage } from '../../../../infra/images/builder/build.ts';
 import { writeCertificates } from '../../../../infra/images/builder/certificates.ts';
 import { clone } from '../../../../infra/images/builder/clone.ts';
-import { generateBuild } from '../../../../infra/images/builder/generated-build.ts';
+import { generateBuild, goDockerfile } from '../../../../infra/images/builder/generated-build.ts';
 import { planOf } from '../../../../infra/images/builder/plan.ts';
 import type { BuildSettings } from '../../../../infra/images/builder/settings.ts';
 import { selfSignedCertificate } from '../../../../infra/local/apiserver/certificate.ts';
@@ -170,7 +170,7 @@ t.test('files determine how a program is built and started', (t) => {
   const text = (language: Language, files: string[], available: string[] = []) =>
     generateBuild(
       { language, start: 'node x.js' },
-      { node: 'r/n:1', python: '' },
+      { node: 'r/n:1', go: 'r/g:1' },
       { has: (file) => files.includes(file), read: () => '{}' },
       available,
     ).dockerfile;
@@ -181,9 +181,22 @@ t.test('files determine how a program is built and started', (t) => {
   t.match(text('node', [], ['npm_config_registry']), /ARG npm_config_registry\n(.*\n)*RUN npm install/);
   t.match(text('node', [], ['NODE_EXTRA_CA_CERTS', 'PIP_INDEX_URL']).match(/^ARG .*$/gm), ['ARG NODE_EXTRA_CA_CERTS']);
   t.notMatch(text('node', []), /ARG/, 'buildah warns about an argument without a value');
+  t.match(text('go', [], ['GOPROXY']), /FROM r\/n:1\n(.*\n)*COPY . .\n/);
   t.match(text('static', []), /FROM r\/n:1\n(.*\n)*COPY . .\n/);
-  t.throws(() => text('go', []), { message: /no base image for Go: add a Dockerfile/ });
   t.throws(() => text('python', []), { message: /no base image for Python: add a Dockerfile/ });
+  t.end();
+});
+
+t.test('a Go module is compiled in an image of its own, from which only the program is taken', (t) => {
+  const all = { node: 'r/n:1', go: 'r/g:1' };
+  const [, first, second] = goDockerfile(all, []).split(/^FROM /m);
+  t.match(first, /^r\/g:1 AS compiled\n(.*\n)*COPY \. \.\nRUN CGO_ENABLED=0 go build .* -o \/program \.\n$/);
+  t.equal(second, 'scratch\nCOPY --from=compiled /program /app\n');
+  const declared = goDockerfile(all, ['GOPROXY', 'SSL_CERT_FILE', 'npm_config_registry']);
+  t.same(declared.match(/^ARG .*$/gm), ['ARG GOPROXY', 'ARG SSL_CERT_FILE']);
+  for (const images of [{}, { node: 'r/n:1' }, { go: 'r/g:1' }]) {
+    t.throws(() => goDockerfile(images, []), { message: /no base image for Go: add a Dockerfile/ });
+  }
   t.end();
 });
 
