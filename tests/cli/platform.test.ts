@@ -45,7 +45,7 @@ t.test('config show prints the active settings, and why the last change was refu
   t.match(stdout, /Runtime node: +r.example.com\/f:1\nService postgres: +r.example.com\/d:1\n/);
   t.match(
     stdout,
-    /npm registry: +https:\/\/npm.example.com\nPyPI index: +public\nCA certificates: +public\nBuilds at once: +2\n/,
+    /npm registry: +https:\/\/npm.example.com\nPyPI index: +public\nGo proxy: +public\nCA certificates: +public\nBuilds at once: +2\n/,
   );
   t.same(JSON.parse((await run(['platform', 'config', 'show', '-o', 'json'])).stdout), settings);
   const message = 'The previous settings stay active; trustedProxies.0: "x" is not an address';

@@ -69,6 +69,6 @@ t.test('a Go module is compiled, and its program runs among the files of the fol
   t.equal(second.code, 0, second.stderr);
   await serves('welcome 2 euros');
   if (platform.info.target !== 'cluster') return;
-  const found = await platform.svc(['app', 'exec', 'shop', ...flags, '--', 'sh', '-c', 'command -v go || echo none']);
-  t.match(found.stdout, 'none', 'the toolchain is not in the image');
+  const search = await platform.svc(['app', 'exec', 'shop', ...flags, '--', 'sh', '-c', 'command -v go || echo none']);
+  t.match(search.stdout, 'none', 'the toolchain is not in the image');
 });
