@@ -4,11 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 export type KernelSettings = Readonly<Record<string, string>>;
 
 /**
- * The settings that the cluster changes: this code enables forwarding; the kubelet and kube-proxy set the rest when
- * they start.
+ * The settings that the cluster changes: this code enables forwarding and keeps new interfaces without IPv6 addresses; the
+ * kubelet and kube-proxy set the rest when they start.
  */
 const changedPaths = [
   'net/ipv4/ip_forward',
+  'net/ipv6/conf/default/addr_gen_mode',
   'net/ipv4/conf/all/route_localnet',
   'net/bridge/bridge-nf-call-iptables',
   'vm/overcommit_memory',

@@ -84,7 +84,13 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
   }
   const kubernetes = required(parts.binaries, 'kubernetes').path;
   for (const name of kubernetesPrograms) symlinkSync(kubernetes, join(layout.bin, name));
-  writeKernelSettings({ 'net/ipv4/ip_forward': '1', 'net/bridge/bridge-nf-call-iptables': '1' });
+  writeKernelSettings({
+    'net/ipv4/ip_forward': '1',
+    'net/bridge/bridge-nf-call-iptables': '1',
+    // Pods use IPv4 only. An IPv6 address for each new one would make a browser on this machine end the connections that it
+    // is opening (ERR_NETWORK_CHANGED). https://docs.kernel.org/networking/ip-sysctl.html (addr_gen_mode)
+    'net/ipv6/conf/default/addr_gen_mode': '1',
+  });
   await addLinks();
   await addRules(ingress);
   await createCertificates(layout.pki);
