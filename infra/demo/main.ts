@@ -78,10 +78,10 @@ The platform is running.
   Web console          ${info.api}
   Management API       ${info.api}
   Apps and functions   *.${info.appsDomain}:${new URL(info.api).port}
-  Signed in as         ${info.adminEmail} (password in ${info.adminPasswordFile})
+  Platform admin       ${info.adminEmail} (password in ${info.adminPasswordFile})
   kubectl              --kubeconfig ${info.kubeconfig}
 
-Next: npm run svc -- app list --project shop --environment prod
+Next: npm run svc -- login --api ${info.api} --email ${info.adminEmail} --password-file ${info.adminPasswordFile}
 Help: npm run svc -- --help
 `);
   };
