@@ -39,10 +39,10 @@ const inspectMs = 20_000;
  * Prepares the workspace.
  * @param options.certificatesFolder the files with the installation's CA certificates, for the RUN steps
  */
-export async function createBuildah(
+export function createBuildah(
   settings: BuildSettings,
   { context, certificatesFolder }: { context: string; certificatesFolder?: string | undefined },
-): Promise<Buildah> {
+): Buildah {
   const { workspace, plainHttp } = settings;
   const home = join(workspace, 'home');
   mkdirSync(join(home, '.config/containers'), { recursive: true });
@@ -57,14 +57,21 @@ export async function createBuildah(
     REGISTRY_AUTH_FILE: credentialsFile(),
   };
   mkdirSync(folders.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
-  const env = { ...folders, STORAGE_DRIVER: await storageDriver(workspace, folders) };
+  let driver: ReturnType<typeof storageDriver> | undefined;
+  /** The variables of buildah's commands. A build that needs none does not ask for the driver. */
+  const withStorage = async () => ({
+    ...folders,
+    STORAGE_DRIVER: await (driver ??= storageDriver(workspace, folders)),
+  });
   const tls = `--tls-verify=${!plainHttp}`;
   // A relative link target within the context is fine; buildah itself keeps COPY inside.
   const certificates = certificatesFolder === undefined ? undefined : mountCertificates(certificatesFolder);
   const volume = certificates ? ['--volume', certificates.volume] : [];
   const registryVariables = registryVariablesIn(process.env);
   const variables: Record<string, string | undefined> = { ...registryVariables, ...certificates?.variables };
-  const buildah = (args: readonly string[]) => run('buildah', args, { env, listener: createBuildahOutput() });
+  const buildah = async (args: readonly string[]) =>
+    run('buildah', args, { env: await withStorage(), listener: createBuildahOutput() });
+  const answerOf = async (args: readonly string[]) => capture('buildah', args, { env: await withStorage() });
   return {
     registries: Object.values(registryVariables).map((value = '') => value),
     variables: Object.keys(variables).filter((name) => variables[name] !== undefined),
@@ -89,11 +96,11 @@ export async function createBuildah(
     // Compressing the layers is most of the work of a push. The fastest level takes two thirds of the default's time.
     push: (name, destination) => buildah(['push', '--quiet', '--compression-level', '1', name, destination]),
     async pull(layout, name) {
-      const id = await capture('buildah', ['pull', '--quiet', `oci:${layout}`], { env });
+      const id = await answerOf(['pull', '--quiet', `oci:${layout}`]);
       await buildah(['tag', id.trim(), name]);
     },
     async inspect(name) {
-      const { OCIv1 } = JSON.parse(await capture('buildah', ['inspect', '--type', 'image', name], { env })) as {
+      const { OCIv1 } = JSON.parse(await answerOf(['inspect', '--type', 'image', name])) as {
         OCIv1: { config?: { Env?: string[] }; rootfs: { diff_ids: string[] } };
       };
       return { environment: OCIv1.config?.Env ?? [], layers: OCIv1.rootfs.diff_ids.length };
@@ -103,7 +110,7 @@ export async function createBuildah(
       if (pinned !== undefined) return pinned;
       try {
         const manifest = await capture('skopeo', ['inspect', '--raw', tls, `docker://${image}`], {
-          env,
+          env: folders,
           timeoutMs: inspectMs,
         });
         return `sha256:${hash('sha256', manifest)}`;

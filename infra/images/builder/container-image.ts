@@ -25,7 +25,7 @@ export async function makeContainerImage(
 ): Promise<void> {
   const { workspace, dockerfile, target } = settings;
   const [file, archive] = [dockerfileIn(context, dockerfile), archiveIn(workspace)];
-  const buildah = await createBuildah(settings, { context, certificatesFolder });
+  const buildah = createBuildah(settings, { context, certificatesFolder });
   if (file === undefined) return makeGeneratedImage(settings, { context, buildah, archive, now });
   dropCache(workspace);
   await buildah.build(file, target);

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { goProgram, ownFolder } from '../../../runtime/domain/folder-plan.ts';
+import { goProgram } from '../../../runtime/domain/folder-plan.ts';
 import type { Buildah } from './buildah.ts';
 import {
   cachedLayout,
@@ -16,7 +16,7 @@ import { addFolderLayer, firstLayers, readLayout, withLayer, writeLayout, type O
 import { planOf } from './plan.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
-import { addStaticServer } from './static-site.ts';
+import { addStaticServer, makeOwnFolder } from './static-site.ts';
 
 /** The name of the image with the dependencies; no registry has it. */
 const dependencyImage = 'localhost/dependencies';
@@ -62,9 +62,7 @@ async function compileGo({ workspace, baseImages }: BuildSettings, { buildah, co
   const [file, output] = [join(workspace, 'Dockerfile'), join(workspace, 'compiled')];
   writeFileSync(file, dockerfile);
   await buildah.build(file, 'localhost/compiled', { output });
-  // The folder may have a link of this name.
-  rmSync(join(context, ownFolder), { recursive: true, force: true });
-  mkdirSync(join(context, ownFolder));
+  makeOwnFolder(context);
   renameSync(join(output, compiledProgram), join(context, goProgram));
 }
 

@@ -61,8 +61,8 @@ const limitsChange = z
   })
   .partial()
   .nullable();
-const image = z.string().max(1000).nullable();
-const registry = z.string().max(1000).nullable();
+/** The name of an image, or the address of a registry. */
+const reference = z.string().max(1000).nullable();
 
 /** `GET /api/v1/platform/config`: the active settings, including defaults. */
 export const platformConfigView = z.object({
@@ -142,9 +142,9 @@ export const platformConfigUpdate = z
     projectsPerUser: z.number().nullable(),
     /** The image of each type of service; null disables services of that type. */
     serviceImages: z
-      .strictObject({ postgres: image, mysql: image, redis: image, minio: image, mongodb: image })
+      .strictObject({ postgres: reference, mysql: reference, redis: reference, minio: reference, mongodb: reference })
       .partial(),
-    packageRegistries: z.strictObject({ npm: registry, pypi: registry, go: registry }).partial(),
+    packageRegistries: z.strictObject({ npm: reference, pypi: reference, go: reference }).partial(),
     /** PEM of CA certificates for builds, dependencies and git, of at most 64 KiB in all; null trusts the public CAs only. */
     caCertificates: z.string().max(100_000).nullable(),
     /** Only for an installation that builds; `svc install` sets the builder image and the registry. */

@@ -2,7 +2,6 @@ import t from 'tap';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
 import { localStoresController, type LocalStore } from '../../../infra/local/stores.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-
 import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
 import { managedByLabel, managedByValue } from '../../../runtime/domain/labels.ts';

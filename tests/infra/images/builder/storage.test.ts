@@ -10,6 +10,7 @@ const program = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
 *info*)
+  echo asked >>"$here/asked"
   mkdir -p "$WORKSPACE/probe/root"
   if [ "$STORAGE_DRIVER" != overlay ] || [ -e "$here/forbidden" ]; then exit 125; fi ;;
 *) echo "$STORAGE_DRIVER" >"$here/driver" ;;
@@ -36,8 +37,12 @@ t.test('a build uses overlay where it may mount one, and otherwise vfs', async (
       BUILD_TARGET: 'r.test/x:1',
       BUILD_RESULT: join(workspace, 'result'),
     });
-    const buildah = await createBuildah(settings, { context: workspace });
-    await buildah.push('x', 'oci:y');
+    const buildah = createBuildah(settings, { context: workspace });
+    rmSync(join(folder, 'asked'), { force: true });
+    await buildah.digestOf(`r.test/x@sha256:${'0'.repeat(64)}`);
+    t.notOk(existsSync(join(folder, 'asked')), 'a build that stores nothing does not ask');
+    for (const destination of ['oci:y', 'oci:z']) await buildah.push('x', destination);
+    t.equal(readFileSync(join(folder, 'asked'), 'utf8'), 'asked\n', 'a build asks once');
     t.notOk(existsSync(join(workspace, 'probe')), 'the question leaves nothing');
     return readFileSync(join(folder, 'driver'), 'utf8').trim();
   };
