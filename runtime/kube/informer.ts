@@ -51,8 +51,8 @@ export interface Informer<T extends KubeObject> {
   list(): Stored<T>[];
   /** The objects of one namespace. Uses an index, as does {@link listLabeled}. */
   listIn(namespace: string): Stored<T>[];
-  /** The objects with this value of a label. */
-  listLabeled(label: string, value: string): Stored<T>[];
+  /** The objects with this value of a label, in one namespace or, by default, in all. */
+  listLabeled(label: string, value: string, namespace?: string): Stored<T>[];
   /** Calls the listener on every change from now on; logs its errors. @returns a function that unsubscribes */
   onChange(listener: (change: Change<T>) => void): () => void;
 }
@@ -232,7 +232,14 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     get: (name, namespace) => objects.get(keyOf(name, namespace)),
     list: () => [...objects.values()],
     listIn: (namespace) => indexOf('', ({ metadata }) => metadata.namespace).list(namespace),
-    listLabeled: (label, value) => indexOf(label, ({ metadata }) => metadata.labels?.[label]).list(value),
+    listLabeled(label, value, namespace) {
+      const labelOf = ({ metadata }: Stored<T>) => metadata.labels?.[label];
+      if (namespace === undefined) return indexOf(label, labelOf).list(value);
+      return indexOf(`${label} in its namespace`, (object) => {
+        const own = labelOf(object);
+        return own === undefined ? undefined : keyOf(own, object.metadata.namespace);
+      }).list(keyOf(value, namespace));
+    },
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

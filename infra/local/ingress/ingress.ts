@@ -5,7 +5,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
 import { reachedEndpoints, readyEndpoints } from '../controllers/endpoint-slice.ts';
-import type { EndpointSlice, Service } from '../controllers/objects.ts';
+import { serviceNameLabel, type EndpointSlice, type Service } from '../controllers/objects.ts';
 import { observeApps } from './app-requests.ts';
 import { emptyAnswer, errorAnswer, notFoundAnswer, type Handler } from './exchange.ts';
 import type { IngressRoute, Middleware, ServiceRef } from './objects.ts';
@@ -57,7 +57,7 @@ export function createIngress(options: IngressOptions): Ingress {
     const service = services.get(name, namespace);
     const servicePort = service?.spec.ports?.find((candidate) => candidate.port === port);
     if (!service || !servicePort) throw new UpstreamError('the Service or its port does not exist', notFoundAnswer());
-    const pods = endpointsOf(service, servicePort.name, slices.list());
+    const pods = endpointsOf(service, servicePort.name, slices.listLabeled(serviceNameLabel, name, namespace));
     const pod = pods[index % pods.length];
     if (!pod) throw new UpstreamError('the Service has no endpoint', errorAnswer(503, 'no available server'));
     return pod;

@@ -1,10 +1,11 @@
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Informer } from '../../../runtime/kube/informer.ts';
-import { notFoundAnswer, type Handler, type Layer, type RouteRequest } from './exchange.ts';
+import { notFoundAnswer, type Handler, type Layer } from './exchange.ts';
 import type { Observe } from './app-requests.ts';
 import { layerOf, type LayerDependencies } from './layers.ts';
 import { canonicalName } from './headers.ts';
 import { ingressRouteSpec, type IngressRoute, type Match, type Middleware } from './objects.ts';
+import { createRouteTable, type Rule } from './route-table.ts';
 import { proxyHandler } from './upstream.ts';
 
 export interface RoutesOptions extends LayerDependencies {
@@ -23,14 +24,6 @@ export interface Routes {
   find(host: string): Handler;
 }
 
-/** One rule of an IngressRoute, for one of its hosts. */
-interface Candidate {
-  /** Its priority, by default the length of the rule. */
-  weight: number;
-  accepts: (request: RouteRequest) => boolean;
-  handler: Handler;
-}
-
 const always = () => true;
 const refuse: Handler = () => Promise.resolve(notFoundAnswer());
 /** Quoted texts of a rule: in an unsupported rule, each of them may be a host. */
@@ -39,13 +32,19 @@ const quoted = /[`"]([^`"]*)[`"]/g;
 /**
  * Builds the routes of the IngressRoutes. If a part of a route is missing or unsupported, above all a middleware, all
  * hosts that it names answer 404: they are never served without their protection.
+ *
+ * A change builds only the routes that it concerns, at the next request: with all of them, each deployment would stop the
+ * requests of all apps for a time that grows with their number.
  */
 export function createRoutes(options: RoutesOptions): Routes {
   const { routes, middlewares, entryPoints, upstream, observe = (_, handler) => handler, log } = options;
-  /** By host, the rule that counts first at the front; undefined after a change. */
-  let table: Map<string, Candidate[]> | undefined;
+  let table = createRouteTable();
+  /** Routes to build before the next request, by key. */
+  const changed = new Map<string, Stored<IngressRoute>>();
+  /** The names of the Middlewares that each route was built with, missing ones included. */
+  const uses = new Map<string, Set<string>>();
   /** Errors of routes, each logged once. */
-  let faults = new Map<string, string>();
+  const faults = new Map<string, string>();
   let unsubscribe: (() => void)[] = [];
 
   const findLayer = (namespace: string, name: string): Layer => {
@@ -54,69 +53,79 @@ export function createRoutes(options: RoutesOptions): Routes {
     return layerOf(middleware, options);
   };
 
-  /** The rules, with the hosts of each; none for a route of another entry point. */
-  const rulesOf = (route: Stored<IngressRoute>): { match: Match; candidate: Candidate }[] => {
+  /** @returns no rules for a route of another entry point */
+  const rulesOf = (route: Stored<IngressRoute>, used: Set<string>): Rule[] => {
     const { namespace = '' } = route.metadata;
     const { entryPoints: routeEntryPoints, routes: rules } = ingressRouteSpec.parse(route.spec);
     if (routeEntryPoints.length > 0 && !routeEntryPoints.some((name) => entryPoints.includes(name))) return [];
     return rules.map(({ match, priority, services, middlewares: names }) => {
       const last = observe(route, proxyHandler(upstream(namespace, services[0])));
       const handler = names
-        .map(({ name }) => findLayer(namespace, name))
+        .map(({ name }) => {
+          used.add(name);
+          return findLayer(namespace, name);
+        })
         .reduceRight((next, layer) => layer(next), last);
-      return { match, candidate: { weight: priority ?? match.length, accepts: acceptanceOf(match), handler } };
+      const hosts = match.hosts.map(canonicalHost);
+      return { hosts, weight: priority ?? match.length, accepts: acceptanceOf(match), handler };
     });
   };
 
-  const build = () => {
-    const built = new Map<string, Candidate[]>();
-    const previousFaults = faults;
-    faults = new Map();
-    const add = (host: string, candidate: Candidate) => {
-      const name = canonicalHost(host);
-      const others = built.get(name) ?? [];
-      built.set(
-        name,
-        [...others, candidate].toSorted((one, other) => other.weight - one.weight),
-      );
-    };
-    for (const object of routes.list()) {
-      const rules = attempt(() => rulesOf(object));
-      if (!(rules instanceof Error)) {
-        for (const { match, candidate } of rules) for (const host of match.hosts) add(host, candidate);
-        continue;
-      }
-      for (const host of namesIn(object)) add(host, { weight: Infinity, accepts: always, handler: refuse });
-      const name = `${object.metadata.namespace}/${object.metadata.name}`;
-      faults.set(name, rules.message);
-      if (previousFaults.get(name) !== rules.message) {
-        log.error({ route: name, fault: rules.message }, 'route refused');
-      }
+  const build = (key: string, route: Stored<IngressRoute>) => {
+    const used = new Set<string>();
+    const rules = attempt(() => rulesOf(route, used));
+    uses.set(key, used);
+    if (!(rules instanceof Error)) {
+      table.set(key, rules);
+      faults.delete(key);
+      return;
     }
-    return built;
+    const hosts = namesIn(route).map(canonicalHost);
+    table.set(key, [{ hosts, weight: Infinity, accepts: always, handler: refuse }]);
+    if (faults.get(key) !== rules.message) log.error({ route: key, fault: rules.message }, 'route refused');
+    faults.set(key, rules.message);
+  };
+
+  const forget = (key: string) => {
+    table.delete(key);
+    for (const records of [changed, uses, faults]) records.delete(key);
   };
 
   return {
     start() {
-      const changed = () => {
-        table = undefined;
-      };
-      unsubscribe = [routes.onChange(changed), middlewares.onChange(changed)];
+      table = createRouteTable();
+      for (const route of routes.list()) changed.set(keyOf(route), route);
+      unsubscribe = [
+        routes.onChange(({ type, object }) => {
+          if (type === 'deleted') forget(keyOf(object));
+          else changed.set(keyOf(object), object);
+        }),
+        middlewares.onChange(({ object: { metadata } }) => {
+          for (const route of routes.listIn(metadata.namespace ?? '')) {
+            if (uses.get(keyOf(route))?.has(metadata.name)) changed.set(keyOf(route), route);
+          }
+        }),
+      ];
     },
     stop() {
       for (const end of unsubscribe) end();
     },
     find(host) {
-      table ??= build();
-      const candidates = table.get(host) ?? [];
-      const [first] = candidates;
+      for (const [key, route] of changed) build(key, route);
+      changed.clear();
+      const rules = table.find(host);
+      const [first] = rules;
       if (!first || first.accepts === always) return first?.handler ?? refuse;
-      return async (request) => (candidates.find(({ accepts }) => accepts(request))?.handler ?? refuse)(request);
+      return async (request) => (rules.find(({ accepts }) => accepts(request))?.handler ?? refuse)(request);
     },
   };
 }
 
-function acceptanceOf({ header }: Match): Candidate['accepts'] {
+function keyOf({ metadata: { name, namespace } }: Stored<IngressRoute>): string {
+  return `${namespace}/${name}`;
+}
+
+function acceptanceOf({ header }: Match): Rule['accepts'] {
   if (!header) return always;
   const name = canonicalName(header.name);
   return ({ headers }) => headers.get(name)?.some((value) => header.pattern.test(value)) ?? false;

@@ -119,12 +119,15 @@ t.test('objects are found by namespace and by label, before and after changes', 
   await informer.whenSynced();
   t.same(lists(), [['none', 'one', 'two'], ['far'], ['far', 'one']]);
   t.same(names(informer.listLabeled('id', 'z')), []);
+  const inEach = () => ['a', 'b'].map((namespace) => names(informer.listLabeled('id', 'x', namespace)));
+  t.same(inEach(), [['one'], ['far']]);
   await server.push(
     event('MODIFIED', labeled('one', 6, 'y')),
     event('MODIFIED', labeled('two', 7, 'x')),
     event('DELETED', labeled('far', 8, 'x', 'b')),
   );
   t.same(lists(), [['none', 'one', 'two'], [], ['two']]);
+  t.same(inEach(), [['two'], []]);
   t.equal(informer.listLabeled('id', 'y')[0]?.metadata.resourceVersion, '6');
   // The second life of an object, in a list.
   server.willList(90, [labeled('two', 80, 'z', 'a', 'second')]);
