@@ -8,7 +8,7 @@ import { runningPlatform, uniqueName } from '../support/platform.ts';
 import { removeProject } from './controllers/workloads.ts';
 import { createCaller } from './deploys/callers.ts';
 import { median, printFigure, type Target } from './figure.ts';
-import { othersShare } from './gate/cores.ts';
+import { othersShare, setForemost } from './gate/cores.ts';
 import { startAttacker, type RunningAttacker } from './siege/attacker-client.ts';
 import { attackNames, type AttackName, type Victim } from './siege/attackers.ts';
 import { measure, settled, type Measured, type Tenants, type Times } from './siege/load.ts';
@@ -53,7 +53,8 @@ function settings(args: string[]): Settings {
  * The attacks: 700 unfinished bodies of 1 MB, webhooks of 256 KiB against regular expressions, an item of 32 MiB in a
  * Redis that is an event source, a git source with references without end, and up to 10,000 wrong logins from a
  * thousand addresses. Each runs in a process of its own at the lowest priority and at a bounded rate, so that two cores
- * measure what the platform spends on an attack and not what the attacker does; `attacker-cores` is what it used.
+ * measure what the platform spends on an attack and not what the attacker does; `attacker-cores` is what it used. The
+ * tenants' clients, which stand for other machines, do not wait for a core.
  *
  * `--quick` measures for less time (under ten minutes); `--attack <name>`, repeated, chooses attacks; `--together`
  * measures them only all at once.
@@ -84,11 +85,14 @@ export async function run(args: string[]): Promise<void> {
     // The first webhook of each app reads its token from the cluster, and new processes have cold caches.
     await measure(tenants, { steadySeconds: 2, burstSeconds: 2 });
     await settled(tenants);
+    // The attackers, which would inherit it, have started.
+    setForemost(process.pid, true);
     const alone = chosen.together ? [] : attackers;
     for (const attacker of alone) await besiege(attacker.name, [attacker], { kube, tenants, victims, chosen });
     if (attackers.length > 1) await besiege('all', attackers, { kube, tenants, victims, chosen });
   } finally {
     for (const attacker of attackers) attacker.stop();
+    setForemost(process.pid, false);
     await forbidGitServer?.();
     await caller.close();
     for (const project of Object.values(projects)) await removeProject(kube, project);
