@@ -3,6 +3,7 @@ import { authorizePath, checkerHost } from '../../runtime/contracts/gate-denials
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { apiKeySearch } from '../../runtime/domain/api-key.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
+import { managedLabels } from '../../runtime/domain/labels.ts';
 import { spellingsOf, spellingsPattern } from './header-spellings.ts';
 import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
 import type { RouteService } from './traefik.ts';
@@ -16,8 +17,9 @@ const withKey = `HeaderRegexp(\`${keyHeader}\`, \`${apiKeySearch}\`)`;
 const consumerHeaders = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
 /** The remaining quota, for the app (IETF draft-ietf-httpapi-ratelimit-headers). */
 const limitHeaders = ['RateLimit', 'RateLimit-Policy'];
+const reservedHeaders = [...consumerHeaders, ...limitHeaders];
 /** Headers that only the checker may set. It never sets the key, so that no app sees key material. */
-const checkedHeaders = [...consumerHeaders, ...limitHeaders, keyHeader];
+const checkedHeaders = [...reservedHeaders, keyHeader];
 /**
  * Traefik sends the checker the method and the path in these headers. Behind a trusted proxy it would keep the client's own
  * values, and a client could pretend to send a preflight.
@@ -33,7 +35,7 @@ const attempts = 3;
 export interface WorkloadRoute {
   /** The workload's id, which the checker gets. */
   id: Id;
-  /** The route's metadata. Its Middlewares have the same, with a suffix to the name. */
+  /** The route's metadata. Its own Middlewares have the same, with other names. */
   metadata: ObjectMeta;
   /** The public hosts, claimed by this workload. The first one is in its URL. */
   hosts: readonly string[];
@@ -50,103 +52,97 @@ export interface WorkloadRoute {
   retried: boolean;
 }
 
-function metadataNamed({ metadata }: WorkloadRoute, name: string): ObjectMeta {
-  return { ...metadata, name };
-}
-
 /**
  * The public route. Its Middlewares run in this order: the security headers come first, so that the gate's denials carry
  * them too. Headers that clients may not send are removed before the checker adds them. The retry is last, so that the
- * checker counts a request once. Pure.
+ * checker counts a request once.
+ *
+ * Without a gate, the headers that only the checker sets, which the workload may believe, are removed from all requests,
+ * and the key from requests with a key of the platform, which may open another workload. The checker of a gate replaces
+ * these headers. Pure.
  */
 export function ingressRoute(route: WorkloadRoute): KubeObject {
   const { metadata, hosts, entryPoints, service, gated, retried } = route;
-  const { security, gate, strip, stripKey, retry } = middlewareNames(metadata.name);
+  const { security, gate } = ownNames(route);
   const hasSecurity = routeSecurity(route) !== undefined;
   const through = (names: readonly string[]) => [
     ...(hasSecurity ? [security] : []),
     ...names,
-    ...(retried ? [retry] : []),
+    ...(retried ? [sharedNames.retry] : []),
   ];
   const fields = { metadata, hosts, entryPoints, service };
-  if (gated) return publicRoute({ ...fields, middlewares: through(gate) });
+  if (gated) return publicRoute({ ...fields, middlewares: through([sharedNames.gateStrip, gate]) });
   return publicRoute({
     ...fields,
-    middlewares: through([strip]),
-    special: { term: withKey, middlewares: through([strip, stripKey]) },
+    middlewares: through([sharedNames.strip]),
+    special: { term: withKey, middlewares: through([sharedNames.strip, sharedNames.stripKey]) },
   });
+}
+
+/**
+ * The names of Middlewares that all routes of a namespace share. Traefik joins namespace and name with a hyphen, so that
+ * of two namespaces `shop` and `shop-prod` the Middlewares `prod-x` and `x` would be one: no platform's name ends like
+ * another (decision 0097).
+ */
+const sharedNames = {
+  retry: 'svc-retry',
+  strip: 'svc-strip',
+  stripKey: 'svc-strip-key',
+  gateStrip: 'svc-gate-strip',
+} as const;
+
+/** Whether a Middleware with this name is shared by all routes of its namespace. */
+export function isShared(name: string): boolean {
+  return (Object.values(sharedNames) as string[]).includes(name);
+}
+
+/** The names of the Middlewares that only this route uses: with its id, so that they are unique in the cluster. */
+function ownNames({ id }: WorkloadRoute): { security: string; gate: string } {
+  return { security: `security-${id}`, gate: `gate-${id}` };
+}
+
+/**
+ * The Middlewares of this route that all routes of its namespace share. They have no owner and are deleted with their
+ * namespace. Pure.
+ */
+export function sharedMiddlewares({ metadata: { namespace }, gated, retried }: WorkloadRoute): KubeObject[] {
+  const metadata = (name: string): ObjectMeta => ({
+    name,
+    ...(namespace !== undefined && { namespace }),
+    labels: managedLabels(),
+  });
+  // Tries another pod when a connection to one cannot be made, and in no other case: nothing is sent twice. A pod may
+  // stop before the ingress learns of it, for example when the API server fails during a rollout.
+  // https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
+  const retry = middleware(metadata(sharedNames.retry), { retry: { attempts } });
+  return [
+    ...(retried ? [retry] : []),
+    ...(gated
+      ? [removal(metadata(sharedNames.gateStrip), [...reservedHeaders, ...forwardedHeaders, tunnelHeader])]
+      : [
+          // Traefik removes headers by name, not by pattern, and so only the spellings that servers confuse.
+          removal(metadata(sharedNames.strip), spellingsOf(consumerHeaders)),
+          removal(metadata(sharedNames.stripKey), [keyHeader]),
+        ]),
+  ];
 }
 
 /** The Middleware that adds the security headers to every response, or undefined when there are none. Pure. */
 export function routeSecurity(route: WorkloadRoute): KubeObject | undefined {
   const headers = securityHeaders(route.security ?? {}, route.scheme);
   if (Object.keys(headers).length === 0) return undefined;
-  return responseHeaders(metadataNamed(route, middlewareNames(route.metadata.name).security), headers);
+  return responseHeaders({ ...route.metadata, name: ownNames(route).security }, headers);
 }
 
 /**
- * The Middleware that tries another pod when a connection to one cannot be made, and in no other case: nothing is sent
- * twice. A pod may stop before the ingress learns of it, for example when the API server fails during a rollout. Pure.
- * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
+ * The Middleware that calls the checker for this route. It is in the route's namespace and calls the checker by its URL,
+ * so that Traefik needs no cross-namespace references. Undefined without a gate. Pure.
  */
-export function routeRetry(route: WorkloadRoute): KubeObject | undefined {
-  if (!route.retried) return undefined;
-  return middleware(metadataNamed(route, middlewareNames(route.metadata.name).retry), { retry: { attempts } });
-}
-
-/** The names of all Middlewares that a route can have, depending on its settings. */
-export interface MiddlewareNames {
-  retry: string;
-  security: string;
-  gate: readonly [string, string];
-  strip: string;
-  stripKey: string;
-}
-
-export function middlewareNames(route: string): MiddlewareNames {
-  return {
-    retry: `${route}-retry`,
-    security: `${route}-security`,
-    gate: [`${route}-gate-strip`, `${route}-gate`],
-    strip: `${route}-strip`,
-    stripKey: `${route}-strip-key`,
-  };
-}
-
-/** A Middleware that removes request headers. */
-function removal(metadata: ObjectMeta, headers: readonly string[]): KubeObject {
-  // An empty value removes the header.
-  return middleware(metadata, {
-    headers: { customRequestHeaders: Object.fromEntries(headers.map((header) => [header, ''])) },
-  });
-}
-
-/**
- * The Middlewares of a route without a gate. The first removes the headers that only the checker sets, which the workload
- * may believe, and is for all requests; Traefik removes headers by name, not by pattern, and so only the spellings that
- * servers confuse. The second is for requests with a key of the platform, which may open another workload. None for a
- * route with a gate, whose checker replaces these headers. Pure.
- */
-export function stripMiddlewares(route: WorkloadRoute): KubeObject[] {
-  if (route.gated) return [];
-  const { strip, stripKey } = middlewareNames(route.metadata.name);
-  return [
-    removal(metadataNamed(route, strip), spellingsOf(consumerHeaders)),
-    removal(metadataNamed(route, stripKey), [keyHeader]),
-  ];
-}
-
-/**
- * The gate of the route: the first Middleware removes the headers that only the checker and Traefik may set, the second
- * calls the checker. They are in the route's namespace and call the checker by its URL, so that Traefik needs no
- * cross-namespace references. Pure.
- */
-export function gateMiddlewares(route: WorkloadRoute): KubeObject[] {
-  const [strip, gate] = middlewareNames(route.metadata.name).gate;
-  const removed = [...consumerHeaders, ...limitHeaders, ...forwardedHeaders, tunnelHeader];
-  return [
-    removal(metadataNamed(route, strip), removed),
-    middleware(metadataNamed(route, gate), {
+export function routeGate(route: WorkloadRoute): KubeObject | undefined {
+  if (!route.gated) return undefined;
+  return middleware(
+    { ...route.metadata, name: ownNames(route).gate },
+    {
       forwardAuth: {
         address: `http://${checkerHost}${authorizePath}?app=${route.id}`,
         // Keeps all of X-Forwarded-For, not only the last hop: keys may be limited to addresses. The entry point has
@@ -158,6 +154,14 @@ export function gateMiddlewares(route: WorkloadRoute): KubeObject[] {
         // Removes every spelling from the request before the checker's values are added.
         authResponseHeadersRegex: spellingsPattern(checkedHeaders),
       },
-    }),
-  ];
+    },
+  );
+}
+
+/** A Middleware that removes request headers. */
+function removal(metadata: ObjectMeta, headers: readonly string[]): KubeObject {
+  // An empty value removes the header.
+  return middleware(metadata, {
+    headers: { customRequestHeaders: Object.fromEntries(headers.map((header) => [header, ''])) },
+  });
 }

@@ -180,6 +180,7 @@ t.test("security headers are on every answer and replace the app's own", async (
     }
     const plain = await ask();
     t.match(plain.headers, ownHeaders, "the app's own headers are passed on again");
+    const { id } = await platform.json<{ id: string }>(['app', 'show', 'page', ...flags]);
     await eventually(
       async () => {
         await ask();
@@ -188,7 +189,7 @@ t.test("security headers are on every answer and replace the app's own", async (
           namespace,
           'get',
           'middleware',
-          'page-security',
+          `security-${id}`,
           '--ignore-not-found',
           '-o',
           'name',

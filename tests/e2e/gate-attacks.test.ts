@@ -16,7 +16,7 @@ const image = 'localhost:5000/svc/hello:v1';
 const ingress = new URL(platform.info.ingress);
 
 t.teardown(() => t.comment(figureLine({ name: 'gate-attacks.raw', value: sentRaw.requests, unit: 'requests' })));
-const { flags } = await testProject(t, platform);
+const { flags, namespace } = await testProject(t, platform);
 for (const app of ['api', 'other']) {
   await platform.ok(['app', 'create', app, '--image', image, ...flags]);
   await platform.ok(['app', 'gate', 'enable', app, ...flags]);
@@ -188,6 +188,38 @@ t.test('4: every key that does not open the app is refused with the same bytes',
     t.equal(refused, expected, name);
   }
 });
+
+t.test(
+  'an app whose namespace and name spell the same as those of another app opens only with its own keys',
+  async (t) => {
+    // `<project>-prod` and `x-api`, as `<project>-prod-x` and `api`: Traefik joins them with a hyphen.
+    const twin = await testProject(t, platform, { project: namespace, environment: 'x' });
+    const gated = async (name: string, place: string[]) => {
+      await platform.ok(['app', 'create', name, '--image', image, ...place]);
+      await platform.ok(['app', 'gate', 'enable', name, ...place]);
+      return platform.json<{ url: string; id: string }>(['app', 'show', name, ...place]);
+    };
+    await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...twin.flags]);
+    const apps = [
+      { app: await gated('x-api', flags), key },
+      {
+        app: await gated('api', twin.flags),
+        key: await platform.ok(['key', 'create', '--plan', 'wide', ...twin.flags]),
+      },
+    ];
+    const statusOf = async (app: { url: string }, sent: string) =>
+      (await platform.request(app.url, { headers: { 'X-API-Key': sent } })).status;
+    for (const own of apps) {
+      await waitForKey(own.key, own.app.id);
+      await eventually(
+        () => statusOf(own.app, own.key),
+        (status) => status === 200,
+      );
+    }
+    for (const { app } of apps)
+      for (const sent of apps) t.equal(await statusOf(app, sent.key), sent.app === app ? 200 : 401);
+  },
+);
 
 t.test('5: only a preflight passes without a key', async (t) => {
   const preflight = { Origin: 'https://example.com', 'Access-Control-Request-Method': 'GET' };

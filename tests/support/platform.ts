@@ -124,9 +124,9 @@ interface Owner {
 export async function testProject(
   t: Owner,
   platform: Platform,
+  { project = uniqueName('e2e'), environment = 'prod' }: { project?: string; environment?: string } = {},
 ): Promise<{ project: string; namespace: string; flags: string[] }> {
-  const project = uniqueName('e2e');
-  await platform.ok(['project', 'create', project, '--environment', 'prod']);
+  await platform.ok(['project', 'create', project, '--environment', environment]);
   let file = t;
   while (file.parent) file = file.parent as Owner;
   const waitUntilGone = async () => {
@@ -138,5 +138,6 @@ export async function testProject(
     await platform.ok(['project', 'delete', project, '--yes', '--no-wait']);
     file.teardown(waitUntilGone);
   });
-  return { project, namespace: `${project}-prod`, flags: ['--project', project, '--environment', 'prod'] };
+  const flags = ['--project', project, '--environment', environment];
+  return { project, namespace: `${project}-${environment}`, flags };
 }

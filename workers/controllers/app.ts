@@ -44,7 +44,7 @@ import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep, type GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
-import { ensureMiddlewares, ensureRoute, routeRefs } from './route-objects.ts';
+import { deleteRoute, ensureMiddlewares, ensureRoute, sharedMiddlewaresWatch } from './route-objects.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
@@ -243,9 +243,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
   const finalize = async (app: Stored<App>): Promise<void> => {
     const identity = identityOf(app);
     if (identity) {
-      const refs = childRefs(identity);
-      const results = [];
-      for (const ref of refs) results.push(await deleteChild(kube, app, ref));
+      // The route first.
+      const results = [await deleteRoute(kube, app, identity)];
+      for (const ref of childRefs(identity)) results.push(await deleteChild(kube, app, ref));
       results.push(await deleteRuns(kube, app, identity));
       if (results.includes(false)) throw new NotYetError('objects of the app are still being deleted');
       await releaseHosts(kube, identity.id);
@@ -267,6 +267,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       // The Deployment object does not show why a pod does not start. Uses the same informer as PodOOM.
       { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: (pod) => appOfPod(pod as Stored<Pod>) },
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=App` }, keysOf: appOfRun },
+      sharedMiddlewaresWatch((apps, namespace) => apps.filter(({ metadata }) => metadata.namespace === namespace)),
       // An app may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
@@ -294,10 +295,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
   };
 }
 
-/** In the order of deletion: the route first. */
+/** In the order of deletion. */
 function childRefs({ name, namespace }: WorkloadIdentity) {
-  const ref = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => ({ apiVersion, kind, namespace, name });
-  return [...routeRefs({ name, namespace }), ref(kinds.Service), ref(kinds.Deployment)];
+  return [kinds.Service, kinds.Deployment].map(({ apiVersion, kind }) => ({ apiVersion, kind, namespace, name }));
 }
 
 function holderOf({ spec: { kind, namespace, name } }: Stored<HostName>): Key[] {

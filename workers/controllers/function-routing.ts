@@ -4,7 +4,6 @@ import type { FunctionResource, FunctionStatus } from '../../runtime/contracts/r
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
-import { deleteChild } from '../../runtime/kube/children.ts';
 import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import { setCondition } from '../../runtime/kube/conditions.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
@@ -13,7 +12,7 @@ import { writeStatus } from '../../runtime/kube/status.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import type { GateOutcome, GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
-import { ensureMiddlewares, ensureRoute, routeRefs } from './route-objects.ts';
+import { deleteRoute, ensureMiddlewares, ensureRoute } from './route-objects.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
 export interface RoutingOptions {
@@ -55,16 +54,12 @@ export function createRouting(options: RoutingOptions) {
     },
 
     /**
-     * Deletes the route, and then what it refers to.
+     * Deletes the route, and then the Middlewares that only it uses.
      * @returns whether all of it is deleted; the host claims are kept
      */
     async remove(resource: Stored<FunctionResource>, { id }: WorkloadIdentity): Promise<boolean> {
       gates.forget(resource);
-      const results = [];
-      for (const ref of routeRefs({ name: functionRouteName(id), namespace: systemNamespace })) {
-        results.push(await deleteChild(kube, undefined, ref));
-      }
-      return !results.includes(false);
+      return deleteRoute(kube, undefined, { id, name: functionRouteName(id), namespace: systemNamespace });
     },
   };
 }

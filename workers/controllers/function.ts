@@ -11,7 +11,7 @@ import { appLabel, kindLabel, roleLabel, systemNamespace, workloadFinalizer } fr
 import { checkHost, functionHost, functionLabels } from '../../runtime/domain/names.ts';
 import { NotYetError } from '../../runtime/kube/children.ts';
 import { releaseHosts, releaseName } from '../../runtime/kube/claims.ts';
-import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import { managedSelection, type ControllerDefinition, type Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -27,6 +27,7 @@ import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep } from './gate-step.ts';
+import { sharedMiddlewaresWatch } from './route-objects.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
@@ -125,10 +126,12 @@ export function functionController(options: FunctionControllerOptions): Controll
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=Function` }, keysOf: workloadKey },
       ...[kinds.IngressRoute, kinds.Middleware].map((kind) => ({
         kind,
-        selection: { namespace: systemNamespace, labelSelector: `${kindLabel}=Function` },
+        // Shares the informers of the routes of apps.
+        selection: managedSelection,
         keysOf: ({ metadata: { annotations } }: Stored<KubeObject>) =>
           keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
       })),
+      sharedMiddlewaresWatch((functions, namespace) => (namespace === systemNamespace ? functions : [])),
       // A function may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: (claim) => [keyOf(claim)] },
       {

@@ -1,15 +1,17 @@
 import {
-  gateMiddlewares,
   ingressRoute,
-  middlewareNames,
-  routeRetry,
+  isShared,
+  routeGate,
   routeSecurity,
-  stripMiddlewares,
+  sharedMiddlewares,
   type WorkloadRoute,
 } from '../../infra/manifests/workload-route.ts';
 import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { idLabel, managedLabels } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
+import { managedSelection, type Key, type WatchDefinition } from '../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { GateStep } from './gate-step.ts';
 
@@ -18,16 +20,17 @@ type Owner = Stored<KubeObject> | undefined;
 
 /** Creates the Middlewares before the route: a route with a missing Middleware serves nothing. */
 export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
-  for (const middleware of [routeRetry(route), routeSecurity(route), ...stripMiddlewares(route)]) {
-    if (middleware) await ensureChild(kube, owner, middleware, { cached: true });
-  }
-  if (route.gated) for (const middleware of gateMiddlewares(route)) await ensureChild(kube, owner, middleware);
+  for (const middleware of sharedMiddlewares(route)) await ensureChild(kube, undefined, middleware, { cached: true });
+  const security = routeSecurity(route);
+  if (security) await ensureChild(kube, owner, security, { cached: true });
+  const gate = routeGate(route);
+  if (gate) await ensureChild(kube, owner, gate);
 }
 
 /**
  * Updates the route, and then deletes Middlewares that it no longer uses: in a reconcile after the one that changed it,
- * so that the ingress sees the route first. While the status reports the state of a gate, the route is read instead of
- * taken from the cache.
+ * so that the ingress sees the route first, and not while a gate is being enabled or disabled. While the status reports
+ * the state of a gate, the route is read instead of taken from the cache.
  * @returns whether the route changed
  */
 export async function ensureRoute(
@@ -38,33 +41,68 @@ export async function ensureRoute(
 ): Promise<boolean> {
   const neverGated = gate.phase === 'off' && !gate.demanded;
   const changed = (await ensureChild(kube, owner, ingressRoute(route), { cached: neverGated })) !== 'unchanged';
-  const names = middlewareNames(route.metadata.name);
-  const unused = [
-    ...(gate.dismantle ? names.gate : []),
-    ...(changed || routeSecurity(route) ? [] : [names.security]),
-    ...(changed || !route.gated ? [] : [names.strip, names.stripKey]),
-  ];
-  for (const name of unused) {
-    // A Middleware that is not in the cache yet causes another reconcile.
-    if (kube.cache && !kube.cache.get(kinds.Middleware, name, route.metadata.namespace)) continue;
-    await deleteChild(kube, owner, refTo(kinds.Middleware, route.metadata, name));
+  const followed = gate.dismantle || (gate.demanded && gate.phase === 'gated');
+  if (changed || !followed) return changed;
+  const used = new Set([routeSecurity(route), routeGate(route)].map((middleware) => middleware?.metadata.name));
+  // A Middleware that is not in the cache yet causes another reconcile.
+  const existing =
+    kube.cache?.list(kinds.Middleware, { ...managedLabels(), [idLabel]: route.id }) ??
+    (await middlewaresOf(kube, route.id, route.metadata));
+  for (const { metadata } of existing) {
+    if (!used.has(metadata.name)) await deleteChild(kube, owner, refTo(kinds.Middleware, metadata));
   }
   return changed;
 }
 
-/** All objects that a route of this name may have, in the order of deletion: the route first. */
-export function routeRefs(ref: { name: string; namespace?: string }): ObjectRef[] {
-  const { gate, security, strip, stripKey, retry } = middlewareNames(ref.name);
-  return [
-    refTo(kinds.IngressRoute, ref, ref.name),
-    ...[...gate, security, strip, stripKey, retry].map((middleware) => refTo(kinds.Middleware, ref, middleware)),
-  ];
+/**
+ * Deletes a workload's route, and then the Middlewares that only it uses.
+ * @returns whether all of it is deleted
+ */
+export async function deleteRoute(
+  kube: KubeClient,
+  owner: Owner,
+  { id, ...place }: { id: Id; name: string; namespace: string },
+): Promise<boolean> {
+  let gone = await deleteChild(kube, owner, refTo(kinds.IngressRoute, place));
+  for (const { metadata } of await middlewaresOf(kube, id, place)) {
+    gone = (await deleteChild(kube, owner, refTo(kinds.Middleware, metadata))) && gone;
+  }
+  return gone;
+}
+
+/**
+ * A change or deletion of a shared Middleware reconciles the workloads whose routes use it, which restore it.
+ * @param options.usersOf the workloads of the controller with routes in a namespace
+ */
+export function sharedMiddlewaresWatch(
+  usersOf: (workloads: Stored<KubeObject>[], namespace: string) => Stored<KubeObject>[],
+): WatchDefinition {
+  return {
+    kind: kinds.Middleware,
+    selection: managedSelection,
+    ignoreAdded: true,
+    keysOf: ({ metadata: { name, namespace } }, workloads) =>
+      namespace === undefined || !isShared(name) ? [] : usersOf(workloads(), namespace).map(keyOf),
+  };
+}
+
+/** The Middlewares that only the route of this workload uses or used, by its id. */
+async function middlewaresOf(
+  kube: Pick<KubeClient, 'list'>,
+  id: Id,
+  { namespace }: { namespace?: string },
+): Promise<Stored<KubeObject>[]> {
+  const selection = { ...(namespace !== undefined && { namespace }), labelSelector: `${idLabel}=${id}` };
+  return (await kube.list(kinds.Middleware, selection)).items;
 }
 
 function refTo(
   { apiVersion, kind }: Pick<ResourceKind, 'apiVersion' | 'kind'>,
-  { namespace }: { namespace?: string },
-  name: string,
+  { name, namespace }: { name: string; namespace?: string },
 ): ObjectRef {
   return { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+}
+
+function keyOf({ metadata: { name, namespace } }: Stored<KubeObject>): Key {
+  return { name, ...(namespace !== undefined && { namespace }) };
 }

@@ -1,12 +1,12 @@
 import t from 'tap';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { appRoute, type AppRouteInput } from '../../../infra/manifests/app-route.ts';
 import {
-  gateMiddlewares,
   ingressRoute,
-  middlewareNames,
-  routeRetry,
+  isShared,
+  routeGate,
   routeSecurity,
-  stripMiddlewares,
+  sharedMiddlewares,
 } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
@@ -26,6 +26,9 @@ const labels = {
   'platform.svc/id': id,
 };
 const metadata = { name: 'api', namespace: 'shop-prod', labels };
+/** The metadata of a Middleware that all apps of the environment use. */
+const shared = { namespace: 'shop-prod', labels: { 'app.kubernetes.io/managed-by': 'kipper' } };
+const ofAll = (object: KubeObject | undefined) => object !== undefined && isShared(object.metadata.name);
 
 t.test('the route, without and with a gate', async (t) => {
   const match = 'Host(`api--shop-prod.apps.test`)';
@@ -36,12 +39,12 @@ t.test('the route, without and with a gate', async (t) => {
     spec: {
       entryPoints: ['websecure'],
       routes: [
-        { ...rule, middlewares: [{ name: 'api-strip' }, { name: 'api-retry' }] },
+        { ...rule, middlewares: [{ name: 'svc-strip' }, { name: 'svc-retry' }] },
         {
           ...rule,
           match: `(${match}) && HeaderRegexp(\`X-API-Key\`, \`svc_[a-z0-9]{8}_[a-z0-9]{46}\`)`,
           priority: 3,
-          middlewares: [{ name: 'api-strip' }, { name: 'api-strip-key' }, { name: 'api-retry' }],
+          middlewares: [{ name: 'svc-strip' }, { name: 'svc-strip-key' }, { name: 'svc-retry' }],
         },
       ],
     },
@@ -50,17 +53,19 @@ t.test('the route, without and with a gate', async (t) => {
     ...route,
     spec: {
       entryPoints: ['websecure'],
-      routes: [{ ...rule, middlewares: [{ name: 'api-gate-strip' }, { name: 'api-gate' }, { name: 'api-retry' }] }],
+      routes: [{ ...rule, middlewares: [{ name: 'svc-gate-strip' }, { name: `gate-${id}` }, { name: 'svc-retry' }] }],
     },
   });
 });
 
 t.test('the gate removes reserved headers, then calls the checker for this app', async (t) => {
+  const gated = appRoute({ ...input, gated: true });
   const middleware = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
-  t.same(gateMiddlewares(appRoute(input)), [
+  t.same(sharedMiddlewares(gated), [
+    { ...middleware, metadata: { ...shared, name: 'svc-retry' }, spec: { retry: { attempts: 3 } } },
     {
       ...middleware,
-      metadata: { ...metadata, name: 'api-gate-strip' },
+      metadata: { ...shared, name: 'svc-gate-strip' },
       spec: {
         headers: {
           customRequestHeaders: {
@@ -75,29 +80,30 @@ t.test('the gate removes reserved headers, then calls the checker for this app',
         },
       },
     },
-    {
-      ...middleware,
-      metadata: { ...metadata, name: 'api-gate' },
-      spec: {
-        forwardAuth: {
-          address: `http://svc-authz.svc-system.svc/authorize?app=${id}`,
-          trustForwardHeader: true,
-          authRequestHeaders: ['X-API-Key', 'Origin', 'Access-Control-Request-Method'],
-          authResponseHeaders: ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'RateLimit', 'RateLimit-Policy', 'X-API-Key'],
-          authResponseHeadersRegex:
-            '(?i)^(x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]prefix|x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]name|ratelimit|' +
-            'ratelimit[^a-z0-9]policy|x[^a-z0-9]api[^a-z0-9]key)$',
-        },
+  ]);
+  t.same(routeGate(gated), {
+    ...middleware,
+    metadata: { ...metadata, name: `gate-${id}` },
+    spec: {
+      forwardAuth: {
+        address: `http://svc-authz.svc-system.svc/authorize?app=${id}`,
+        trustForwardHeader: true,
+        authRequestHeaders: ['X-API-Key', 'Origin', 'Access-Control-Request-Method'],
+        authResponseHeaders: ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'RateLimit', 'RateLimit-Policy', 'X-API-Key'],
+        authResponseHeadersRegex:
+          '(?i)^(x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]prefix|x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]name|ratelimit|' +
+          'ratelimit[^a-z0-9]policy|x[^a-z0-9]api[^a-z0-9]key)$',
       },
     },
-  ]);
+  });
 });
 
 t.test(
   'a route without a gate removes its headers in the spellings that servers confuse, and the platform’s keys',
   (t) => {
-    const [strip, stripKey] = stripMiddlewares(appRoute(input));
-    t.same(strip?.metadata, { ...metadata, name: 'api-strip' });
+    t.equal(routeGate(appRoute(input)), undefined);
+    const [, strip, stripKey] = sharedMiddlewares(appRoute(input));
+    t.same(strip?.metadata, { ...shared, name: 'svc-strip' });
     const spec = strip?.spec as { headers: { customRequestHeaders: object } } | undefined;
     const removed = Object.entries(spec?.headers.customRequestHeaders ?? {});
     t.ok(removed.every(([, value]) => value === ''));
@@ -106,13 +112,41 @@ t.test(
     for (const name of ['X-Svc-Key-Prefix', 'X_Svc_Key_Name', 'X.Svc.Key.Name', 'X-Svc_Key.Prefix'])
       t.ok(names.includes(name), name);
     t.match(stripKey, {
-      metadata: { name: 'api-strip-key' },
+      metadata: { name: 'svc-strip-key' },
       spec: { headers: { customRequestHeaders: { 'X-API-Key': '' } } },
     });
-    t.same(stripMiddlewares(appRoute({ ...input, gated: true })), [], 'the checker replaces them');
     t.end();
   },
 );
+
+t.test('all apps of an environment share the Middlewares that are the same for all', async (t) => {
+  const other = { ...input, id: '0190a0a0-0000-7000-8000-000000000002', name: 'web', security: { headers: true } };
+  for (const gated of [false, true]) {
+    const objects = sharedMiddlewares(appRoute({ ...input, gated }));
+    t.same(sharedMiddlewares(appRoute({ ...other, gated })), objects);
+    t.ok(objects.every(({ metadata: { name } }) => isShared(name)));
+  }
+  t.notOk([routeSecurity(appRoute(other)), routeGate(appRoute({ ...other, gated: true }))].some(ofAll));
+});
+
+t.test('Traefik confuses no Middleware with one of another namespace', async (t) => {
+  /** Its name for a Middleware: namespace and name, with one hyphen between all words. */
+  const traefikName = ({ metadata: { namespace, name } }: KubeObject) =>
+    `${namespace}-${name}`.split(/[^a-z0-9]+/).join('-');
+  const namesOf = (settings: Pick<AppRouteInput, 'id' | 'name' | 'namespace'>) =>
+    [true, false].flatMap((gated) => {
+      const route = appRoute({ ...input, ...settings, gated, security: { headers: true } });
+      return [...sharedMiddlewares(route), routeSecurity(route), routeGate(route)]
+        .filter((object) => object !== undefined)
+        .map(traefikName);
+    });
+  const theirs = new Set(namesOf({ id, name: 'y', namespace: 'shop-prod-x' }));
+  const names = namesOf({ id: '0190a0a0-0000-7000-8000-000000000002', name: 'x-y', namespace: 'shop-prod' });
+  t.same(
+    names.filter((name) => theirs.has(name)),
+    [],
+  );
+});
 
 t.test('all hosts share one rule, and so the same protection', async (t) => {
   const hosts = ['api--shop-prod.apps.test', 'example.com', 'www.example.com'];
@@ -123,7 +157,7 @@ t.test('all hosts share one rule, and so the same protection', async (t) => {
         match: 'Host(`api--shop-prod.apps.test`) || Host(`example.com`) || Host(`www.example.com`)',
         // The headers come first, so that the gate's denials have them too; within the gate, removal comes before
         // addition.
-        middlewares: [{ name: 'api-security' }, { name: 'api-gate-strip' }, { name: 'api-gate' }],
+        middlewares: [{ name: `security-${id}` }, { name: 'svc-gate-strip' }, { name: `gate-${id}` }],
       },
     ],
   });
@@ -146,7 +180,7 @@ t.test('the security headers', async (t) => {
   t.same(routeSecurity(appRoute({ ...input, security: { headers: true } })), {
     apiVersion: 'traefik.io/v1alpha1',
     kind: 'Middleware',
-    metadata: { ...metadata, name: 'api-security' },
+    metadata: { ...metadata, name: `security-${id}` },
     spec: { headers: { customResponseHeaders: { ...site, 'Strict-Transport-Security': 'max-age=31536000' } } },
   });
   t.same(built({ headers: true }), { customResponseHeaders: site }, 'no Strict-Transport-Security without TLS');
@@ -160,18 +194,4 @@ t.test('the security headers', async (t) => {
     },
   });
   t.throws(() => built({ csp: ["'unsafe-inline'"] }), { code: 'invalid_value' });
-});
-
-t.test('middlewareNames lists every Middleware of an app', async (t) => {
-  const objects = [
-    routeSecurity(appRoute({ ...input, security: { headers: true } })),
-    ...gateMiddlewares(appRoute(input)),
-    ...stripMiddlewares(appRoute(input)),
-    routeRetry(appRoute(input)),
-  ];
-  const { security, gate, strip, stripKey, retry } = middlewareNames('api');
-  t.same(
-    [security, ...gate, strip, stripKey, retry].sort(),
-    objects.map((object) => String(object?.metadata.name)).sort(),
-  );
 });

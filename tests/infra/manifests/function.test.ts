@@ -1,7 +1,7 @@
 import t from 'tap';
 import { codeConfigMap, codeConfigMapName } from '../../../infra/manifests/function-pod.ts';
 import { functionDeployment, functionRoute } from '../../../infra/manifests/function.ts';
-import { gateMiddlewares, ingressRoute, routeSecurity } from '../../../infra/manifests/workload-route.ts';
+import { ingressRoute, routeGate, routeSecurity, sharedMiddlewares } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const hello = { id, name: 'hello', namespace: 'shop-prod' };
@@ -111,7 +111,7 @@ t.test('the route is in the namespace of the interceptors and names its function
     match: 'Host(`fn-hello--home.apps.test`)',
     priority: 2,
     services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
-    middlewares: [{ name: `fn-${id}-strip` }],
+    middlewares: [{ name: 'svc-strip' }],
   };
   t.strictSame(ingressRoute(functionRoute(hello, settings)), {
     apiVersion: 'traefik.io/v1alpha1',
@@ -130,19 +130,20 @@ t.test('the route is in the namespace of the interceptors and names its function
           ...rule,
           match: '(Host(`fn-hello--home.apps.test`)) && HeaderRegexp(`X-API-Key`, `svc_[a-z0-9]{8}_[a-z0-9]{46}`)',
           priority: 3,
-          middlewares: [{ name: `fn-${id}-strip` }, { name: `fn-${id}-strip-key` }],
+          middlewares: [{ name: 'svc-strip' }, { name: 'svc-strip-key' }],
         },
       ],
     },
   });
   const secured = functionRoute(hello, { ...settings, gated: true, security: { headers: true } });
-  const names = [`fn-${id}-security`, `fn-${id}-gate-strip`, `fn-${id}-gate`];
+  const names = [`security-${id}`, 'svc-gate-strip', `gate-${id}`];
   t.match(ingressRoute(secured).spec, { routes: [{ middlewares: names.map((name) => ({ name })) }] });
   t.match(
-    [routeSecurity(secured), ...gateMiddlewares(secured)].map((object) => object?.metadata),
-    names.map((name) => ({ ...secured.metadata, name })),
-    'they are stored beside it, and labelled with its name',
+    [routeSecurity(secured), routeGate(secured)].map((object) => object?.metadata),
+    [`security-${id}`, `gate-${id}`].map((name) => ({ ...secured.metadata, name })),
+    'its own Middlewares are beside it, and labelled with its name',
   );
-  t.match(gateMiddlewares(secured)[1]?.spec, { forwardAuth: { address: /authorize\?app=0190a0a0-/ } });
+  t.match(sharedMiddlewares(secured), [{ metadata: { name: 'svc-gate-strip', namespace: 'svc-system' } }]);
+  t.match(routeGate(secured)?.spec, { forwardAuth: { address: /authorize\?app=0190a0a0-/ } });
   t.end();
 });

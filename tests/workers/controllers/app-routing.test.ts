@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { claimHostAhead } from '../../../runtime/kube/claims.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
-import { namesOf, setUp } from './app-world.ts';
+import { namesOf, setUp, withoutId } from './app-world.ts';
 
 const own = 'api--shop-prod.apps.test';
 
@@ -22,7 +22,7 @@ function ruleOf(kube: FakeKube) {
   if (!rule) throw new Error('no route');
   const { match, middlewares = [] } = rule;
   if (special.some((each) => !each.match.startsWith(`(${match}) && `))) throw new Error('a rule has other hosts');
-  return { match, middlewares: middlewares.map(({ name }) => name) };
+  return { match, middlewares: middlewares.map(({ name }) => withoutId(name)) };
 }
 
 /** An app with a release and nothing left to do. */
@@ -130,7 +130,7 @@ t.test('with a gate every host is checked, and a new host requires a new proof',
   t.equal((await pass()).app?.status?.gate, 'applying');
   t.same(
     ruleOf(kube).middlewares,
-    ['api-gate-strip', 'api-gate', 'api-retry'],
+    ['svc-gate-strip', 'gate-<id>', 'svc-retry'],
     'the new host has the gate from the start',
   );
   await clock.advance(500);
@@ -146,23 +146,23 @@ t.test('with a gate every host is checked, and a new host requires a new proof',
 
 t.test('security headers exist before the route refers to them, and are deleted after it no longer does', async (t) => {
   const { kube, change, pass, order } = await routed(t, {});
-  const named = () => kube.all(kinds.Middleware).map(({ metadata: { name } }) => name);
-  t.same(ruleOf(kube).middlewares, ['api-strip', 'api-retry'], 'an app that does not set them');
-  t.same(named(), ['api-retry', 'api-strip', 'api-strip-key']);
+  const named = () => namesOf(kube.all(kinds.Middleware));
+  t.same(ruleOf(kube).middlewares, ['svc-strip', 'svc-retry'], 'an app that does not set them');
+  t.same(named(), ['svc-retry', 'svc-strip', 'svc-strip-key']);
   order.length = 0;
   await change({ security: { headers: true } });
   await pass();
-  t.same(order, ['project gated=false', 'create Middleware api-security', 'replace IngressRoute api']);
-  t.same(ruleOf(kube).middlewares, ['api-security', 'api-strip', 'api-retry']);
+  t.same(order, ['project gated=false', 'create Middleware security-<id>', 'replace IngressRoute api']);
+  t.same(ruleOf(kube).middlewares, ['security-<id>', 'svc-strip', 'svc-retry']);
   const sent = () =>
-    kube.all<HeadersMiddleware>(kinds.Middleware).find(({ metadata: { name } }) => name === 'api-security')?.spec
+    kube.all<HeadersMiddleware>(kinds.Middleware).find(({ metadata: { name } }) => name.startsWith('security-'))?.spec
       .headers.customResponseHeaders ?? {};
   t.equal(sent()['X-Frame-Options'], 'SAMEORIGIN');
   t.notHas(sent(), 'Content-Security-Policy');
   order.length = 0;
   await change({ security: { csp: ['cdn.example.com'] } });
   await pass();
-  t.same(order, ['project gated=false', 'replace Middleware api-security'], 'the route is unchanged');
+  t.same(order, ['project gated=false', 'replace Middleware security-<id>'], 'the route is unchanged');
   t.match(sent()['Content-Security-Policy'], "default-src 'self' cdn.example.com;");
 
   order.length = 0;
@@ -170,24 +170,26 @@ t.test('security headers exist before the route refers to them, and are deleted 
   await pass();
   t.same(order, ['project gated=false', 'replace IngressRoute api']);
   await pass();
-  t.same(order.slice(2), ['project gated=false', 'delete Middleware api-security']);
-  t.same(named(), ['api-retry', 'api-strip', 'api-strip-key']);
+  t.same(order.slice(2), ['project gated=false', 'delete Middleware security-<id>']);
+  t.same(named(), ['svc-retry', 'svc-strip', 'svc-strip-key']);
 
   await change({ security: { csp: ['a.example.com; script-src *'] } });
   await t.rejects(pass(), { code: 'invalid_value' });
-  t.same(ruleOf(kube).middlewares, ['api-strip', 'api-retry']);
+  t.same(ruleOf(kube).middlewares, ['svc-strip', 'svc-retry']);
 });
 
-t.test('deleting an app releases every host, also reserved ones, and leaves no Middleware', async (t) => {
+t.test('deleting an app releases every host, also reserved ones, and leaves only shared Middlewares', async (t) => {
   const { kube, read, app, pass, clock } = await routed(t, {
     extraHosts: ['example.com', 'www.example.com'],
     security: { headers: true },
     gate: { enabled: true },
   });
-  t.equal(kube.all(kinds.Middleware).length, 4);
+  const shared = ['svc-gate-strip', 'svc-retry'];
+  t.same(namesOf(kube.all(kinds.Middleware)), ['gate-<id>', 'security-<id>', ...shared]);
   await claimHostAhead(kube, await app(), 'new.example.com', new Date(clock.now().getTime() + 60_000));
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' });
   await pass();
   t.equal(await read(), undefined);
-  for (const kind of [kinds.HostName, kinds.Middleware, kinds.IngressRoute]) t.same(kube.all(kind), [], kind.kind);
+  for (const kind of [kinds.HostName, kinds.IngressRoute]) t.same(kube.all(kind), [], kind.kind);
+  t.same(namesOf(kube.all(kinds.Middleware)), shared);
 });

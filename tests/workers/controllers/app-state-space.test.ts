@@ -32,7 +32,8 @@ interface Route extends KubeObject {
   spec: { routes: { match: string; middlewares?: { name: string }[] }[] };
 }
 
-const demandsKey = ({ spec }: Route) => (spec.routes[0]?.middlewares ?? []).some(({ name }) => name === 'api-gate');
+const demandsKey = ({ spec }: Route) =>
+  (spec.routes[0]?.middlewares ?? []).some(({ name }) => name.startsWith('gate-'));
 
 /** Whether the route of an app demands a key, as a client of the ingress sees it. */
 function isGated(kube: FakeKube): boolean {

@@ -63,7 +63,7 @@ export async function setUp(t: Teardown) {
     metadata: { name: namespace, labels: { ...managedLabels(), ...place } },
   });
   kube.intercept = ({ verb, kind, name }) => {
-    if (['create', 'replace', 'delete'].includes(verb)) order.push(`${verb} ${kind} ${name}`);
+    if (['create', 'replace', 'delete'].includes(verb)) order.push(`${verb} ${kind} ${withoutId(name ?? '')}`);
   };
   const controller = appController({
     kube,
@@ -74,7 +74,7 @@ export async function setUp(t: Teardown) {
       world.asked.push(question);
       if (world.answer) return world.answer;
       const route = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '');
-      return route.includes('api-gate') ? { kind: 'refused' } : { kind: 'open', status: 404 };
+      return route.includes('"gate-') ? { kind: 'refused' } : { kind: 'open', status: 404 };
     },
     records: {
       async project(workload) {
@@ -131,6 +131,9 @@ export async function setUp(t: Teardown) {
   return { ...world, world, controller, read, app, pass, create, change, release, observe, ready };
 }
 
-/** In alphabetical order. */
-/** The names of these objects in order. */
-export const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();
+/** A name with `<id>` for the id of a workload. */
+export const withoutId = (name: string) => name.replace(/-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '-<id>');
+
+/** The names of these objects in order, with `<id>` for the id of a workload. */
+export const namesOf = (objects: Stored<KubeObject>[]) =>
+  objects.map(({ metadata }) => withoutId(metadata.name)).sort();

@@ -126,7 +126,7 @@ t.test('a release is available once it is the only one that serves', async (t) =
     t.equal(others.length, 0);
     t.match(child?.metadata, { name: 'api', ownerReferences: [{ kind: 'App', name: 'api' }], labels: managedLabels() });
   }
-  t.same(namesOf(kube.all(kinds.Middleware)).sort(), ['api-retry', 'api-strip', 'api-strip-key']);
+  t.same(namesOf(kube.all(kinds.Middleware)), ['svc-retry', 'svc-strip', 'svc-strip-key']);
   const notYet = [
     { ...ready, availableReplicas: 0 },
     { ...ready, updatedReplicas: 0 },
@@ -227,11 +227,11 @@ t.test('a gate is turned on in the checkers, then the route; off in reverse with
   t.same([on.app?.status?.gate, on.outcome], ['applying', { requeueAfterMs: 500 }]);
   t.same(order, [
     'project gated=true',
-    'create Middleware api-gate-strip',
-    'create Middleware api-gate',
+    'create Middleware svc-gate-strip',
+    'create Middleware gate-<id>',
     'replace IngressRoute api',
   ]);
-  t.match(route(), /"middlewares":\[{"name":"api-gate-strip"},{"name":"api-gate"},{"name":"api-retry"}\]/);
+  t.match(route(), /"middlewares":\[{"name":"svc-gate-strip"},{"name":"gate-[^"]+"},{"name":"svc-retry"}\]/);
   t.equal(await gated(), true);
   t.same(world.asked, [], 'an answer in the same pass could come from the previous route');
   await clock.advance(500);
@@ -242,12 +242,7 @@ t.test('a gate is turned on in the checkers, then the route; off in reverse with
   order.length = 0;
   await change({ gate: { enabled: false } });
   const off = await pass();
-  t.same(order, [
-    'project gated=true',
-    'create Middleware api-strip',
-    'create Middleware api-strip-key',
-    'replace IngressRoute api',
-  ]);
+  t.same(order, ['project gated=true', 'replace IngressRoute api']);
   t.same([off.app?.status?.gate, off.outcome], ['lifting', { requeueAfterMs: 500 }]);
   t.notMatch(route(), /gate/);
   await clock.advance(500);
@@ -259,9 +254,9 @@ t.test('a gate is turned on in the checkers, then the route; off in reverse with
   await clock.advance(5_000);
   order.length = 0;
   t.notOk((await pass()).outcome);
-  t.same(order, ['project gated=false', 'delete Middleware api-gate-strip', 'delete Middleware api-gate']);
+  t.same(order, ['project gated=false', 'delete Middleware gate-<id>']);
   t.equal(await gated(), false);
-  t.same(namesOf(kube.all(kinds.Middleware)).sort(), ['api-retry', 'api-strip', 'api-strip-key']);
+  t.same(namesOf(kube.all(kinds.Middleware)), ['svc-gate-strip', 'svc-retry', 'svc-strip', 'svc-strip-key']);
   t.equal((await pass()).app?.status?.gate, 'off', 'and stays off');
 });
 
@@ -390,8 +385,8 @@ t.test('a route that opens counts as open after a minute, whatever the probe ret
   t.equal((await pass()).app?.status?.gate, 'lifting');
   t.equal((await findWorkload(pool, namespace, 'api'))?.gated, true, 'until then the checkers know the app');
   t.same(
-    namesOf(kube.all(kinds.Middleware)).sort(),
-    ['api-gate', 'api-gate-strip', 'api-retry', 'api-strip', 'api-strip-key'],
+    namesOf(kube.all(kinds.Middleware)),
+    ['gate-<id>', 'svc-gate-strip', 'svc-retry', 'svc-strip', 'svc-strip-key'],
     'and the Middleware that the ingress may still use exists',
   );
   await clock.advance(1_000);
@@ -464,7 +459,7 @@ t.test('a deleted app leaves nothing behind and releases its name, host and depl
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' });
   await pass();
   t.equal(await read(), undefined);
-  const { Namespace: _namespace, ...left } = kinds;
+  const { Namespace: _namespace, Middleware: _shared, ...left } = kinds;
   for (const kind of Object.values(left)) t.same(kube.all(kind), [], kind.kind);
   const deleted = order.filter((step) => step.startsWith('delete'));
   t.equal(deleted[1], 'delete IngressRoute api', 'the route is deleted first');

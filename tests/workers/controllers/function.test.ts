@@ -59,7 +59,7 @@ function createWorld() {
     // Traefik's answer with the current route.
     probeGate({ hosts }) {
       probedHosts.push(...hosts);
-      const gated = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '').includes('-gate"');
+      const gated = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '').includes('"gate-');
       return Promise.resolve(gated ? { kind: 'refused' } : { kind: 'open', status: 404 });
     },
     clock,
@@ -477,18 +477,18 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   await world.reconcile();
   t.notOk(world.resource().status?.gate, 'it never had a gate');
   const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
-  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`]);
+  t.same(names(), ['svc-strip', 'svc-strip-key']);
   const setGate = async (enabled: boolean) => {
     await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, gate: { enabled } } });
     return world.reconcile();
   };
   const projected = () => (world.projected.at(-1) as { gated: boolean }).gated;
-  const named = () => JSON.stringify(world.one(kinds.IngressRoute).spec).includes(`fn-${id}-gate"`);
+  const named = () => JSON.stringify(world.one(kinds.IngressRoute).spec).includes(`"gate-${id}"`);
   const gate = () => world.resource().status?.gate;
 
   t.match(await setGate(true), { requeueAfterMs: 500 });
   t.ok(projected() && named());
-  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`, `fn-${id}-gate-strip`, `fn-${id}-gate`]);
+  t.same(names(), ['svc-strip', 'svc-strip-key', 'svc-gate-strip', `gate-${id}`]);
   t.match(world.kube.all(kinds.Middleware), [{ metadata: { namespace: 'svc-system' } }, {}, {}, {}]);
   t.equal(gate(), 'applying', 'the ingress was not seen to refuse');
   await world.reconcile();
@@ -509,7 +509,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   await world.clock.advance(15_000);
   await world.reconcile();
   t.notOk(projected());
-  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`]);
+  t.same(names(), ['svc-strip', 'svc-strip-key', 'svc-gate-strip']);
 });
 
 t.test('security headers have a Middleware while they are enabled, and it is deleted with the function', async (t) => {
@@ -521,22 +521,18 @@ t.test('security headers have a Middleware while they are enabled, and it is del
   };
   const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
   await set({ headers: true, csp: ['cdn.example.com'] });
-  t.same(names(), [`fn-${id}-security`, `fn-${id}-strip`, `fn-${id}-strip-key`]);
+  t.same(names(), ['svc-strip', 'svc-strip-key', `security-${id}`]);
   t.match(world.one(kinds.IngressRoute).spec, {
-    routes: [{ middlewares: [{ name: `fn-${id}-security` }, { name: `fn-${id}-strip` }] }],
+    routes: [{ middlewares: [{ name: `security-${id}` }, { name: 'svc-strip' }] }],
   });
   await set({ headers: false });
-  t.same(
-    names(),
-    [`fn-${id}-security`, `fn-${id}-strip`, `fn-${id}-strip-key`],
-    'the ingress gets the new route first',
-  );
+  t.same(names(), ['svc-strip', 'svc-strip-key', `security-${id}`], 'the ingress gets the new route first');
   await world.reconcile();
-  t.same(names(), [`fn-${id}-strip`, `fn-${id}-strip-key`]);
+  t.same(names(), ['svc-strip', 'svc-strip-key']);
   await set({ csp: [] });
   await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
   await world.reconcile();
-  t.same([...names(), ...world.kube.all(kinds.Function)], []);
+  t.same([...names(), ...world.kube.all(kinds.Function)], ['svc-strip', 'svc-strip-key'], 'all functions share these');
 });
 
 t.test('another host changes claim, status and route, and releases the old host', async (t) => {
@@ -625,8 +621,11 @@ t.test('a function with only an event trigger has pods with the sidecar, and no 
   await world.kube.mergePatch(ref, { spec: { trigger: 'postgres', gate: { requireApiKey: true } } });
   await world.reconcile();
   t.same(containers(), ['function', 'svc-poll']);
-  for (const kind of [kinds.IngressRoute, kinds.Middleware, kinds.HostName])
-    t.same(world.kube.all(kind), [], kind.kind);
+  for (const kind of [kinds.IngressRoute, kinds.HostName]) t.same(world.kube.all(kind), [], kind.kind);
+  t.same(
+    world.kube.all(kinds.Middleware).filter(({ metadata }) => metadata.name.endsWith(id)),
+    [],
+  );
   t.match(world.projected.at(-1), { id, gated: false });
   const { status } = world.resource();
   t.match(status, { phase: 'idle', replicas: 0, readyReplicas: 0 });

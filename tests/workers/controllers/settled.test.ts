@@ -118,7 +118,11 @@ t.test('a pass over an app or a function without changes reads only that object'
     await settleDeployments(kube);
   }
   t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running', release: { phase: 'available' } });
-  t.equal(kube.all(kinds.Middleware).length, 6);
+  t.equal(
+    kube.all(kinds.Middleware).length,
+    6,
+    'three of the environment, two of all functions, and the security headers',
+  );
 
   for (const kind of Object.keys(specs)) {
     const before = kube.calls.length;

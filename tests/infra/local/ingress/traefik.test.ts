@@ -265,7 +265,7 @@ tap.test(
   unbuilt,
   (t) => {
     const specs: Record<string, unknown> = {
-      'api-gate-strip': {
+      'svc-gate-strip': {
         headers: {
           customRequestHeaders: { 'x-new': 'n', Accept: '' },
           customResponseHeaders: { 'Set-Cookie': '', 'x-new': 'n', 'Content-Type': 'a/b' },

@@ -12,11 +12,10 @@ import { serviceNameLabel } from '../../../../infra/local/controllers/objects.ts
 import { createIngress, type IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
 import { appRoute, type AppRouteInput } from '../../../../infra/manifests/app-route.ts';
 import {
-  gateMiddlewares,
   ingressRoute,
-  routeRetry,
+  routeGate,
   routeSecurity,
-  stripMiddlewares,
+  sharedMiddlewares,
 } from '../../../../infra/manifests/workload-route.ts';
 import type { KubeObject, Stored } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
@@ -56,12 +55,7 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
     ...input,
   };
   const route = appRoute(app);
-  const middlewares = [
-    routeRetry(route),
-    routeSecurity(route),
-    ...stripMiddlewares(route),
-    ...(app.gated ? gateMiddlewares(route) : []),
-  ];
+  const middlewares = [...sharedMiddlewares(route), routeSecurity(route), routeGate(route)];
   return [ingressRoute(route), ...middlewares.filter((object) => object !== undefined)];
 }
 
