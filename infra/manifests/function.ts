@@ -38,7 +38,7 @@ export type FunctionDeployment = BuiltIn<V1Deployment> & {
 };
 
 /**
- * The function's Deployment object, at zero replicas. The count is sent on creation only; afterwards the interceptors and
+ * The function's Deployment object, at zero replicas. A count is sent on creation only; afterwards the interceptors and
  * the scaler own it. Pure.
  * @param options.exclusive whether it mounts a volume that only one pod at a time can mount: then the old pod stops before
  * the new one starts

@@ -51,6 +51,8 @@ type Writer = Pick<KubeClient, 'get' | 'create' | 'replace' | 'cache'>;
 export interface ChildOptions<T extends KubeObject> {
   /** Copies fields that others set, such as the replicas, from the live object into the desired one. Pure. */
   keep?: (live: Stored<T>, desired: T) => T;
+  /** Sets fields that are sent on creation only, such as the first number of replicas. Pure. */
+  initially?: (desired: T) => T;
   /**
    * Trusts the cache when it shows the desired state, instead of reading the object. For kinds whose every change causes
    * another reconcile.
@@ -58,6 +60,12 @@ export interface ChildOptions<T extends KubeObject> {
   cached?: boolean;
   /** Whether the owner is its controller, default true. It is deleted with its owner in any case. */
   controlled?: boolean;
+}
+
+/** What was done, and the object as it was written or last read. */
+export interface EnsuredChild<T extends KubeObject> {
+  outcome: 'created' | 'updated' | 'unchanged';
+  object: Stored<T>;
 }
 
 /**
@@ -70,27 +78,34 @@ export async function ensureChild<T extends KubeObject>(
   kube: Writer,
   owner: Stored<KubeObject> | undefined,
   desired: T,
-  { keep, cached = false, controlled = true }: ChildOptions<T> = {},
-): Promise<'created' | 'updated' | 'unchanged'> {
+  options: ChildOptions<T> = {},
+): Promise<EnsuredChild<T>['outcome']> {
+  return (await ensureChildObject(kube, owner, desired, options)).outcome;
+}
+
+/** As {@link ensureChild}, which saves its callers a read of the object. */
+export async function ensureChildObject<T extends KubeObject>(
+  kube: Writer,
+  owner: Stored<KubeObject> | undefined,
+  desired: T,
+  { keep, initially, cached = false, controlled = true }: ChildOptions<T> = {},
+): Promise<EnsuredChild<T>> {
   const ref = refOf(desired);
   const marked = withMarks(owner && Object.assign(ownerReference(owner), { controller: controlled }), desired);
   const isCurrent = (live: Stored<T>) => includesDesired(live, merged(live, keep ? keep(live, marked) : marked));
   const cachedObject = cached ? kube.cache?.get<T>(resourceOf(ref), ref.name, ref.namespace) : undefined;
-  if (cachedObject && isUsable(cachedObject, owner) && isCurrent(cachedObject)) return 'unchanged';
+  if (cachedObject && isUsable(cachedObject, owner) && isCurrent(cachedObject))
+    return { outcome: 'unchanged', object: cachedObject };
   // An object that is not in the cache most likely does not exist, so that reading it first would waste a request.
   let createFirst = cached && kube.cache !== undefined && cachedObject === undefined;
   for (let round = 1; ; round++) {
     try {
       const live = createFirst ? undefined : await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
       createFirst = false;
-      if (!live) {
-        await kube.create(marked);
-        return 'created';
-      }
+      if (!live) return { outcome: 'created', object: await kube.create(initially ? initially(marked) : marked) };
       refuseForeign(live, owner);
-      if (isCurrent(live)) return 'unchanged';
-      await kube.replace(merged(live, keep ? keep(live, marked) : marked));
-      return 'updated';
+      if (isCurrent(live)) return { outcome: 'unchanged', object: live };
+      return { outcome: 'updated', object: await kube.replace(merged(live, keep ? keep(live, marked) : marked)) };
     } catch (error) {
       if (isKubeError(error, 409) && round < maxRounds) continue;
       throw toChildError(error, ref);
@@ -226,13 +241,15 @@ function foreignEntries(entries: Record<string, string> | undefined): Record<str
   return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !key.startsWith(`${apiGroup}/`)));
 }
 
-/** JSON with sorted keys. */
+/** JSON with sorted keys. @param value plain JSON, whose undefined fields are left out */
 export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  );
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  const fields = value as Record<string, unknown>;
+  const members = Object.keys(fields)
+    .sort()
+    .flatMap((key) => (fields[key] === undefined ? [] : `${JSON.stringify(key)}:${canonical(fields[key])}`));
+  return `{${members.join(',')}}`;
 }
 
 /** A ChildError for a refusal that a retry does not fix; other errors are returned unchanged. */

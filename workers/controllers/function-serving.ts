@@ -1,11 +1,11 @@
 import { functionDeployment, type FunctionDeployment } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import { asksForSeveral, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { asksForSeveral, functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
-import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
+import { deleteChild, ensureChildObject, NotYetError } from '../../runtime/kube/children.ts';
 import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
@@ -26,18 +26,14 @@ export function createServing(options: RoutingOptions) {
   const { kube, clock } = options;
   const routing = createRouting(options);
 
-  /** @param cached whether cached objects suffice: a newer version causes another reconcile */
-  const observe = async ({ id, name, namespace }: WorkloadIdentity, cached: boolean) => {
-    const cachedDeployment = cached
-      ? kube.cache?.get<FunctionDeployment>(kinds.Deployment, name, namespace)
-      : undefined;
-    const deployment = cachedDeployment ?? (await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace));
+  /** The serving pods, from the cache if there is one: a newer version causes another reconcile. */
+  const podsOf = async ({ id, namespace }: WorkloadIdentity): Promise<Stored<Pod>[]> => {
     const labels = { [kindLabel]: 'Function', [roleLabel]: 'serve', [idLabel]: id };
     const cachedPods = kube.cache?.list<Pod>(kinds.Pod, labels, namespace);
-    if (cachedPods) return { deployment, pods: cachedPods };
+    if (cachedPods) return cachedPods;
     const labelSelector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: labelSelector.join(',') });
-    return { deployment, pods: items };
+    return items;
   };
 
   return {
@@ -65,8 +61,14 @@ export function createServing(options: RoutingOptions) {
       const reportedPods = resource.status?.replicas ?? 0;
       const keep = (live: Stored<FunctionDeployment>, next: FunctionDeployment) =>
         mergedDeployment(live, next, reportedPods);
-      const written = await ensureChild(kube, resource, desired, { keep, cached: true });
-      const { deployment, pods } = await observe(identity, written === 'unchanged');
+      const { minReplicas, maxReplicas } = functionLimits(spec, volume !== undefined);
+      const { object: deployment } = await ensureChildObject(kube, resource, desired, {
+        keep,
+        // The scaler would only do so seconds later, with a second rollout.
+        initially: (deploymentObject) => withReplicas(deploymentObject, Math.min(minReplicas, maxReplicas)),
+        cached: true,
+      });
+      const pods = await podsOf(identity);
       if (host === undefined && resource.status?.host !== undefined && !(await routing.remove(resource, identity))) {
         throw new NotYetError("the function's former route is still being deleted");
       }
@@ -80,7 +82,7 @@ export function createServing(options: RoutingOptions) {
         host === undefined
           ? await releaseOtherHosts(kube, identity.id, [], clock.now())
           : await routing.ensure(reported, identity, { ...route, host });
-      if (!deployment || !hasMoved(deployment)) return lookInMs;
+      if (!hasMoved(deployment)) return lookInMs;
       await collectCode(kube, resource, identity, { image: runWith.image });
       await collectEnvironments(kube, reported, envSecret, [deployment]);
       return lookInMs;
@@ -103,4 +105,8 @@ export function createServing(options: RoutingOptions) {
       return routeGone && deploymentGone;
     },
   };
+}
+
+function withReplicas(deployment: FunctionDeployment, replicas: number): FunctionDeployment {
+  return { ...deployment, spec: { ...deployment.spec, replicas } };
 }

@@ -4,9 +4,11 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import {
   applyObject,
+  canonical,
   ChildError,
   deleteChild,
   ensureChild,
+  ensureChildObject,
   ForeignObjectError,
   NotYetError,
   refOf,
@@ -137,6 +139,26 @@ t.test('fields that other controllers set are kept', async (t) => {
   t.same((await read(kube)).spec, { replicas: 7, template: { image: 'x:2' } });
 });
 
+t.test('fields that are sent on creation only are not noticed later', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  const options = {
+    initially: (desired: Deployment) => ({ ...desired, spec: { ...desired.spec, replicas: 2 } }),
+    keep: ({ spec: { replicas } }: Deployment, desired: Deployment) => ({
+      ...desired,
+      spec: { ...desired.spec, replicas },
+    }),
+  };
+  const created = await ensureChildObject(kube, app, deployment({ replicas: 0 }), options);
+  t.match(created, { outcome: 'created', object: { spec: { replicas: 2 }, metadata: { resourceVersion: /./ } } });
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 0 }), options), 'unchanged');
+  const changed = deployment({ replicas: 0, template: { image: 'x:2' } });
+  t.match(await ensureChildObject(kube, app, changed, options), {
+    outcome: 'updated',
+    object: { spec: { replicas: 2 } },
+  });
+});
+
 t.test('a conflict is resolved by reading again', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
@@ -238,4 +260,10 @@ t.test('an object can be applied without an owner', async (t) => {
   t.equal(await applyObject(kube, config), 'created');
   t.equal(await applyObject(kube, config), 'unchanged');
   t.equal((await kube.get(kinds.ConfigMap, 'c', 'svc-system'))?.metadata.ownerReferences, undefined);
+});
+
+t.test('canonical JSON has its keys in order and no undefined fields', async (t) => {
+  const value = { b: [1, { z: null, a: 'ä"' }], a: undefined, 'a-b': { d: true, c: [] }, B: {} };
+  t.equal(canonical(value), '{"B":{},"a-b":{"c":[],"d":true},"b":[1,{"a":"ä\\"","z":null}]}');
+  t.same(JSON.parse(canonical(value)), JSON.parse(JSON.stringify(value)));
 });

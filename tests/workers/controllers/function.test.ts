@@ -186,6 +186,21 @@ t.test('the interceptors know the host before the route sends requests to them',
   t.same(order, ['Function', 'IngressRoute']);
 });
 
+t.test('a new function starts with its minimum of pods, which the scaler sets from then on', async (t) => {
+  const world = createWorld();
+  world.create();
+  const setMinimum = (minReplicas: number) =>
+    world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, minReplicas } });
+  await setMinimum(2);
+  await world.reconcile();
+  t.match(world.one(kinds.Deployment), { spec: { replicas: 2 } });
+  t.match(world.resource().status, { phase: 'pending', replicas: 0 });
+  const { resourceVersion } = world.one(kinds.Deployment).metadata;
+  await setMinimum(0);
+  await world.reconcile();
+  t.equal(world.one(kinds.Deployment).metadata.resourceVersion, resourceVersion);
+});
+
 t.test('the controller keeps the replica count on every change, because the scaler sets it', async (t) => {
   const world = createWorld();
   const id = world.create();
