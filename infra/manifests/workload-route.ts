@@ -6,7 +6,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { managedLabels } from '../../runtime/domain/labels.ts';
 import { spellingsOf, spellingsPattern } from './header-spellings.ts';
 import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
-import type { RouteService } from './traefik.ts';
+import type { MiddlewareSpec, RouteService } from './traefik.ts';
 
 const keyHeader = 'X-API-Key';
 /**
@@ -79,6 +79,11 @@ export function ingressRoute(route: WorkloadRoute): KubeObject {
   });
 }
 
+/** An empty value removes the header. */
+const removal = (headers: readonly string[]): MiddlewareSpec => ({
+  headers: { customRequestHeaders: Object.fromEntries(headers.map((header) => [header, ''])) },
+});
+
 /**
  * The names of Middlewares that all routes of a namespace share. Traefik joins namespace and name with a hyphen, so that
  * of two namespaces `shop` and `shop-prod` the Middlewares `prod-x` and `x` would be one: no platform's name ends like
@@ -91,14 +96,20 @@ const sharedNames = {
   gateStrip: 'svc-gate-strip',
 } as const;
 
+const sharedSpecs: Readonly<Record<string, MiddlewareSpec>> = {
+  // Tries another pod when a connection to one cannot be made, and in no other case: nothing is sent twice. A pod may
+  // stop before the ingress learns of it, for example when the API server fails during a rollout.
+  // https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
+  [sharedNames.retry]: { retry: { attempts } },
+  // Traefik removes headers by name, not by pattern, and so only the spellings that servers confuse.
+  [sharedNames.strip]: removal(spellingsOf(consumerHeaders)),
+  [sharedNames.stripKey]: removal([keyHeader]),
+  [sharedNames.gateStrip]: removal([...reservedHeaders, ...forwardedHeaders, tunnelHeader]),
+};
+
 /** Whether a Middleware with this name is shared by all routes of its namespace. */
 export function isShared(name: string): boolean {
-  return (Object.values(sharedNames) as string[]).includes(name);
-}
-
-/** The names of the Middlewares that only this route uses: with its id, so that they are unique in the cluster. */
-function ownNames({ id }: WorkloadRoute): { security: string; gate: string } {
-  return { security: `security-${id}`, gate: `gate-${id}` };
+  return Object.hasOwn(sharedSpecs, name);
 }
 
 /**
@@ -106,25 +117,15 @@ function ownNames({ id }: WorkloadRoute): { security: string; gate: string } {
  * namespace. Pure.
  */
 export function sharedMiddlewares({ metadata: { namespace }, gated, retried }: WorkloadRoute): KubeObject[] {
-  const metadata = (name: string): ObjectMeta => ({
-    name,
-    ...(namespace !== undefined && { namespace }),
-    labels: managedLabels(),
-  });
-  // Tries another pod when a connection to one cannot be made, and in no other case: nothing is sent twice. A pod may
-  // stop before the ingress learns of it, for example when the API server fails during a rollout.
-  // https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
-  const retry = middleware(metadata(sharedNames.retry), { retry: { attempts } });
-  return [
-    ...(retried ? [retry] : []),
-    ...(gated
-      ? [removal(metadata(sharedNames.gateStrip), [...reservedHeaders, ...forwardedHeaders, tunnelHeader])]
-      : [
-          // Traefik removes headers by name, not by pattern, and so only the spellings that servers confuse.
-          removal(metadata(sharedNames.strip), spellingsOf(consumerHeaders)),
-          removal(metadata(sharedNames.stripKey), [keyHeader]),
-        ]),
-  ];
+  const { retry, gateStrip, strip, stripKey } = sharedNames;
+  const place = { ...(namespace !== undefined && { namespace }), labels: managedLabels() };
+  const names = [...(retried ? [retry] : []), ...(gated ? [gateStrip] : [strip, stripKey])];
+  return names.map((name) => middleware({ name, ...place }, sharedSpecs[name] ?? {}));
+}
+
+/** The names of the Middlewares that only this route uses: with its id, so that they are unique in the cluster. */
+function ownNames({ id }: WorkloadRoute): { security: string; gate: string } {
+  return { security: `security-${id}`, gate: `gate-${id}` };
 }
 
 /** The Middleware that adds the security headers to every response, or undefined when there are none. Pure. */
@@ -156,12 +157,4 @@ export function routeGate(route: WorkloadRoute): KubeObject | undefined {
       },
     },
   );
-}
-
-/** A Middleware that removes request headers. */
-function removal(metadata: ObjectMeta, headers: readonly string[]): KubeObject {
-  // An empty value removes the header.
-  return middleware(metadata, {
-    headers: { customRequestHeaders: Object.fromEntries(headers.map((header) => [header, ''])) },
-  });
 }

@@ -10,7 +10,7 @@ import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kube
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel, managedLabels } from '../../runtime/domain/labels.ts';
-import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
+import { deleteChild, ensureChild, ensureChildObject } from '../../runtime/kube/children.ts';
 import { managedSelection, type Key, type WatchDefinition } from '../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { GateStep } from './gate-step.ts';
@@ -18,9 +18,18 @@ import type { GateStep } from './gate-step.ts';
 /** The workload if it is in the route's namespace; undefined where it cannot be the owner. */
 type Owner = Stored<KubeObject> | undefined;
 
+/** Copies of shared Middlewares that are as desired, which is the same for all routes. A change makes another copy. */
+const current = new WeakSet<Stored<KubeObject>>();
+
 /** Creates the Middlewares before the route: a route with a missing Middleware serves nothing. */
 export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
-  for (const middleware of sharedMiddlewares(route)) await ensureChild(kube, undefined, middleware, { cached: true });
+  for (const middleware of sharedMiddlewares(route)) {
+    const { name, namespace } = middleware.metadata;
+    const copy = kube.cache?.get(kinds.Middleware, name, namespace);
+    if (copy && current.has(copy)) continue;
+    const { outcome, object } = await ensureChildObject(kube, undefined, middleware, { cached: true });
+    if (outcome === 'unchanged') current.add(object);
+  }
   const security = routeSecurity(route);
   if (security) await ensureChild(kube, owner, security, { cached: true });
   const gate = routeGate(route);
