@@ -20,6 +20,11 @@ import type { Blocker } from './blocker.ts';
 const defaultResyncMs = 3_600_000;
 /** Many, because a reconcile mostly waits for the API server. */
 const defaultWorkers = 16;
+/**
+ * The first reconcile of each object after a start takes it from the informer if that listed it, or heard of its kind,
+ * within this time, in ms. A new leader reads each object again only when it has to write.
+ */
+const currentMs = 20_000;
 /** Selects the objects that the platform created. */
 export const managedSelection: Selection = { labelSelector: `${managedByLabel}=${managedByValue}` };
 
@@ -31,7 +36,10 @@ export interface Key {
 
 /** The input of one reconcile. */
 export interface ReconcileRequest<T extends KubeObject> extends Key {
-  /** Read for this reconcile, so that it never acts for a deleted object; undefined when it does not exist. */
+  /**
+   * Read for this reconcile, so that it never acts for a deleted object; undefined when it does not exist. Just after a
+   * start, the copy of the informer, whose changes cause another reconcile.
+   */
   object: Stored<T> | undefined;
   /** Aborted when the controller stops. */
   signal: AbortSignal;
@@ -116,6 +124,8 @@ export function createController(options: ControllerOptions): Controller {
   const stopping = new AbortController();
   let tasks: Promise<void>[] = [];
   let registered = false;
+  /** The objects without a reconcile since the start. */
+  const untouched = new Set<string>();
 
   const enqueue = (key: Key) => queue.add(keyText(key));
   /** Skips objects that are not in the cache: their creation or deletion causes a reconcile by itself. */
@@ -140,7 +150,9 @@ export function createController(options: ControllerOptions): Controller {
     const requestLog = log.child(key);
     let result: ReconcileResult = 'success';
     try {
-      const object = await kube.get(kind, key.name, key.namespace);
+      const informer = informers.of(kind, selection);
+      const copied = untouched.delete(text) && informer.watching();
+      const object = copied ? informer.get(key.name, key.namespace) : await kube.get(kind, key.name, key.namespace);
       const outcome = await definition.reconcile({ ...key, object, signal: stopping.signal, log: requestLog });
       queue.forget(text);
       blockers.set(text, outcome?.blockers ?? []);
@@ -217,6 +229,9 @@ export function createController(options: ControllerOptions): Controller {
     registered: () => registered,
     start() {
       if (tasks.length > 0) return;
+      const informer = informers.of(kind, selection);
+      if (informer.lastSeenMs() <= currentMs)
+        for (const { metadata } of informer.list()) untouched.add(keyText(metadata));
       // Keys that the watches added before are not added twice.
       enqueueAll();
       tasks = [...Array.from({ length: workers }, work), resync()];

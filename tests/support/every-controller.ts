@@ -19,13 +19,16 @@ import { silentLog } from './log.ts';
  * Every controller, led by one process as in `main.ts`, with records that do nothing and an ingress that always demands
  * a key. The manager is not started.
  */
-export function everyController(options: { start?: Date } = {}): {
-  clock: FakeClock;
-  kube: FakeKube;
-  manager: Manager;
-} {
-  const clock = fakeClock(options.start);
-  const kube = fakeKube({ checkNamespaces: true, now: () => clock.now() });
+export function everyController({
+  start,
+  clock = fakeClock(start),
+  kube = fakeKube({ checkNamespaces: true, now: () => clock.now() }),
+}: {
+  start?: Date;
+  clock?: FakeClock;
+  /** The cluster of an earlier process. */
+  kube?: FakeKube;
+} = {}): { clock: FakeClock; kube: FakeKube; manager: Manager } {
   const manager = createManager({
     kube,
     clock,

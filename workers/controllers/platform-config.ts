@@ -45,18 +45,24 @@ export interface PlatformConfigController {
  * @param onChange called when other settings become active, including the first ones
  */
 export function platformConfigController(options: {
-  kube: Pick<KubeClient, 'get' | 'list' | 'create' | 'replace' | 'replaceStatus' | 'delete'>;
+  kube: Pick<KubeClient, 'get' | 'list' | 'create' | 'replace' | 'replaceStatus' | 'delete' | 'cache'>;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
   onChange: () => void;
 }): PlatformConfigController {
   const { kube, events, clock, onChange } = options;
-  let current: PlatformConfigSpec | undefined;
+  let active: PlatformConfigSpec | undefined;
   const reconcileMonitoring = createMonitoring({ kube, clock });
 
+  /** After a start, those that an earlier process stored, so that no object waits for the first reconcile. */
+  const current = (): PlatformConfigSpec | undefined => {
+    active ??= acceptedBefore(kube.cache?.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName));
+    return active;
+  };
+
   const comeIntoForce = (settings: PlatformConfigSpec): void => {
-    if (isDeepStrictEqual(current, settings)) return;
-    current = settings;
+    if (isDeepStrictEqual(current(), settings)) return;
+    active = settings;
     onChange();
   };
 
@@ -85,7 +91,7 @@ export function platformConfigController(options: {
   };
 
   return {
-    current: () => current,
+    current,
     definition: {
       name: 'PlatformConfig',
       kind: kinds.PlatformConfig,
@@ -109,7 +115,7 @@ export function platformConfigController(options: {
           await refuse(config, 'WrongName', `Only the PlatformConfig named "${platformConfigName}" is used.`);
           return undefined;
         }
-        const before = platformConfigSpec.safeParse(config.status?.accepted?.spec).data;
+        const before = acceptedBefore(config);
         const checked = checkPlatformConfig(config.spec, before);
         const settings = 'spec' in checked ? checked.spec : before;
         // Before the rejection is reported, so that everything that waits for settings can continue.
@@ -135,4 +141,9 @@ export function platformConfigController(options: {
       },
     },
   };
+}
+
+/** The settings that were valid last. */
+function acceptedBefore(config: PlatformConfig | undefined): PlatformConfigSpec | undefined {
+  return platformConfigSpec.safeParse(config?.status?.accepted?.spec).data;
 }

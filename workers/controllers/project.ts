@@ -11,7 +11,8 @@ import {
   workloadFinalizer,
 } from '../../runtime/domain/labels.ts';
 import { childrenAdoptedState, mergeConditions, reconcileFailed } from '../../runtime/kube/conditions.ts';
-import type { ControllerDefinition, ReconcileOutcome } from '../../runtime/kube/controller.ts';
+import { controllerOf } from '../../runtime/kube/children.ts';
+import { managedSelection, type ControllerDefinition, type ReconcileOutcome } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
@@ -131,8 +132,18 @@ export function projectController(options: ProjectControllerOptions): Controller
   return {
     name: 'Project',
     kind: kinds.Project,
-    owns: [kinds.NetworkPolicy, kinds.LimitRange, kinds.ResourceQuota, kinds.RoleBinding],
+    owns: [kinds.NetworkPolicy, kinds.LimitRange, kinds.RoleBinding],
     watches: [
+      {
+        kind: kinds.ResourceQuota,
+        selection: managedSelection,
+        // The status counts pods and changes with each of them.
+        ignoreStatus: true,
+        keysOf(quota) {
+          const owner = controllerOf(quota);
+          return owner?.kind === kinds.Project.kind ? [{ name: owner.name }] : [];
+        },
+      },
       {
         kind: kinds.Namespace,
         selection: { labelSelector: projectLabel },

@@ -81,13 +81,7 @@ t.test('an idle cluster gets only the Lease’s writes and hardly any reads in t
   t.ok(gets <= 0.5 * 600, `${gets} reads of single objects in ten minutes`);
 });
 
-t.test('every controller of the platform is in its report', async (t) => {
-  const { manager } = everyController();
-  const names = manager.report().controllers.map(({ name }) => name);
-  t.same(names.sort(), [...controllerNames].sort());
-});
-
-t.test('a pass over an app or a function without changes reads only that object', async (t) => {
+t.test('a pod that a quota counts causes no pass of its project', async (t) => {
   const { clock, kube, manager } = everyController();
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
     apiVersion: 'platform.svc/v1',
@@ -98,40 +92,90 @@ t.test('a pass over an app or a function without changes reads only that object'
   t.teardown(() => manager.stop());
   manager.start();
   await clock.advance(5_000);
-  const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
-  const specs = {
-    App: { image: 'registry.test/api:1', port: 8080, replicas: 1, security: { headers: true }, release },
-    Function: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
+  const quota = async () => {
+    const live = await kube.get<KubeObject>(kinds.ResourceQuota, 'svc-environment', 'shop-prod');
+    if (!live) throw new Error('no quota');
+    return live;
   };
-  const refOf = (kind: string) => ({
-    apiVersion: 'platform.svc/v1',
-    kind,
-    namespace: 'shop-prod',
-    name: kind.toLowerCase(),
-  });
-  for (const [kind, spec] of Object.entries(specs)) {
-    const { apiVersion, namespace, name } = refOf(kind);
-    await kube.create({ apiVersion, kind, metadata: { namespace, name }, spec });
-  }
-  for (let second = 0; second < 30; second++) {
-    await clock.advance(1_000);
-    await settleDeployments(kube);
-  }
-  t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running', release: { phase: 'available' } });
-  t.equal(
-    kube.all(kinds.Middleware).length,
-    6,
-    'three of the environment, two of all functions, and the security headers',
-  );
-
-  for (const kind of Object.keys(specs)) {
+  const passes = async (change: () => Promise<unknown>) => {
     const before = kube.calls.length;
-    await kube.mergePatch(refOf(kind), { metadata: { annotations: { touched: 'yes' } } });
+    await change();
     await clock.advance(1_000);
-    const calls = kube.calls.slice(before + 1).filter((call) => call.kind !== 'Lease');
-    t.same(
-      calls.map((call) => `${call.verb} ${call.kind}`),
-      [`get ${kind}`],
-    );
-  }
+    return kube.calls.slice(before).filter(({ verb, kind }) => verb === 'get' && kind === 'Project').length;
+  };
+  t.equal(await passes(async () => kube.replaceStatus({ ...(await quota()), status: { used: { pods: '1' } } })), 0);
+  t.equal(await passes(async () => kube.replace({ ...(await quota()), spec: { hard: { pods: '9999' } } })), 2);
+  t.notMatch((await quota()).spec, { hard: { pods: '9999' } }, 'a changed limit is restored');
 });
+
+t.test('every controller of the platform is in its report', async (t) => {
+  const { manager } = everyController();
+  const names = manager.report().controllers.map(({ name }) => name);
+  t.same(names.sort(), [...controllerNames].sort());
+});
+
+t.test(
+  'a pass over an app or a function without changes reads only that object, and that of a new leader nothing',
+  async (t) => {
+    const { clock, kube, manager } = everyController();
+    kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
+      apiVersion: 'platform.svc/v1',
+      kind: 'Project',
+      metadata: { name: 'shop' },
+      spec: { environments: [{ name: 'prod', id: fixedId(1) }] },
+    });
+    t.teardown(() => manager.stop());
+    manager.start();
+    await clock.advance(5_000);
+    const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
+    const specs = {
+      App: { image: 'registry.test/api:1', port: 8080, replicas: 1, security: { headers: true }, release },
+      Function: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
+    };
+    const refOf = (kind: string) => ({
+      apiVersion: 'platform.svc/v1',
+      kind,
+      namespace: 'shop-prod',
+      name: kind.toLowerCase(),
+    });
+    for (const [kind, spec] of Object.entries(specs)) {
+      const { apiVersion, namespace, name } = refOf(kind);
+      await kube.create({ apiVersion, kind, metadata: { namespace, name }, spec });
+    }
+    for (let second = 0; second < 30; second++) {
+      await clock.advance(1_000);
+      await settleDeployments(kube);
+    }
+    t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running', release: { phase: 'available' } });
+    t.equal(
+      kube.all(kinds.Middleware).length,
+      6,
+      'three of the environment, two of all functions, and the security headers',
+    );
+
+    for (const kind of Object.keys(specs)) {
+      const before = kube.calls.length;
+      await kube.mergePatch(refOf(kind), { metadata: { annotations: { touched: 'yes' } } });
+      await clock.advance(1_000);
+      const calls = kube.calls.slice(before + 1).filter((call) => call.kind !== 'Lease');
+      t.same(
+        calls.map((call) => `${call.verb} ${call.kind}`),
+        [`get ${kind}`],
+      );
+    }
+
+    await manager.stop();
+    const next = everyController({ clock, kube });
+    t.teardown(() => next.manager.stop());
+    const before = kube.calls.length;
+    next.manager.start();
+    await clock.advance(5_000);
+    t.match(next.manager.report(), { healthy: true });
+    const calls = kube.calls.slice(before).filter(({ kind }) => ['Project', 'App', 'Function'].includes(kind));
+    t.ok(calls.length > 0 && calls.every(({ verb }) => verb === 'list'));
+    // From the second pass on, the object is read as it is now.
+    await kube.mergePatch(refOf('App'), { metadata: { annotations: { touched: 'again' } } });
+    await clock.advance(1_000);
+    t.equal(kube.calls.slice(before).filter(({ kind, verb }) => kind === 'App' && verb === 'get').length, 1);
+  },
+);
