@@ -38,10 +38,13 @@ export interface Reports {
   /** Fetches from every live interceptor. After a failure, the last report counts until it is too old. */
   refresh(interceptors: readonly Stored<Pod>[]): Promise<void>;
   traffic(functionId: string): Traffic;
+  /** The functions with requests at an interceptor since its report before the last one. */
+  active(): Set<string>;
 }
 
 interface TimedReport {
   functions: ReadonlyMap<string, FunctionTraffic>;
+  active: readonly string[];
   takenAt: number;
 }
 
@@ -67,10 +70,12 @@ export function createReports(options: { fetch: FetchReport; clock: Clock; log: 
       const report = trafficReport.parse(await fetch(pod));
       // Its age counts from the request, because later traffic may be missing from it.
       const functions = new Map(report.functions.map((entry) => [entry.id, entry]));
-      const older = (reports.get(pod.metadata.uid) ?? []).filter(
-        ({ takenAt }) => takenAt >= requestedAt - rateWindowMs,
-      );
-      reports.set(pod.metadata.uid, [{ functions, takenAt: requestedAt }, ...older]);
+      const before = reports.get(pod.metadata.uid) ?? [];
+      const older = before.filter(({ takenAt }) => takenAt >= requestedAt - rateWindowMs);
+      const active = report.functions
+        .filter(({ id, inflight, requests }) => inflight > 0 || requests !== before[0]?.functions.get(id)?.requests)
+        .map(({ id }) => id);
+      reports.set(pod.metadata.uid, [{ functions, active, takenAt: requestedAt }, ...older]);
     } catch (error) {
       log.warn({ err: error, pod: pod.metadata.name }, 'no report from interceptor');
     }
@@ -88,6 +93,7 @@ export function createReports(options: { fetch: FetchReport; clock: Clock; log: 
       for (const uid of uids) if (!reports.has(uid)) reports.set(uid, undefined);
       await Promise.all(live.map(fetchOne));
     },
+    active: () => new Set([...reports.values()].flatMap((history) => history?.[0].active ?? [])),
     traffic(functionId) {
       const oldest = clock.monotonic() - reportMaxAgeMs;
       const all = [...reports.values()].filter((history) => history !== undefined);

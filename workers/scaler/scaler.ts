@@ -4,6 +4,7 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { Informer } from '../../runtime/kube/informer.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -50,6 +51,13 @@ export interface Scaler {
   tick(): Promise<void>;
 }
 
+/** A function, and its Deployment object as it was before the reports were fetched. */
+interface Scalable {
+  id: Id;
+  resource: Stored<FunctionResource>;
+  deployment: Stored<ScaledDeployment>;
+}
+
 /** The traffic of a function without a route. */
 const noTraffic: Traffic = { inflight: 0, rate: 0, idleMs: Infinity };
 
@@ -64,6 +72,11 @@ export function createScaler(options: ScalerOptions): Scaler {
     labelNames: ['direction'],
     registers: [registry],
   });
+  /**
+   * Functions with their minimum of pods and without load: nothing changes until one of the objects does, or a request
+   * arrives. Of thousands of functions, almost all.
+   */
+  const resting = new Map<Id, Scalable>();
   let stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
@@ -84,47 +97,64 @@ export function createScaler(options: ScalerOptions): Scaler {
     }
   };
 
-  /** Not async, because of thousands of functions almost none has to be scaled. */
-  const scale = (
-    resource: Stored<FunctionResource>,
-    deployment: Stored<ScaledDeployment>,
-    loads: EventLoads | undefined,
-  ): Promise<void> | undefined => {
-    const id = resource.metadata.labels?.[idLabel];
-    if (id === undefined || deployment.metadata.labels?.[idLabel] !== id) return undefined;
+  const scale = async (scalable: Scalable, loads: EventLoads | undefined): Promise<void> => {
+    const { id, resource, deployment } = scalable;
     const { trigger, events: source, idleTimeoutSeconds } = resource.spec;
     const replicas = deployment.spec?.replicas ?? 1;
     const traffic = trigger === 'http' ? reports.traffic(id) : noTraffic;
     const eventLoad = loads?.get(id);
     const { events, ...load } = history.observe(id, traffic, source ? eventLoad?.backlog : 0);
     if (eventLoad && history.problemChanged(id, eventLoad.problem)) onSourceChange(resource);
+    // The strategy for a volume that only one pod can mount.
+    const limits = functionLimits(resource.spec, deployment.spec?.strategy?.type === 'Recreate');
     const desired = desiredReplicas({
       ...load,
       replicas,
       idleTimeoutMs: idleTimeoutSeconds * 1000,
       events: source && events,
-      // The strategy for a volume that only one pod can mount.
-      limits: functionLimits(resource.spec, deployment.spec?.strategy?.type === 'Recreate'),
+      limits,
     });
-    if (desired === replicas) return undefined;
     const { inflight, rate, idleMs } = traffic;
+    if (desired === replicas) {
+      if (replicas === limits.minReplicas && !source && inflight === 0 && rate === 0) resting.set(id, scalable);
+      return;
+    }
     const requests = trigger === 'http' && { inflight, rate: Math.round(rate), idleMs };
     const reason = { ...requests, ...(source && { backlog: events.backlog }) };
-    return writeScale(deployment, { from: replicas, to: desired }, reason);
+    await writeScale(deployment, { from: replicas, to: desired }, reason);
+  };
+
+  /** The functions that do not rest. */
+  const awake = (): Scalable[] => {
+    const all = functions.list();
+    const present = new Set<Id>();
+    const result: Scalable[] = [];
+    for (const resource of all) {
+      const { name, namespace, labels, deletionTimestamp } = resource.metadata;
+      const id = labels?.[idLabel];
+      const deployment = deployments.get(name, namespace);
+      if (id === undefined || deletionTimestamp !== undefined || deployment?.metadata.labels?.[idLabel] !== id)
+        continue;
+      present.add(id);
+      const before = resting.get(id);
+      if (before?.resource === resource && before.deployment === deployment) continue;
+      resting.delete(id);
+      result.push({ id, resource, deployment });
+    }
+    for (const id of resting.keys()) if (!present.has(id)) resting.delete(id);
+    return result;
   };
 
   const tick = async (): Promise<void> => {
-    const current = functions.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     // Read before the reports, so that the write conflicts when an interceptor scales up meanwhile.
-    const scaled = current.map(({ metadata }) => deployments.get(metadata.name, metadata.namespace));
+    const scalables = awake();
     const [loads] = await Promise.all([readEventLoads(), reports.refresh(interceptors.list())]);
-    history.retain(new Set(current.map(({ metadata }) => metadata.labels?.[idLabel])));
-    await Promise.all(
-      current.flatMap((resource, index) => {
-        const deployment = scaled[index];
-        return (deployment && scale(resource, deployment, loads)) ?? [];
-      }),
-    );
+    for (const id of reports.active()) {
+      const roused = resting.get(id);
+      if (roused && resting.delete(id)) scalables.push(roused);
+    }
+    history.retain(new Set(scalables.map(({ id }) => id)));
+    await Promise.all(scalables.map((scalable) => scale(scalable, loads)));
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -138,6 +168,7 @@ export function createScaler(options: ScalerOptions): Scaler {
     start() {
       stopping = new AbortController();
       history.clear();
+      resting.clear();
       running = run(stopping.signal);
     },
     async stop() {

@@ -183,6 +183,69 @@ t.test('a Deployment of an earlier function of that name is not changed', async 
   t.equal(writes, 0);
 });
 
+t.test('a function with its minimum of pods and no load is left alone until it changes or gets requests', async (t) => {
+  const clock = fakeClock();
+  let considered = false;
+  const helloWith = (minReplicas: number) => ({
+    ...helloFunction(),
+    spec: {
+      ...helloFunction().spec,
+      get minReplicas() {
+        considered = true;
+        return minReplicas;
+      },
+    },
+  });
+  const deploymentWith = (replicas: number): Stored<ScaledDeployment> => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: helloFunction().metadata,
+    spec: { replicas },
+  });
+  let hello = helloWith(1);
+  let deployment = deploymentWith(1);
+  const load = { inflight: 0, requests: 0 };
+  const scaler = createScaler({
+    ...noEvents,
+    kube: { replaceScale: (_, replicas) => Promise.resolve(void (deployment = deploymentWith(replicas))) },
+    functions: { list: () => [hello] },
+    deployments: { get: () => deployment },
+    interceptors: { list: () => [interceptor('one')] },
+    fetchReport: () => Promise.resolve(report([{ ...traffic(load.inflight, 0), requests: load.requests }])),
+    clock,
+    log: silentLog,
+    registry: new Registry(),
+  });
+  /** One look, 2 s after the previous one. */
+  const look = async () => {
+    considered = false;
+    await clock.advance(2_000);
+    await scaler.tick();
+    return { replicas: deployment.spec?.replicas, considered };
+  };
+  const lookFor = async (count: number) => {
+    for (const _ of seconds(count)) await look();
+    return look();
+  };
+  t.same(await look(), { replicas: 1, considered: true });
+  t.same(await lookFor(10), { replicas: 1, considered: false });
+
+  load.inflight = 35;
+  t.same(await look(), { replicas: 4, considered: true }, 'at once');
+  load.inflight = 0;
+  t.same(await lookFor(70), { replicas: 1, considered: false });
+  load.requests = 60_000;
+  t.same(await look(), { replicas: 10, considered: true }, 'also for short requests between two looks');
+  t.same(await lookFor(70), { replicas: 1, considered: false });
+
+  hello = helloWith(3);
+  t.same(await look(), { replicas: 3, considered: true }, 'a changed function');
+  t.same(await lookFor(4), { replicas: 3, considered: false });
+  deployment = deploymentWith(7);
+  t.match(await look(), { considered: true }, 'a changed Deployment object');
+  t.same(await lookFor(70), { replicas: 3, considered: false });
+});
+
 /** A function with a data source, and its scaler over a Deployment that accepts every write. */
 function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
   const clock = fakeClock();
