@@ -52,6 +52,8 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
   const replicas = deployment?.status?.replicas ?? 0;
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
   const moved = !deployment || hasMoved(deployment);
+  // A new one has no pods of an earlier template.
+  const updating = !moved && deployment.status?.observedGeneration !== undefined;
   const failure =
     failureOf(moved ? pods : newestPods(deployment, pods)) ??
     (pods.some(isPodReady) ? undefined : lastingFailure(previous, generation));
@@ -70,7 +72,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     ...(host !== undefined && { host, url: publicUrl(config, host), ...previousGateStatus(previous) }),
     replicas,
     readyReplicas,
-    ...(!moved && failure === undefined && { updating: true }),
+    ...(updating && failure === undefined && { updating }),
     ...appliedBindingStatuses(resource),
     ...runningSettings(deployment, previous),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,

@@ -171,6 +171,7 @@ t.test('a new function gets its claims, record and objects, and is idle at zero 
   });
 
   const writes = () => world.kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  await world.settleDeployment(0, 0);
   const before = writes();
   await world.reconcile();
   t.equal(writes(), before, 'a pass without changes writes nothing');
