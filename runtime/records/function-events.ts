@@ -97,16 +97,26 @@ const eventTables = [
   { name: 'object_notices', batch: batchRows },
 ] as const;
 
+/** Which of these workloads have a data source or events; undefined for the others. */
+export async function findEventful(database: Database, workloadIds: readonly Id[]): Promise<(true | undefined)[]> {
+  const conditions = ['event_sources', ...eventTables.map(({ name }) => name)].map(
+    (name) => `EXISTS (SELECT FROM ${name} WHERE workload_id = asked.id)`,
+  );
+  const { rows } = await database.query<{ id: Id }>(
+    `SELECT id FROM unnest($1::uuid[]) AS asked (id) WHERE ${conditions.join(' OR ')}`,
+    [workloadIds],
+  );
+  const eventful = new Set(rows.map(({ id }) => id));
+  return workloadIds.map((id) => eventful.has(id) || undefined);
+}
+
 /**
  * Deletes the source first, so that reading and delivering stop, and then its events, including those that an
  * interrupted call left.
  */
 async function removeEventSource(pool: Pool, workloadId: Id): Promise<void> {
-  const conditions = ['event_sources', ...eventTables.map(({ name }) => name)].map(
-    (name) => `EXISTS (SELECT FROM ${name} WHERE workload_id = $1)`,
-  );
-  const { rows } = await pool.query<{ left: boolean }>(`SELECT ${conditions.join(' OR ')} AS left`, [workloadId]);
-  if (rows[0]?.left !== true) return;
+  const [eventful] = await findEventful(pool, [workloadId]);
+  if (!eventful) return;
   await transaction(pool, async (client) => {
     await client.query(`DELETE FROM event_sources WHERE workload_id = $1`, [workloadId]);
     await finishWork(client, 'events', [workloadId]);

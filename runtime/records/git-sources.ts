@@ -24,6 +24,16 @@ export interface GitSourceState extends GitSource {
   readAt: Date;
 }
 
+/** Which of these apps have a git source; undefined for the others. */
+export async function findPolled(database: Database, workloadIds: readonly Id[]): Promise<(true | undefined)[]> {
+  const { rows } = await database.query<{ id: Id }>(
+    `SELECT workload_id AS id FROM git_sources WHERE workload_id = ANY ($1)`,
+    [workloadIds],
+  );
+  const polled = new Set(rows.map(({ id }) => id));
+  return workloadIds.map((id) => polled.has(id) || undefined);
+}
+
 /**
  * Writes an app's git source from its object. A removed source is no longer polled; a changed one is polled
  * immediately, as a new one. Idempotent. Writes nothing for an app that is not projected yet.

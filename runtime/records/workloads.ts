@@ -30,6 +30,36 @@ export interface Workload extends WorkloadProjection {
 const columns = `id, kind, environment_id AS "environmentId", project, environment, namespace, name, gated,
   created_at AS "createdAt"`;
 
+/** Which of these workloads have a row that is the same, or a deleted one; undefined for the others. */
+export async function findProjected(
+  database: Database,
+  workloads: readonly WorkloadProjection[],
+): Promise<(true | undefined)[]> {
+  const column = <Name extends keyof WorkloadProjection>(name: Name) => workloads.map((workload) => workload[name]);
+  const { rows } = await database.query<{ id: Id }>(
+    `SELECT id FROM workloads JOIN unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[],
+         $7::text[], $8::boolean[])
+       AS desired (id, kind, environment_id, project, environment, namespace, name, gated) USING (id)
+     WHERE deleted_at IS NOT NULL OR
+       (workloads.kind, workloads.environment_id, workloads.project, workloads.environment, workloads.namespace,
+         workloads.name, workloads.gated) =
+       (desired.kind, desired.environment_id, desired.project, desired.environment, desired.namespace, desired.name,
+         desired.gated)`,
+    [
+      column('id'),
+      column('kind'),
+      column('environmentId'),
+      column('project'),
+      column('environment'),
+      column('namespace'),
+      column('name'),
+      column('gated'),
+    ],
+  );
+  const projected = new Set(rows.map(({ id }) => id));
+  return workloads.map(({ id }) => projected.has(id) || undefined);
+}
+
 /**
  * Writes a workload's row from its object, if it differs. Idempotent. Another existing row of the same name belongs to
  * an object whose deletion was missed, and is marked deleted; a deleted row stays deleted.
@@ -37,12 +67,8 @@ const columns = `id, kind, environment_id AS "environmentId", project, environme
 export async function projectWorkload(pool: Pool, workload: WorkloadProjection): Promise<void> {
   const { id, kind, environmentId, project, environment, namespace, name, gated } = workload;
   const values = [id, kind, environmentId, project, environment, namespace, name, gated];
-  const { rowCount } = await pool.query(
-    `SELECT 1 FROM workloads WHERE id = $1 AND (deleted_at IS NOT NULL OR
-       (kind, environment_id, project, environment, namespace, name, gated) = ($2, $3, $4, $5, $6, $7, $8))`,
-    values,
-  );
-  if (rowCount === 1) return;
+  const [projected] = await findProjected(pool, [workload]);
+  if (projected) return;
   await transaction(pool, async (client) => {
     const { rows: duplicates } = await client.query<{ id: Id }>(
       `SELECT id FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL AND id <> $3`,

@@ -1,16 +1,23 @@
 import type { Pool } from 'pg';
 import { transaction } from '../../runtime/db/pool.ts';
+import { createTurnLookup } from '../../runtime/db/turn-lookup.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { acceptDeployment } from '../../runtime/records/acceptance.ts';
 import { neededEnvironments } from '../../runtime/records/automatic-rollback.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
 import { deleteServiceDatabaseRecords, hasBoundUsers, projectBindings } from '../../runtime/records/bindings.ts';
-import { findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
-import { projectGitSource } from '../../runtime/records/git-sources.ts';
+import { findEventful, findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
+import { findPolled, projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
 import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
 import { forgetProjectSources, issueSourceToken } from '../../runtime/records/sources.ts';
-import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
+import {
+  findProjected,
+  markWorkloadDeleted,
+  projectWorkload,
+  type WorkloadProjection,
+} from '../../runtime/records/workloads.ts';
 import type { AppControllerOptions } from './app.ts';
 import type { BuildRecords } from './build-run.ts';
 import type { ProjectRecords } from './environment.ts';
@@ -28,10 +35,18 @@ export interface ControllerRecords {
   services: ServiceControllerOptions['records'];
 }
 
-/** The records of all controllers in one database. */
+/**
+ * The records of all controllers in one database. What almost every pass finds unchanged is looked up for many workloads
+ * together.
+ */
 export function createControllerRecords(pool: Pool): ControllerRecords {
+  const isProjected = createTurnLookup((workloads: readonly WorkloadProjection[]) => findProjected(pool, workloads));
+  const isEventful = createTurnLookup((ids: readonly Id[]) => findEventful(pool, ids));
+  const isPolled = createTurnLookup((ids: readonly Id[]) => findPolled(pool, ids));
   const jobs: ControllerRecords['jobs'] = {
-    project: (workload) => projectWorkload(pool, workload),
+    async project(workload) {
+      if (!(await isProjected(workload))) await projectWorkload(pool, workload);
+    },
     markDeleted: (id) => markWorkloadDeleted(pool, id),
     projectBindings: (id, bindings) => projectBindings(pool, id, bindings),
   };
@@ -40,7 +55,9 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
     apps: {
       ...jobs,
       neededEnvironments: (id) => neededEnvironments(pool, id),
-      projectGit: (id, source) => projectGitSource(pool, id, source),
+      async projectGit(id, source) {
+        if (source ?? (await isPolled(id))) await projectGitSource(pool, id, source);
+      },
       async deployFirst(workloadId, image, { actor, promotion }) {
         const { from, ...details } = promotion ?? {};
         const origin = from
@@ -67,6 +84,7 @@ export function createControllerRecords(pool: Pool): ControllerRecords {
     functions: {
       ...jobs,
       async projectEvents(id, settings) {
+        if (!settings && !(await isEventful(id))) return undefined;
         await projectEventSource(pool, id, settings);
         return settings && ((await findEventSource(pool, id))?.error ?? undefined);
       },

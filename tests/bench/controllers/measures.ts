@@ -5,6 +5,8 @@ import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { printFigure, type Target } from '../figure.ts';
 import type { Sample } from './process-metrics.ts';
 
+/** A sample takes svc-controllers tens of ms with thousands of workloads, so that more of them would slow it. */
+const sampleMs = 1_000;
 /** A queue that was empty for this long has nothing left: no event is still on its way through a watch. */
 export const quietMs = 2_000;
 const lookMs = 200;
@@ -44,7 +46,7 @@ export async function settled(
     if (!quiet || now.passes !== quietSince?.passes)
       quietSince = quiet ? { at: performance.now(), passes: now.passes } : undefined;
     else if (performance.now() - quietSince.at >= quietMs) return { ...now, quietAt: quietSince.at };
-    await systemClock.sleep(lookMs);
+    await systemClock.sleep(sampleMs);
   }
 }
 
