@@ -15,19 +15,16 @@ t.test('passes that find their records unchanged share a statement, and each dif
     },
   });
   const records = createControllerRecords(counting);
-  const workloads = Array.from(
-    { length: 20 },
-    (_, number): WorkloadProjection => ({
-      id: newId(),
-      kind: 'Function',
-      environmentId: newId(),
-      project: 'shop',
-      environment: 'prod',
-      namespace: 'shop-prod',
-      name: `f${number}`,
-      gated: false,
-    }),
-  );
+  const workloads = Array.from({ length: 20 }, (_, number): WorkloadProjection => ({
+    id: newId(),
+    kind: 'Function',
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: `f${number}`,
+    gated: false,
+  }));
   const projectAll = (all: readonly WorkloadProjection[]) =>
     Promise.all(all.map((workload) => records.functions.project(workload)));
   await projectAll(workloads);
