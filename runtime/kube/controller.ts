@@ -124,7 +124,7 @@ export function createController(options: ControllerOptions): Controller {
   const stopping = new AbortController();
   let tasks: Promise<void>[] = [];
   let registered = false;
-  /** The objects without a reconcile since the start. */
+  /** The objects whose first reconcile after the start is still to come. */
   const untouched = new Set<string>();
 
   const enqueue = (key: Key) => queue.add(keyText(key));
@@ -231,7 +231,7 @@ export function createController(options: ControllerOptions): Controller {
       if (tasks.length > 0) return;
       const informer = informers.of(kind, selection);
       if (informer.lastSeenMs() <= currentMs)
-        for (const { metadata } of informer.list()) untouched.add(keyText(metadata));
+        for (const object of informer.list()) if (concerns(object)) untouched.add(keyText(object.metadata));
       // Keys that the watches added before are not added twice.
       enqueueAll();
       tasks = [...Array.from({ length: workers }, work), resync()];
