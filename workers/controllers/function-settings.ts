@@ -59,13 +59,24 @@ export function hasMoved({ metadata, status = {} }: Stored<FunctionDeployment>):
  * reported none, or not all reported pods are in the cache. Pure.
  */
 export function newestPods(
-  { metadata, status = {} }: Stored<FunctionDeployment>,
+  { metadata, spec: { template }, status = {} }: Stored<FunctionDeployment>,
   pods: readonly Stored<Pod>[],
 ): Stored<Pod>[] {
   const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
   const live = pods.filter(isPodLive);
   if (observedGeneration !== metadata.generation || updatedReplicas === 0 || live.length < replicas) return [];
-  return podsOfNewestTemplate(live);
+  const newest = podsOfNewestTemplate(live);
+  // Pods of two templates were created in the same second.
+  return newest.length > 0 ? newest : live.filter((pod) => isOfTemplate(pod, template));
+}
+
+/** Whether a pod has the code, the environment and the settings of a template. */
+function isOfTemplate({ metadata, spec }: Stored<Pod>, template: FunctionTemplate): boolean {
+  return (
+    includesDesired(metadata.annotations, template.metadata.annotations) &&
+    includesDesired(spec.volumes, template.spec['volumes']) &&
+    includesDesired(spec.containers, containersOf(template))
+  );
 }
 
 /** The settings with which the pods of a template start. Pure. */

@@ -1,7 +1,12 @@
 import t from 'tap';
 import { functionDeployment, type FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import { mergedDeployment as mergedWithReport, startSettings } from '../../../workers/controllers/function-settings.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import {
+  mergedDeployment as mergedWithReport,
+  newestPods,
+  startSettings,
+} from '../../../workers/controllers/function-settings.ts';
 
 const hello = { id: '0190a0a0-0000-7000-8000-000000000001', name: 'hello', namespace: 'shop-prod' };
 const image = 'registry.test/node:1';
@@ -102,5 +107,33 @@ t.test('changed limits apply with the next scale-up, together with all other pen
     { envSecret: secrets.new, memory: '512Mi' },
     'variables wait',
   );
+  t.end();
+});
+
+t.test('of pods that were created in the same second, the newest have the current template', (t) => {
+  const podOf = (name: string, { spec: { template } }: FunctionDeployment, createdAt = '2026-11-27T18:21:48Z') =>
+    ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...template.metadata,
+        labels: { ...template.metadata.labels, 'pod-template-hash': name },
+        name,
+        namespace: hello.namespace,
+        uid: name,
+        resourceVersion: '1',
+        creationTimestamp: createdAt,
+      },
+      spec: { ...template.spec, nodeName: 'node-1' },
+    }) as Stored<Pod>;
+  const versions = ['first', 'second', 'third'].map((code) => functionWith({ code }));
+  const current = live(1, functionWith({ code: 'third' }));
+  current.status = { observedGeneration: 1, replicas: 3, updatedReplicas: 1 };
+  const newest = (pods: Stored<Pod>[]) => newestPods(current, pods).map(({ metadata }) => metadata.name);
+  const pods = versions.map((version, number) => podOf(`pod-${number}`, version));
+  t.same(newest(pods), ['pod-2']);
+  t.same(newest(pods.toReversed()), ['pod-2']);
+  t.same(newest(pods.slice(0, 2)), [], 'it is not in the cache yet');
+  t.same(newest([...pods.slice(1), podOf('later', current, '2026-11-27T18:21:49Z')]), ['later']);
   t.end();
 });
