@@ -5,6 +5,7 @@ import {
   keptImagesRange,
   platformProfiles,
   podsRange,
+  warmPodsMax,
 } from '../../runtime/domain/platform-profile.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
@@ -44,6 +45,7 @@ function toOutput(config: PlatformConfigView): Output {
     ['Maximum pods', maxLimits.pods],
     ['Maximum default memory of a container', maxLimits.containerMemory],
     ['Projects per user', config.projectsPerUser],
+    ['Generic pods', config.warmPods],
     ...Object.entries(config.runtimeImages ?? {}).map(([name, image]) => [`Runtime ${name}`, image] as const),
     ...Object.entries(config.serviceImages ?? {}).map(([name, image]) => [`Service ${name}`, image] as const),
     ['npm registry', packageRegistries.npm ?? 'public'],
@@ -98,6 +100,13 @@ const ceilingFlags = {
   ),
 };
 
+/** Generic pods of functions. */
+const warmFlags = {
+  warmPods: orDefault(
+    amount('<n>', 'generic pods of a pool, from which functions start fast; 0: none', { min: 0, max: warmPodsMax }),
+  ),
+};
+
 const imageFlags = {
   imagePostgres: text('<image>', 'image of PostgreSQL services'),
   imageMysql: text('<image>', 'image of MySQL services'),
@@ -131,6 +140,7 @@ const settingFlags = {
   ...imageFlags,
   ...limitFlags,
   ...ceilingFlags,
+  ...warmFlags,
 };
 
 /** The body of the change. A list replaces the current one, and `default` resets a value. */
@@ -173,6 +183,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
     ...(Object.keys(ceilings).length > 0 && { maxLimits: ceilings }),
     ...(flags.projectsPerUser !== undefined && { projectsPerUser: flags.projectsPerUser }),
+    ...(flags.warmPods !== undefined && { warmPods: flags.warmPods }),
   };
 }
 

@@ -15,6 +15,7 @@ import {
   kindLabel,
   systemNamespace,
 } from '../../runtime/domain/labels.ts';
+import { warmPort } from '../../runtime/contracts/warm-start.ts';
 import type { WorkloadKind } from '../../runtime/domain/names.ts';
 import { networkContains } from '../../runtime/domain/network.ts';
 import { specialNetworks } from '../../runtime/domain/special-addresses.ts';
@@ -89,7 +90,7 @@ export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
 }
 
 /**
- * The policy of the pods of functions. They accept connections from the interceptors only, and may connect to the pods that
+ * The policy of the pods of functions. They accept connections from the interceptors, and may connect to the pods that
  * other pods of the environment may connect to, except services and other functions. `boundServicesPolicy` adds the services
  * that a function is bound to (decision 0025). Pure.
  */
@@ -101,7 +102,11 @@ export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
     spec: {
       podSelector: { matchLabels: { [kindLabel]: 'Function' satisfies WorkloadKind } },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [platform('svc-interceptor')] }],
+      ingress: [
+        { from: [platform('svc-interceptor')] },
+        // To start a function in a generic pod; other pods do not listen there (decision 0098).
+        { from: [platform('svc-controllers')], ports: [{ protocol: 'TCP', port: warmPort }] },
+      ],
       egress: [
         { to: [{ podSelector: podsExcept('Function', 'Service') }] },
         // Sidecars fetch events from it; a token identifies them.

@@ -21,7 +21,10 @@ import { mountedVolumes } from './volume.ts';
 /** The name of the container that runs the code. */
 export const functionContainer = 'function';
 
-const codeDirectory = '/var/run/svc/code';
+/** Where the code is. */
+export const codeDirectory = '/var/run/svc/code';
+/** The name of the volume with the code. */
+export const codeVolume = 'code';
 const codeFiles: Readonly<Record<FunctionRuntime, string>> = { node: 'handler.js', python: 'handler.py' };
 /** The user of the runtime images (infra/images). Every other image has to work as this user, too. */
 const runtimeUser = 10_001;
@@ -74,8 +77,8 @@ function codeParts(identity: FunctionIdentity, code: InlineCode, { image, source
   return {
     pod: parts.pod,
     env: [...parts.env, { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[code.runtime]}` }],
-    volumeMounts: [{ name: 'code', mountPath: codeDirectory, readOnly: true }, ...parts.volumeMounts],
-    volumes: [{ name: 'code', configMap: { name: codeConfigMapName(identity.name, code) } }, ...parts.volumes],
+    volumeMounts: [{ name: codeVolume, mountPath: codeDirectory, readOnly: true }, ...parts.volumeMounts],
+    volumes: [{ name: codeVolume, configMap: { name: codeConfigMapName(identity.name, code) } }, ...parts.volumes],
   };
 }
 

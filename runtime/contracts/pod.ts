@@ -104,6 +104,13 @@ export function isPodEnded({ status }: Pod): boolean {
   return status?.phase === 'Failed' || status?.phase === 'Succeeded';
 }
 
+/**
+ * Whether the pod was a generic one and stands in for a function's own pods, which belong to a ReplicaSet (decision 0098).
+ */
+export function isStandIn({ metadata }: Pod): boolean {
+  return metadata.ownerReferences?.some(({ controller, kind }) => controller === true && kind === 'Function') ?? false;
+}
+
 /** Whether the pod can get traffic: it is neither being deleted nor finished. */
 export function isPodLive(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined && !isPodEnded(pod);

@@ -18,6 +18,8 @@ export const idLabel = 'platform.svc/id';
 export const kindLabel = 'platform.svc/kind';
 export const roleLabel = 'platform.svc/role';
 export const appLabel = 'app';
+/** On generic pods and their Deployment object: the digest of their template. A pod that becomes a function's loses it. */
+export const warmLabel = 'platform.svc/warm';
 /** A label that Kubernetes sets on the pods of a batch Job: the Job's name. */
 export const runLabel = 'batch.kubernetes.io/job-name';
 /** A label that Kubernetes sets on nodes. */

@@ -6,6 +6,14 @@ export type PlatformProfile = (typeof platformProfiles)[number];
 /** The default profile. */
 export const defaultProfile: PlatformProfile = 'small';
 
+/** The most generic pods of a pool. */
+export const warmPodsMax = 10;
+
+/** The generic pods of a pool, where the settings do not say. */
+export function profileWarmPods(profile: PlatformProfile = defaultProfile): number {
+  return profile === 'nano' ? 0 : 1;
+}
+
 /** Range of the time limit of builds, in seconds: pods need time to start, and other builds wait. */
 export const buildTimeoutRange = { min: 10, max: 86_400 };
 

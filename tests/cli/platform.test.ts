@@ -18,6 +18,7 @@ const settings: PlatformConfigView = {
   defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
   maxLimits: { cpu: '64', memory: '128Gi', storage: '800Gi', pods: 800, containerMemory: '2Gi' },
   projectsPerUser: 20,
+  warmPods: 1,
   runtimeImages: { node: 'r.example.com/f:1' },
   serviceImages: { postgres: 'r.example.com/d:1' },
   packageRegistries: { npm: 'https://npm.example.com' },
@@ -87,9 +88,10 @@ t.test('config set sends the named settings, and waits until they are active', a
     hostProofs: false,
   });
   t.same(await sent('--no-host-domains'), { hostDomains: [] });
-  t.same(await sent('--max-cpu', '8', '--max-pods', 'default', '--projects-per-user', '5'), {
+  t.same(await sent('--max-cpu', '8', '--max-pods', 'default', '--projects-per-user', '5', '--warm-pods', '2'), {
     maxLimits: { cpu: '8', pods: null },
     projectsPerUser: 5,
+    warmPods: 2,
   });
   t.same(await sent('--build-timeout', '45m'), { builds: { timeoutSeconds: 2700 } });
   t.same(await sent('--keep-images', '3'), { builds: { keepImages: 3 } });

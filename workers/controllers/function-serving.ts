@@ -1,6 +1,6 @@
 import { functionDeployment, type FunctionDeployment } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { Pod } from '../../runtime/contracts/pod.ts';
+import { isStandIn, type Pod } from '../../runtime/contracts/pod.ts';
 import { asksForSeveral, functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
@@ -26,14 +26,17 @@ export function createServing(options: RoutingOptions) {
   const { kube, clock } = options;
   const routing = createRouting(options);
 
-  /** The serving pods, from the cache if there is one: a newer version causes another reconcile. */
+  /**
+   * The serving pods, without one that stands in for them until they are ready. From the cache if there is one: a newer
+   * version causes another reconcile.
+   */
   const podsOf = async ({ id, namespace }: WorkloadIdentity): Promise<Stored<Pod>[]> => {
     const labels = { [kindLabel]: 'Function', [roleLabel]: 'serve', [idLabel]: id };
     const cachedPods = kube.cache?.list<Pod>(kinds.Pod, labels, namespace);
-    if (cachedPods) return cachedPods;
+    if (cachedPods) return cachedPods.filter((pod) => !isStandIn(pod));
     const labelSelector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: labelSelector.join(',') });
-    return items;
+    return items.filter((pod) => !isStandIn(pod));
   };
 
   return {

@@ -1,13 +1,16 @@
 import { readFile } from 'node:fs/promises';
+import type { FunctionDeployment } from '../../infra/manifests/function.ts';
 import { checkerService } from '../../runtime/contracts/gate-denials.ts';
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { warmPodsOf, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { waitForSchema } from '../../runtime/db/migrate.ts';
 import { createPool } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { createProbeSigner } from '../../runtime/domain/gate-probe.ts';
-import { appLabel, kindLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { appLabel, kindLabel, projectLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { monitoringNamespace, shipperNamespace, targetsPath } from '../../runtime/domain/monitoring.ts';
 import { createAdminServer } from '../../runtime/process/admin-server.ts';
 import { loadControllersConfig } from '../../runtime/process/config.ts';
@@ -24,6 +27,9 @@ import { writeControllerReport } from '../../runtime/records/controller-reports.
 import { listEventLoads } from '../../runtime/records/event-backlog.ts';
 import { fetchReport } from '../scaler/reports.ts';
 import { createScaler, type ScaledDeployment } from '../scaler/scaler.ts';
+import { createWarmCall } from '../warm/call.ts';
+import { createWarmPools, type Quota } from '../warm/pools.ts';
+import { createWarmStarts } from '../warm/starts.ts';
 import { appController } from './app.ts';
 import { buildController } from './build.ts';
 import { functionController } from './function.ts';
@@ -84,7 +90,7 @@ await runProcess({
     const { gateProbeKeyFile } = config;
     const probeKey = gateProbeKeyFile === undefined ? undefined : await readFile(gateProbeKeyFile, 'utf8');
     const probeGate = createGateProbe(probeKey === undefined ? undefined : createProbeSigner(probeKey, clock));
-    const functions = addControllers(manager, { kube, events, records, probeGate });
+    const { functions, settings } = addControllers(manager, { kube, events, records, probeGate });
 
     const { informers } = manager;
     const scaler = createScaler({
@@ -106,6 +112,27 @@ await runProcess({
       informers.of<Pod>(kinds.Pod, { namespace, ...managedSelection }),
     );
     manager.addLeaderPart({ name: 'scaler', start: () => scaler.start(), stop: () => scaler.stop() });
+
+    const warm = {
+      kube,
+      functions: informers.of<FunctionResource>(kinds.Function),
+      deployments: informers.of<FunctionDeployment>(kinds.Deployment, managedSelection),
+      pods: informers.of<Pod>(kinds.Pod, { labelSelector: kindLabel }),
+      clock,
+      log: log.child({ part: 'warm pool' }),
+    };
+    const warmPools = createWarmPools({
+      ...warm,
+      namespaces: informers.of<KubeObject>(kinds.Namespace, { labelSelector: projectLabel }),
+      quotas: informers.of<Quota>(kinds.ResourceQuota, managedSelection),
+      size: () => {
+        const current = settings();
+        return current && warmPodsOf(current);
+      },
+    });
+    const warmStarts = createWarmStarts({ ...warm, call: createWarmCall(), registry });
+    manager.addLeaderPart({ name: 'warm pools', start: () => warmPools.start(), stop: () => warmPools.stop() });
+    manager.addLeaderPart({ name: 'warm starts', start: () => warmStarts.start(), stop: () => warmStarts.stop() });
 
     const ofCheckers = { namespace: systemNamespace, labelSelector: `${appLabel}=${checkerService}` };
     const standby = createGateStandby({
@@ -166,7 +193,7 @@ await runProcess({
   },
 });
 
-/** Adds every controller. @returns that of functions */
+/** Adds every controller. @returns that of functions, and the active settings */
 function addControllers(
   manager: Manager,
   {
@@ -175,7 +202,7 @@ function addControllers(
     records,
     probeGate,
   }: { kube: KubeClient; events: EventRecorder; records: ControllerRecords; probeGate: ProbeGate },
-): Controller {
+): { functions: Controller; settings: () => PlatformConfigSpec | undefined } {
   const dependent: Controller[] = [];
   const settings = platformConfigController({
     kube,
@@ -196,5 +223,5 @@ function addControllers(
   const services = manager.add(serviceController({ ...common, records: records.services }));
   manager.add(podOomController(common));
   dependent.push(projects, apps, functions, jobs, builds, services);
-  return functions;
+  return { functions, settings: () => settings.current() };
 }

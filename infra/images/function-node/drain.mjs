@@ -1,11 +1,11 @@
-/** Shorter, together with the 4 s of the preStop hook, than the grace period of 30 s. */
-const drainMaxMs = 24_000;
+/** The default. Shorter, together with the 4 s of the preStop hook, than the grace period of 30 s. */
+const drainMaxSeconds = 24;
 
 /**
  * On SIGTERM or SIGINT, the server keeps serving requests, also new ones, and closes each connection after its response.
- * When no request is in progress, the process exits with 0. Requests that take longer than {@link drainMaxMs} are aborted.
+ * When no request is in progress, the process exits with 0. Requests that take longer than `seconds` are aborted.
  */
-export function drainOnSignal(server, log) {
+export function drainOnSignal(server, log, seconds = drainMaxSeconds) {
   const responses = new Set();
   let draining = false;
 
@@ -21,7 +21,7 @@ export function drainOnSignal(server, log) {
     setTimeout(() => {
       log('warn', 'requests did not finish within the shutdown period and were closed', { requests: responses.size });
       process.exit(0);
-    }, drainMaxMs).unref();
+    }, seconds * 1000).unref();
     exitWhenIdle();
   };
 

@@ -59,7 +59,8 @@ function listen(handler) {
   // Longer than the interceptor keeps idle connections, so that this side never closes one that a request is using.
   server.keepAliveTimeout = 120_000;
   server.requestTimeout = 0;
-  drainOnSignal(server, log);
+  // The program warm.mjs passes another limit than the default.
+  drainOnSignal(server, log, process.argv[2] && Number(process.argv[2]));
   server.listen(Number(process.env.PORT ?? 8080), () => {
     loaded = true;
     log('info', 'function ready', { port: server.address().port, runtime: `node ${process.versions.node}` });

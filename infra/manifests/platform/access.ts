@@ -179,7 +179,11 @@ export const environmentRules = {
     rule(kinds.Pod, ['get'], 'log'),
   ],
   // The environments of functions, the passwords of services, and the deletion of what no pod uses.
-  'svc-controllers': [rule(kinds.Secret, ['get', 'create', 'delete'])],
+  'svc-controllers': [
+    rule(kinds.Secret, ['get', 'create', 'delete']),
+    // To make a generic pod one of a function, and to delete it once the function's own pod is ready (decision 0098).
+    rule(kinds.Pod, ['patch', 'delete']),
+  ],
   'svc-interceptor': [rule(kinds.Deployment, ['get', 'update'], 'scale')],
 } satisfies Partial<Record<ProcessName, readonly PolicyRule[]>>;
 

@@ -11,6 +11,7 @@ export const optionalSettings = [
   'defaultLimits',
   'maxLimits',
   'projectsPerUser',
+  'warmPods',
   'builds',
   'packageRegistries',
   'caCertificates',

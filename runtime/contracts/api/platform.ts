@@ -85,6 +85,8 @@ export const platformConfigView = z.object({
   maxLimits: limits,
   /** How many projects a user may create; platform admins may create more. */
   projectsPerUser: z.int(),
+  /** The generic pods of a pool, from which functions start fast; 0: none. */
+  warmPods: z.int(),
   /** The images of the function runtimes, and of the types of services that the installation can run. */
   runtimeImages: z.object({ node: z.string(), python: z.string().optional() }).optional(),
   serviceImages: z
@@ -140,6 +142,8 @@ export const platformConfigUpdate = z
     defaultLimits: limitsChange,
     maxLimits: limitsChange,
     projectsPerUser: z.number().nullable(),
+    /** The generic pods of a pool; 0 turns them off. */
+    warmPods: z.number().nullable(),
     /** The image of each type of service; null disables services of that type. */
     serviceImages: z
       .strictObject({ postgres: reference, mysql: reference, redis: reference, minio: reference, mongodb: reference })

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { certificatesMaxBytes } from '../../domain/certificates.ts';
-import { buildTimeoutRange, imageMakers, keptImagesRange, platformProfiles } from '../../domain/platform-profile.ts';
+import {
+  buildTimeoutRange,
+  imageMakers,
+  keptImagesRange,
+  platformProfiles,
+  profileWarmPods,
+  warmPodsMax,
+} from '../../domain/platform-profile.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import type { FunctionSource } from './function.ts';
@@ -101,6 +108,8 @@ export const platformConfigSpec = z.object({
   caCertificates: z.string().max(certificatesMaxBytes).exactOptional(),
   /** Default {@link defaultProfile}. */
   profile: z.enum(platformProfiles).exactOptional(),
+  /** The generic pods of a pool, from which functions start fast; 0 turns them off. Default: {@link profileWarmPods}. */
+  warmPods: z.int().min(0).max(warmPodsMax).exactOptional(),
   /** Proxies in front of the ingress that are trusted to report the client's address, for keys and logins; default none. */
   trustedProxies: z.array(network).max(50).exactOptional(),
   /** Private networks that pods may reach besides the internet; default none. */
@@ -173,6 +182,11 @@ export function functionImage(
     `This installation has no image for functions in ${runtime}; run \`svc install\` again with --image-function-${runtime}.`,
     { details: { field: 'runtime' } },
   );
+}
+
+/** The number of generic pods of a pool. */
+export function warmPodsOf({ warmPods, profile }: Pick<PlatformConfigSpec, 'warmPods' | 'profile'>): number {
+  return warmPods ?? profileWarmPods(profile);
 }
 
 /** The public URL of a host, without a trailing slash. */

@@ -93,6 +93,7 @@ t.test('config: the active settings with their defaults, and the result of the l
     defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
     maxLimits: { cpu: '64', memory: '128Gi', storage: '800Gi', pods: 800, containerMemory: '2Gi' },
     projectsPerUser: 20,
+    warmPods: 1,
     runtimeImages: settings.runtimeImages,
     ...(settings.serviceImages && { serviceImages: settings.serviceImages }),
     status: 'accepted',

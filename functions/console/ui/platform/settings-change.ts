@@ -18,7 +18,11 @@ const list = (path: string, flag: string, clear: string, kind: Kind = 'list'): S
 
 /** The settings that the API lets platform admins change, in groups that are edited together. */
 export const settingGroups = {
-  size: [text('profile', '--profile'), text('projectsPerUser', '--projects-per-user', 'number')],
+  size: [
+    text('profile', '--profile'),
+    text('projectsPerUser', '--projects-per-user', 'number'),
+    text('warmPods', '--warm-pods', 'number'),
+  ],
   defaultLimits: [
     text('defaultLimits.cpu', '--cpu'),
     text('defaultLimits.memory', '--memory'),

@@ -145,6 +145,7 @@ export const platformText = {
     names: {
       profile: 'Profile',
       projectsPerUser: 'Projects per user',
+      warmPods: 'Generic pods of a pool',
       'defaultLimits.cpu': 'CPU',
       'defaultLimits.memory': 'Memory',
       'defaultLimits.storage': 'Storage',

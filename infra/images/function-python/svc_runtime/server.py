@@ -13,8 +13,9 @@ from .event import RequestError, context_of, event_of, request_id_of
 from .handler import call
 from .log import log, request_id
 
-# Shorter, together with the 4 s of the preStop hook, than the grace period of 30 s.
-_DRAIN_MAX_SECONDS = 24
+# The program warm.py passes another limit. The default is shorter, together with the 4 s of the preStop hook, than the
+# grace period of 30 s.
+_DRAIN_MAX_SECONDS = int(sys.argv[1]) if len(sys.argv) > 1 else 24
 
 
 class _Drain:

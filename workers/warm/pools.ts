@@ -1,0 +1,120 @@
+import type { V1ResourceQuota } from '@kubernetes/client-node';
+import type { Logger } from 'pino';
+import type { FunctionDeployment } from '../../infra/manifests/function.ts';
+import { warmPool, warmPoolName } from '../../infra/manifests/warm-pool.ts';
+import type { BuiltIn, KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { environmentIdLabel, kindLabel, warmLabel } from '../../runtime/domain/labels.ts';
+import { applyObject, deleteChild, refOf } from '../../runtime/kube/children.ts';
+import type { Informer } from '../../runtime/kube/informer.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { hasRoom, poolsOf } from './pool-size.ts';
+import { digestOfToken, ensureToken } from './token.ts';
+import { warmTemplateOf } from './warmable.ts';
+
+/** Changes of an environment are collected for this long. */
+const settleMs = 1_000;
+
+export type Quota = BuiltIn<V1ResourceQuota, 'spec'>;
+
+export interface WarmPoolsOptions {
+  kube: Pick<KubeClient, 'get' | 'create' | 'replace' | 'delete'>;
+  namespaces: Pick<Informer<KubeObject>, 'get' | 'list'>;
+  functions: Pick<Informer<FunctionResource>, 'get' | 'onChange'>;
+  /** The platform's Deployment objects, of functions and pools among others. */
+  deployments: Pick<Informer<FunctionDeployment>, 'listIn' | 'onChange'>;
+  pods: Pick<Informer<Pod>, 'listIn'>;
+  quotas: Pick<Informer<Quota>, 'listIn' | 'onChange'>;
+  /** The number of pods of a pool; undefined while the settings are unknown. */
+  size: () => number | undefined;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Keeps the pools of generic pods as the functions of each environment need them (decision 0098). */
+export interface WarmPools {
+  start(): void;
+  stop(): Promise<void>;
+  /** Adjusts the pools of one environment; writes nothing when they are as they should be. */
+  adjust(namespace: string): Promise<void>;
+}
+
+export function createWarmPools(options: WarmPoolsOptions): WarmPools {
+  const { kube, namespaces, functions, deployments, pods, quotas, size, clock, log } = options;
+  const changed = new Set<string>();
+  let subscriptions: (() => void)[] = [];
+  let stopping = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+
+  const adjust = async (namespace: string): Promise<void> => {
+    const environment = namespaces.get(namespace);
+    const replicas = size();
+    if (replicas === undefined || environment?.metadata.labels?.[environmentIdLabel] === undefined) return;
+    if (environment.metadata.deletionTimestamp !== undefined) return;
+    const objects = deployments.listIn(namespace);
+    const existing = objects.filter(({ metadata }) => metadata.labels?.[warmLabel] !== undefined);
+    const templates = objects.flatMap((deployment) => {
+      const resource = functions.get(deployment.metadata.name, namespace);
+      const isFunctions = deployment.metadata.labels?.[kindLabel] === 'Function';
+      return (isFunctions && resource && warmTemplateOf(resource, deployment)) || [];
+    });
+    const wanted = replicas === 0 ? [] : poolsOf(templates);
+    const names = new Set(wanted.map(({ digest }) => warmPoolName(digest)));
+    for (const pool of existing) {
+      if (!names.has(pool.metadata.name)) await deleteChild(kube, undefined, refOf(pool));
+    }
+    const generic = pods.listIn(namespace).filter((pod) => isPodLive(pod) && pod.metadata.labels?.[warmLabel]);
+    const all = wanted.flatMap(({ spec }) => Array.from({ length: replicas }, () => spec));
+    const rooms = quotas.listIn(namespace).map(({ status = {} }) => status);
+    const hasPods = rooms.every((room) => hasRoom(room, { existing: generic.map(({ spec }) => spec), wanted: all }));
+    const count = hasPods ? replicas : 0;
+    const isCurrent = ({ digest }: { digest: string }) =>
+      existing.some(({ metadata, spec }) => metadata.name === warmPoolName(digest) && spec.replicas === count);
+    if (wanted.every(isCurrent)) return;
+    const tokenDigest = digestOfToken(await ensureToken(kube, namespace));
+    for (const template of wanted) {
+      await applyObject(kube, warmPool(namespace, template, { replicas: count, tokenDigest }));
+    }
+  };
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    let adjustedTo: number | undefined;
+    while (!signal.aborted) {
+      if (adjustedTo !== size()) for (const { metadata } of namespaces.list()) changed.add(metadata.name);
+      adjustedTo = size();
+      const due = [...changed];
+      changed.clear();
+      for (const namespace of due) {
+        if (signal.aborted) return;
+        await adjust(namespace).catch((error: unknown) => {
+          changed.add(namespace);
+          log.warn({ err: error, namespace }, 'cannot adjust the generic pods; trying again');
+        });
+      }
+      await clock.sleep(settleMs, signal).catch(() => undefined);
+    }
+  };
+
+  const note = ({ object, previous }: { object: Stored<KubeObject>; previous?: Stored<KubeObject> }) => {
+    const { namespace, generation } = object.metadata;
+    // Functions and Deployment objects have a generation, which a change of their status leaves as it is.
+    const isStatus = generation !== undefined && generation === previous?.metadata.generation;
+    if (namespace !== undefined && !isStatus) changed.add(namespace);
+  };
+
+  return {
+    start() {
+      stopping = new AbortController();
+      subscriptions = [functions.onChange(note), deployments.onChange(note), quotas.onChange(note)];
+      running = run(stopping.signal);
+    },
+    async stop() {
+      for (const unsubscribe of subscriptions) unsubscribe();
+      stopping.abort();
+      await running;
+    },
+    adjust,
+  };
+}

@@ -1,0 +1,207 @@
+import type { Logger } from 'pino';
+import { Counter, type Registry } from 'prom-client';
+import type { FunctionDeployment } from '../../infra/manifests/function.ts';
+import type { CodeConfigMap } from '../../infra/manifests/function-pod.ts';
+import { warmSources, type WarmSources } from '../../infra/manifests/warm-pool.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { isPodLive, isStandIn, type Pod } from '../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { WarmStart } from '../../runtime/contracts/warm-start.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { appLabel, idLabel, kindLabel, warmLabel } from '../../runtime/domain/labels.ts';
+import { refOf } from '../../runtime/kube/children.ts';
+import type { Informer } from '../../runtime/kube/informer.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { Secret } from '../../runtime/workloads/owned-secret.ts';
+import type { CallWarmPod } from './call.ts';
+import { standInEnd, type StandInEnd } from './stand-in.ts';
+import { readToken } from './token.ts';
+import { warmTemplateOf } from './warmable.ts';
+
+/** How long requests may take on a generic pod after the function's own pod is ready. */
+const drainSeconds = 3_600;
+/** The preStop hook and the end of the process, in addition. */
+const graceSeconds = drainSeconds + 30;
+/** A label that Kubernetes sets on the pods of a Deployment object. */
+const templateHashLabel = 'pod-template-hash';
+/** Interval of checks of all pods, for deletions that failed. */
+const sweepMs = 30_000;
+
+export interface WarmStartsOptions {
+  kube: Pick<KubeClient, 'get' | 'mergePatch' | 'delete' | 'cache'>;
+  functions: Pick<Informer<FunctionResource>, 'get'>;
+  deployments: Pick<Informer<FunctionDeployment>, 'get' | 'onChange'>;
+  /** At least all pods with the label of a workload's kind. */
+  pods: Pick<Informer<Pod>, 'list' | 'listIn' | 'onChange'>;
+  call: CallWarmPod;
+  clock: Clock;
+  log: Logger;
+  registry: Registry;
+}
+
+/** Starts functions in generic pods when they are scaled up from zero, and ends these pods (decision 0098). */
+export interface WarmStarts {
+  start(): void;
+  /** Waits for starts and deletions in progress. */
+  stop(): Promise<void>;
+}
+
+export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
+  const { kube, functions, deployments, pods, call, clock, log, registry } = options;
+  const starts = new Counter({
+    name: 'function_warm_starts_total',
+    help: 'Starts of functions from zero for which a generic pod was looked for, by result.',
+    labelNames: ['result'],
+    registers: [registry],
+  });
+  const inProgress = new Set<Promise<void>>();
+  /** The uids of pods that are being deleted. */
+  const ending = new Set<string>();
+  let subscriptions: (() => void)[] = [];
+  let stopping = new AbortController();
+  let sweeping: Promise<void> = Promise.resolve();
+
+  const track = (work: Promise<void>, fields: object, message: string) => {
+    const tracked = work
+      .catch((error: unknown) => log.warn({ err: error, ...fields }, message))
+      .finally(() => inProgress.delete(tracked));
+    inProgress.add(tracked);
+  };
+
+  /** Takes a pod from its pool, and makes it one of the function. @returns undefined when all were taken */
+  const take = async (
+    resource: Stored<FunctionResource>,
+    { spec: { template } }: FunctionDeployment,
+    digest: string,
+  ): Promise<Stored<Pod> | undefined> => {
+    const { namespace = '', name, uid } = resource.metadata;
+    const { apiVersion, kind } = kinds.Function;
+    const owner = { apiVersion, kind, name, uid, controller: true };
+    const { labels, annotations = {} } = template.metadata;
+    for (const pod of pods.listIn(namespace).filter((pod) => isWaiting(pod, digest))) {
+      const { resourceVersion, labels: generic = {} } = pod.metadata;
+      const removed = Object.fromEntries(Object.keys(generic).map((label) => [label, null]));
+      const metadata = {
+        resourceVersion,
+        labels: { ...removed, [templateHashLabel]: null, ...labels },
+        annotations,
+        ownerReferences: [owner],
+      };
+      try {
+        return await kube.mergePatch<Pod>(refOf(pod), { metadata });
+      } catch (error) {
+        // Another function took it, or it ends.
+        if (!isKubeError(error, 409) && !isKubeError(error, 404)) throw error;
+      }
+    }
+    return undefined;
+  };
+
+  const sourcesOf = async (namespace: string, { code, envSecret, env }: WarmSources): Promise<WarmStart> => {
+    const cached = kube.cache?.get<CodeConfigMap>(kinds.ConfigMap, code, namespace);
+    const [map, secret] = await Promise.all([
+      cached ?? kube.get<CodeConfigMap>(kinds.ConfigMap, code, namespace),
+      envSecret === undefined ? undefined : kube.get<Secret>(kinds.Secret, envSecret, namespace),
+    ]);
+    if (!map) throw new Error('its code is missing');
+    if (envSecret !== undefined && !secret) throw new Error('its variables are missing');
+    const variables = Object.entries(secret?.data ?? {}).map(([name, value]): [string, string] => [
+      name,
+      Buffer.from(value, 'base64').toString(),
+    ]);
+    return { files: map.data ?? {}, env: { ...Object.fromEntries(variables), ...env }, drainSeconds };
+  };
+
+  const begin = async (deployment: Stored<FunctionDeployment>): Promise<void> => {
+    const { name, namespace = '' } = deployment.metadata;
+    const resource = functions.get(name, namespace);
+    const template = resource && warmTemplateOf(resource, deployment);
+    const sources = template && warmSources(deployment.spec.template);
+    if (!sources || !pods.listIn(namespace).some((pod) => pod.metadata.labels?.[warmLabel] !== undefined)) return;
+    const [pod, input, token] = await Promise.all([
+      take(resource, deployment, template.digest),
+      sourcesOf(namespace, sources),
+      readToken(kube, namespace),
+    ]);
+    if (!pod) return void starts.inc({ result: 'missed' });
+    const fields = { namespace, function: name, pod: pod.metadata.name };
+    try {
+      if (token === undefined) throw new Error('the token of the environment is missing');
+      await call({ host: pod.status?.podIP ?? '', uid: pod.metadata.uid }, token, input);
+      starts.inc({ result: 'started' });
+      log.info(fields, 'function started in a generic pod');
+    } catch (error) {
+      starts.inc({ result: 'failed' });
+      log.warn({ err: error, ...fields }, 'cannot start the function in a generic pod; its own pod starts');
+      await end(pod, 'failed');
+    }
+  };
+
+  const end = async (pod: Stored<Pod>, reason: StandInEnd): Promise<void> => {
+    const { uid } = pod.metadata;
+    if (ending.has(uid)) return;
+    ending.add(uid);
+    try {
+      const grace = reason === 'ready' ? { gracePeriodSeconds: graceSeconds } : {};
+      await kube.delete(refOf(pod), { preconditions: { uid }, ...grace });
+    } catch (error) {
+      // It was deleted and another one has its name.
+      if (!isKubeError(error, 409)) throw error;
+    } finally {
+      ending.delete(uid);
+    }
+  };
+
+  /** Ends the pods that no longer stand in. */
+  const check = (standIns: readonly Stored<Pod>[]) => {
+    for (const pod of standIns) {
+      const { namespace = '', name, labels } = pod.metadata;
+      if (!isStandIn(pod) || pod.metadata.deletionTimestamp !== undefined) continue;
+      const deployment = deployments.get(labels?.[appLabel] ?? '', namespace);
+      const reason = standInEnd(pod, deployment);
+      if (reason) track(end(pod, reason), { namespace, pod: name }, 'cannot delete a generic pod');
+    }
+  };
+
+  const podsOf = (namespace = '', id?: string) =>
+    pods.listIn(namespace).filter(({ metadata }) => id !== undefined && metadata.labels?.[idLabel] === id);
+
+  const sweep = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      check(pods.list());
+      await clock.sleep(sweepMs, signal).catch(() => undefined);
+    }
+  };
+
+  return {
+    start() {
+      stopping = new AbortController();
+      subscriptions = [
+        deployments.onChange(({ type, object, previous }) => {
+          const { name, namespace, labels = {} } = object.metadata;
+          if (labels[kindLabel] !== 'Function') return;
+          const isRaised = type === 'modified' && previous?.spec.replicas === 0 && object.spec.replicas > 0;
+          if (isRaised)
+            track(begin(object), { namespace, function: name }, 'cannot start the function in a generic pod');
+          else check(podsOf(namespace, labels[idLabel]));
+        }),
+        pods.onChange(({ object }) => check([object])),
+      ];
+      sweeping = sweep(stopping.signal);
+    },
+    async stop() {
+      for (const unsubscribe of subscriptions) unsubscribe();
+      stopping.abort();
+      await sweeping;
+      await Promise.all(inProgress);
+    },
+  };
+}
+
+/** Whether a function can be started in this generic pod. */
+function isWaiting(pod: Stored<Pod>, digest: string): boolean {
+  const isOfPool = pod.metadata.labels?.[warmLabel] === digest;
+  const runs = pod.status?.containerStatuses?.some(({ state }) => state?.running !== undefined) ?? false;
+  return isOfPool && isPodLive(pod) && runs && pod.status?.podIP !== undefined;
+}

@@ -1,0 +1,42 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { warmSecretName } from '../../infra/manifests/warm-pool.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { managedByLabel, managedByValue, managedLabels } from '../../runtime/domain/labels.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { Secret } from '../../runtime/workloads/owned-secret.ts';
+
+const field = 'token';
+
+/** The token that starts functions in the generic pods of an environment; undefined before it has one. */
+export async function readToken(kube: Pick<KubeClient, 'get'>, namespace: string): Promise<string | undefined> {
+  const secret = await kube.get<Secret>(kinds.Secret, warmSecretName, namespace);
+  if (secret?.metadata.labels?.[managedByLabel] !== managedByValue) return undefined;
+  const token = Buffer.from(secret.data?.[field] ?? '', 'base64').toString();
+  return token === '' ? undefined : token;
+}
+
+/** As {@link readToken}, and creates it if needed. It goes with the environment. @throws KubeError 409 for a foreign Secret */
+export async function ensureToken(kube: Pick<KubeClient, 'get' | 'create'>, namespace: string): Promise<string> {
+  const existing = await readToken(kube, namespace);
+  if (existing !== undefined) return existing;
+  const token = randomBytes(32).toString('base64url');
+  try {
+    await kube.create<Secret>({
+      apiVersion: kinds.Secret.apiVersion,
+      kind: kinds.Secret.kind,
+      metadata: { name: warmSecretName, namespace, labels: managedLabels() },
+      type: 'Opaque',
+      data: { [field]: Buffer.from(token).toString('base64') },
+    });
+    return token;
+  } catch (error) {
+    const other = isKubeError(error, 409) ? await readToken(kube, namespace) : undefined;
+    if (other === undefined) throw error;
+    return other;
+  }
+}
+
+/** What generic pods know of a token. Pure. */
+export function digestOfToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
