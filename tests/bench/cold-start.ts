@@ -2,10 +2,11 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
-import { runningPlatform, uniqueName } from '../support/platform.ts';
+import { runningPlatform, uniqueName, type Platform } from '../support/platform.ts';
 import {
   ask,
   createSubject,
+  genericPod,
   setScale,
   throughPlatform,
   toZero,
@@ -19,10 +20,14 @@ const tryEveryMs = 20;
 /**
  * Time to the first byte of a function at zero, through Traefik and interceptor, compared with the floor: the same
  * Deployment scaled from zero by an API call, and its pod polled directly until it answers. Pairs in one run, in
- * alternating order. Needs a running platform (`npm start`); `--pairs <n>` (30).
+ * alternating order. Needs a running platform (`npm start`); `--pairs <n>` (30). With `--warm`, on a cluster, then as many
+ * starts in generic pods (docs/decisions/0098-warm-pool.md); the pairs are measured without.
  */
 export async function run(args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: { pairs: { type: 'string', default: '30' } } });
+  const { values } = parseArgs({
+    args,
+    options: { pairs: { type: 'string', default: '30' }, warm: { type: 'boolean', default: false } },
+  });
   const platform = await runningPlatform();
   const project = uniqueName('bench');
   const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
@@ -30,8 +35,14 @@ export async function run(args: string[]): Promise<void> {
     await platform.ok(['project', 'create', project, '--environment', 'prod']);
     const subject = await createSubject(platform, kube, project);
     try {
+      if (values.warm) await setWarmPods(platform, 0);
       report(await measure(subject, Number(values.pairs)));
+      if (values.warm) {
+        await setWarmPods(platform, 1);
+        reportWarm(await measureWarm(subject, Number(values.pairs)));
+      }
     } finally {
+      if (values.warm) await setWarmPods(platform, 'default');
       await subject.pods.stop();
     }
   } finally {
@@ -54,6 +65,34 @@ async function measure(subject: Subject, pairs: number): Promise<{ platform: Ste
     );
   }
   return results;
+}
+
+/** Starts in generic pods, each after the pool is full again and the machine is idle. */
+async function measureWarm(subject: Subject, starts: number): Promise<Steps[]> {
+  const results: Steps[] = [];
+  while (results.length < starts) {
+    await toZero(subject);
+    await genericPod(subject);
+    results.push(await throughPlatform(subject));
+    process.stderr.write(`warm start ${results.length}: ${results.at(-1)?.firstByte.toFixed(0)} ms\n`);
+  }
+  return results;
+}
+
+function reportWarm(starts: readonly Steps[]): void {
+  const times = starts.map(({ firstByte }) => firstByte).sort((a, b) => a - b);
+  const quantile = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? Number.NaN;
+  for (const step of ['raised', 'address', 'connect'] as const) {
+    const value = median(starts.map((entry) => entry[step] ?? Number.NaN));
+    printFigure({ name: `cold-start.warm.${step}`, value, unit: 'ms' });
+  }
+  const name = 'cold-start.warm.first-byte';
+  printFigure({ name: `${name}.p50`, value: quantile(0.5), unit: 'ms', target: { operator: '<', value: 300 } });
+  printFigure({ name: `${name}.p99`, value: quantile(0.99), unit: 'ms', target: { operator: '<', value: 600 } });
+}
+
+async function setWarmPods(platform: Platform, count: number | 'default'): Promise<void> {
+  await platform.ok(['platform', 'config', 'set', '--warm-pods', String(count)]);
 }
 
 function report({ platform, floor }: { platform: Steps[]; floor: Steps[] }): void {

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { warmLabel } from '../../domain/labels.ts';
 import { isLabel, type LogRecord } from '../record.ts';
+import { fs } from './builtins.ts';
 import { createContainerLog, type ContainerEvents, type ContainerLog } from './container-log.ts';
 import { watchFolder, type WatchedFolder } from './folder.ts';
 import type { PendingBudget } from './line-joiner.ts';
@@ -57,6 +59,17 @@ interface Unknown {
   attempts: number;
   /** A monotonic time. */
   dueAt: number;
+  /** A generic pod, which prints nothing before it becomes one of a function (decision 0098). */
+  generic?: boolean;
+}
+
+/** Whether a container of a pod has printed anything. */
+function hasPrinted(path: string): boolean {
+  try {
+    return fs.readdirSync(path).some((container) => fs.lstatSync(join(path, container, '0.log')).size > 0);
+  } catch {
+    return false;
+  }
 }
 
 export function createPodFolders({ root, source, budget, state, events, failed }: PodFoldersOptions): PodFolders {
@@ -112,6 +125,9 @@ export function createPodFolders({ root, source, budget, state, events, failed }
       if (workload && names.has(name)) {
         unknown.delete(name);
         addPod(name, workload, {});
+      } else if (pod?.labels[warmLabel] !== undefined) {
+        entry.generic = true;
+        entry.dueAt = hasPrinted(join(root, name)) ? now + firstPauseMs : Infinity;
       } else if (entry.dueAt <= now) {
         entry.attempts += 1;
         const pause = Math.min(firstPauseMs * 2 ** entry.attempts, pauseMaxMs);
@@ -154,6 +170,9 @@ export function createPodFolders({ root, source, budget, state, events, failed }
   return {
     scan(now) {
       scanRoot(now);
+      for (const [name, entry] of unknown) {
+        if (entry.generic === true && entry.dueAt === Infinity && hasPrinted(join(root, name))) entry.dueAt = now;
+      }
       const due = [...unknown.values()].some(({ dueAt }) => dueAt <= now);
       if (due && !asking && now >= askAt) void ask(now);
       for (const [name, pod] of pods) {

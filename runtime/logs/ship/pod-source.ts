@@ -35,7 +35,8 @@ export interface PodSourceOptions {
 
 /**
  * Asks for metadata only: neither the variables in a pod's spec nor its status are needed. The list comes from the API
- * server's memory. It is no watch, since a pod's labels do not change, and new pods are noticed by their folders.
+ * server's memory. It is no watch, since new pods are noticed by their folders, and only
+ * generic pods change their labels, before they print anything.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
  */
 export function createPodSource({ host, port, account, node }: PodSourceOptions): PodSource {

@@ -2,10 +2,11 @@ import { request as httpRequest } from 'node:http';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { functionContainer } from '../../../infra/manifests/function-pod.ts';
+import { isContainerRunning, isPodLive, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
-import { appLabel, kindLabel } from '../../../runtime/domain/labels.ts';
+import { appLabel, kindLabel, warmLabel } from '../../../runtime/domain/labels.ts';
 import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
 import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { silentLog } from '../../support/log.ts';
@@ -92,6 +93,16 @@ export async function setScale({ kube, namespace, name }: Subject, replicas: num
 export async function toZero(subject: Subject): Promise<void> {
   await setScale(subject, 0);
   while (subject.pods.list().length > 0) await systemClock.sleep(50);
+  await systemClock.sleep(restMs);
+}
+
+/** Resolves when the environment has a generic pod that waits, and the machine is idle. */
+export async function genericPod({ kube, namespace }: Subject): Promise<void> {
+  const waits = async () => {
+    const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: warmLabel });
+    return items.some((pod) => isPodLive(pod) && isContainerRunning(pod, functionContainer));
+  };
+  while (!(await waits())) await systemClock.sleep(100);
   await systemClock.sleep(restMs);
 }
 

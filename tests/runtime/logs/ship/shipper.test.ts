@@ -65,6 +65,29 @@ async function compress(path: string): Promise<void> {
   rmSync(path);
 }
 
+t.test('what a generic pod prints once it is a pod of a function is stored for the function', async (t) => {
+  const { node, store, start, stored } = await setUp(t);
+  const generic = { 'app.kubernetes.io/managed-by': 'kipper', 'platform.svc/kind': 'Function' };
+  const folder = node.addPod('shop-prod', 'svc-warm-1', { ...generic, 'platform.svc/warm': '0123456789ab' });
+  let lists = 0;
+  const list = () => {
+    lists++;
+    return Promise.resolve([...node.pods]);
+  };
+  start({ source: { list } });
+  const other = node.addPod('shop-prod', 'api-1');
+  writeLines(other, ['from an app']);
+  await stored(1);
+  const before = lists;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  t.equal(lists, before, 'the pod is not asked for again while it prints nothing');
+  const pod = node.pods.find(({ name }) => name === 'svc-warm-1');
+  if (pod) pod.labels = { ...generic, app: 'hello' };
+  writeLines(folder, ['from the function']);
+  await stored(2);
+  t.match(store.records[1], { line: 'from the function', workload: { kind: 'function', name: 'hello' } });
+});
+
 t.test('lines arrive as records with the workload of the pod', async (t) => {
   const { node, store, start, stored } = await setUp(t);
   const folder = node.addPod('shop-prod', 'api-1', {
