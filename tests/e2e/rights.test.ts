@@ -45,6 +45,8 @@ const exec = (place: string) => {
   return ['create', '--raw', `/api/v1/namespaces/${place}/pods/none/exec?command=true&container=app`, '-f', file];
 };
 const pods = (place: string) => ['get', 'pods', '-n', place];
+/** Deletes nothing: there is no such pod. */
+const remove = (place: string) => ['delete', '--raw', `/api/v1/namespaces/${place}/pods/none`];
 
 const attempts: Record<string, readonly (readonly [args: readonly string[], expected: Outcome])[]> = {
   'svc-interceptor': [
@@ -53,6 +55,7 @@ const attempts: Record<string, readonly (readonly [args: readonly string[], expe
     [['scale', 'deploy/svc-authz', '-n', 'svc-system', '--replicas=0'], 'forbidden'],
     [scale('default', 'none'), 'forbidden'],
     [secret(namespace), 'forbidden'],
+    [remove(namespace), 'forbidden'],
   ],
   'console-api': [
     [secret(namespace), 'allowed'],
@@ -69,6 +72,9 @@ const attempts: Record<string, readonly (readonly [args: readonly string[], expe
   ],
   'svc-controllers': [
     [secret(namespace), 'allowed'],
+    [remove(namespace), 'allowed'],
+    [remove('svc-system'), 'forbidden'],
+    [remove('default'), 'forbidden'],
     [exec(namespace), 'forbidden'],
   ],
 };

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import type { FunctionDeployment } from '../../infra/manifests/function.ts';
-import type { CodeConfigMap } from '../../infra/manifests/function-pod.ts';
+import { functionContainer, type CodeConfigMap } from '../../infra/manifests/function-pod.ts';
 import { warmSources, type WarmSources } from '../../infra/manifests/warm-pool.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { isPodLive, isStandIn, type Pod } from '../../runtime/contracts/pod.ts';
+import { isContainerRunning, isPodLive, isStandIn, restartsOf, type Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { WarmStart } from '../../runtime/contracts/warm-start.ts';
@@ -118,15 +118,15 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     const resource = functions.get(name, namespace);
     const template = resource && warmTemplateOf(resource, deployment);
     const sources = template && warmSources(deployment.spec.template);
-    if (!sources || !pods.listIn(namespace).some((pod) => pod.metadata.labels?.[warmLabel] !== undefined)) return;
-    const [pod, input, token] = await Promise.all([
-      take(resource, deployment, template.digest),
-      sourcesOf(namespace, sources),
-      readToken(kube, namespace),
-    ]);
+    if (!sources || !pods.listIn(namespace).some(isGeneric)) return;
+    const reading = Promise.all([sourcesOf(namespace, sources), readToken(kube, namespace)]);
+    // Handled below, unless there is no pod.
+    reading.catch(() => undefined);
+    const pod = await take(resource, deployment, template.digest);
     if (!pod) return void starts.inc({ result: 'missed' });
     const fields = { namespace, function: name, pod: pod.metadata.name };
     try {
+      const [input, token] = await reading;
       if (token === undefined) throw new Error('the token of the environment is missing');
       await call({ host: pod.status?.podIP ?? '', uid: pod.metadata.uid }, token, input);
       starts.inc({ result: 'started' });
@@ -167,9 +167,14 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
   const podsOf = (namespace = '', id?: string) =>
     pods.listIn(namespace).filter(({ metadata }) => id !== undefined && metadata.labels?.[idLabel] === id);
 
+  /** Ends pods that nothing else has ended, and generic ones that restarted with their node: their pool replaces them. */
   const sweep = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       check(pods.list());
+      for (const pod of pods.list().filter((pod) => isRunning(pod) && restartsOf(pod) > 0 && isGeneric(pod))) {
+        const { namespace, name } = pod.metadata;
+        track(end(pod, 'failed'), { namespace, pod: name }, 'cannot delete a generic pod');
+      }
       await clock.sleep(sweepMs, signal).catch(() => undefined);
     }
   };
@@ -199,9 +204,15 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
   };
 }
 
-/** Whether a function can be started in this generic pod. */
+function isGeneric({ metadata }: Stored<Pod>): boolean {
+  return metadata.labels?.[warmLabel] !== undefined;
+}
+
+function isRunning(pod: Stored<Pod>): boolean {
+  return isPodLive(pod) && isContainerRunning(pod, functionContainer) && pod.status?.podIP !== undefined;
+}
+
+/** Whether a function can be started in this generic pod. After a restart, nobody could tell it from one that was used. */
 function isWaiting(pod: Stored<Pod>, digest: string): boolean {
-  const isOfPool = pod.metadata.labels?.[warmLabel] === digest;
-  const runs = pod.status?.containerStatuses?.some(({ state }) => state?.running !== undefined) ?? false;
-  return isOfPool && isPodLive(pod) && runs && pod.status?.podIP !== undefined;
+  return pod.metadata.labels?.[warmLabel] === digest && isRunning(pod) && restartsOf(pod) === 0;
 }

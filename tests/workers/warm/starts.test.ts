@@ -131,6 +131,28 @@ t.test('only a pod that runs, of the same template and environment, is used', as
   t.equal(kube.all(kinds.Pod).filter(isStandInObject).length, 0, 'no pod has changed');
 });
 
+t.test('a generic pod that restarted with its node is not used, and its pool gets another one', async (t) => {
+  const world = await warmWorld(t);
+  world.addFunction();
+  const running = { name: 'function', ready: false, restartCount: 1, state: { running: {} } };
+  world.addGenericPod('generic-1', 'hello', { podIP: '10.0.0.7', phase: 'Running', containerStatuses: [running] });
+  await world.start();
+  await world.scale('hello', 1);
+  await world.until(() => world.podNamed('generic-1')?.metadata.deletionTimestamp !== undefined);
+  t.same(world.calls, []);
+});
+
+t.test('a function whose variables cannot be read does not keep the pod', async (t) => {
+  const world = await warmWorld(t);
+  world.addFunction('hello', {}, envSecret);
+  world.addGenericPod('generic-1');
+  await world.start();
+  await world.scale('hello', 1);
+  await world.until(() => world.podNamed('generic-1')?.metadata.deletionTimestamp !== undefined);
+  t.same(world.calls, []);
+  t.equal(await world.startsBy('failed'), 1);
+});
+
 t.test('functions with bindings start cold', async (t) => {
   const world = await warmWorld(t);
   world.addFunction('bound', { bindings: [{ service: 'db', version: 1, prefix: 'DB_' }] as never });
