@@ -20,14 +20,15 @@ const tryEveryMs = 20;
 /**
  * Time to the first byte of a function at zero, through Traefik and interceptor, compared with the floor: the same
  * Deployment scaled from zero by an API call, and its pod polled directly until it answers. Pairs in one run, in
- * alternating order. Needs a running platform (`npm start`); `--pairs <n>` (30). With `--warm`, on a cluster, then as many
- * starts in generic pods (docs/decisions/0098-warm-pool.md); the pairs are measured without.
+ * alternating order. Needs a running platform (`npm start`); `--pairs <n>` (30). `--warm <n>` (0): on a cluster, also as many
+ * starts in generic pods (docs/decisions/0098-warm-pool.md); the pairs are measured without these.
  */
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { pairs: { type: 'string', default: '30' }, warm: { type: 'boolean', default: false } },
+    options: { pairs: { type: 'string', default: '30' }, warm: { type: 'string', default: '0' } },
   });
+  const [pairs, warm] = [Number(values.pairs), Number(values.warm)];
   const platform = await runningPlatform();
   const project = uniqueName('bench');
   const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
@@ -35,14 +36,14 @@ export async function run(args: string[]): Promise<void> {
     await platform.ok(['project', 'create', project, '--environment', 'prod']);
     const subject = await createSubject(platform, kube, project);
     try {
-      if (values.warm) await setWarmPods(platform, 0);
-      report(await measure(subject, Number(values.pairs)));
-      if (values.warm) {
+      if (warm > 0) await setWarmPods(platform, 0);
+      if (pairs > 0) report(await measure(subject, pairs));
+      if (warm > 0) {
         await setWarmPods(platform, 1);
-        reportWarm(await measureWarm(subject, Number(values.pairs)));
+        reportWarm(await measureWarm(subject, warm));
       }
     } finally {
-      if (values.warm) await setWarmPods(platform, 'default');
+      if (warm > 0) await setWarmPods(platform, 'default');
       await subject.pods.stop();
     }
   } finally {

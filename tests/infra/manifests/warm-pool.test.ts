@@ -69,7 +69,7 @@ t.test('a function with more than code starts cold', (t) => {
     ['dependencies', { dependencies: ['left-pad@1.3.0'] }],
     ['a volume', { volumes: [{ name: 'data', path: '/data' }] }],
     ['the port of the call', { port: warmPort }],
-    ['events', { events: { source: 'db', list: 'jobs' } }],
+    ['events', { events: { type: 'redis', source: 'db', list: 'jobs' } }],
   ];
   for (const [what, more] of cold) {
     t.equal(warmTemplate(templateOf(more), 'node'), undefined, what);

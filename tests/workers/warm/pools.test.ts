@@ -97,7 +97,7 @@ t.test('room counts workloads without the generic pods that exist', (t) => {
   const pod = (memory = '128Mi') => ({
     containers: [{ name: 'a', resources: { requests: { cpu: '20m' }, limits: { memory } } }],
   });
-  const room = (used: object, existing: object[], wanted: object[]) => hasRoom({ hard, used }, { existing, wanted });
+  const room = (used: Record<string, string>, existing: object[], wanted: object[]) => hasRoom({ hard, used }, { existing, wanted });
   t.ok(room({}, [], [pod()]));
   t.ok(room({ pods: '6' }, [], [pod()]));
   t.notOk(room({ pods: '7' }, [], [pod()]));
