@@ -48,7 +48,6 @@ for (const runtime of [nodeRuntime, pythonRuntime]) {
         t.equal((await askPod(port, method, path)).status, 404, `${method} ${path}`);
       }
       const request = flood(port, '/start', { method: 'POST', size: huge });
-      t.match(((await request.answered) as [Buffer])[0].toString(), /^HTTP\/1\.1 401 /);
       await request.closed;
       t.notOk(request.isTaken());
       await createWarmCall({ port })({ host, uid }, token, { ...start, env: { PORT: String(await freePort()) } });

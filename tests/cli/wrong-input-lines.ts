@@ -151,6 +151,7 @@ export const wrongInputs: readonly WrongInput[] = [
     'svc platform config set --projects-per-user x?',
     '--projects-per-user must be a whole number from 0 to 10000, not "x?".',
   ],
+  ['svc platform config set --warm-pods 11', '--warm-pods must be a whole number from 0 to 10, not "11".'],
   ['svc platform config set --builds-at-once 0', '--builds-at-once must be a whole number from 1 to 100, not "0".'],
   ['svc platform config set --keep-images 0', '--keep-images must be a whole number from 1 to 500, not "0".'],
   [

@@ -27,13 +27,13 @@ export function poolsOf(templates: readonly WarmTemplate[]): WarmTemplate[] {
 /**
  * Whether an environment has room for its generic pods: without them it uses at most three quarters of each limit of its
  * quota, and with them at most all of it. An environment without a quota has. Pure.
- * @param existing the pod specs of the generic pods that exist @param wanted those of all that there should be
+ * @param existing the pod specs of the generic pods that exist @param desired those of all that there should be
  */
 export function hasRoom(
   { hard = {}, used = {} }: Pick<V1ResourceQuotaStatus, 'hard' | 'used'>,
-  { existing, wanted }: { existing: readonly object[]; wanted: readonly object[] },
+  { existing, desired }: { existing: readonly object[]; desired: readonly object[] },
 ): boolean {
-  const [before, after] = [usageOf(existing), usageOf(wanted)];
+  const [before, after] = [usageOf(existing), usageOf(desired)];
   return (Object.keys(none) as (keyof Usage)[]).every((resource) => {
     const limit = amountOf(resource, hard[resource]);
     if (limit === undefined) return true;

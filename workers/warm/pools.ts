@@ -60,21 +60,21 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
       const isFunctions = deployment.metadata.labels?.[kindLabel] === 'Function';
       return (isFunctions && resource && warmTemplateOf(resource, deployment)) || [];
     });
-    const wanted = replicas === 0 ? [] : poolsOf(templates);
-    const names = new Set(wanted.map(({ digest }) => warmPoolName(digest)));
+    const desired = replicas === 0 ? [] : poolsOf(templates);
+    const names = new Set(desired.map(({ digest }) => warmPoolName(digest)));
     for (const pool of existing) {
       if (!names.has(pool.metadata.name)) await deleteChild(kube, undefined, refOf(pool));
     }
     const generic = pods.listIn(namespace).filter((pod) => isPodLive(pod) && pod.metadata.labels?.[warmLabel]);
-    const all = wanted.flatMap(({ spec }) => Array.from({ length: replicas }, () => spec));
+    const all = desired.flatMap(({ spec }) => Array.from({ length: replicas }, () => spec));
     const rooms = quotas.listIn(namespace).map(({ status = {} }) => status);
-    const hasPods = rooms.every((room) => hasRoom(room, { existing: generic.map(({ spec }) => spec), wanted: all }));
+    const hasPods = rooms.every((room) => hasRoom(room, { existing: generic.map(({ spec }) => spec), desired: all }));
     const count = hasPods ? replicas : 0;
     const isCurrent = ({ digest }: { digest: string }) =>
       existing.some(({ metadata, spec }) => metadata.name === warmPoolName(digest) && spec.replicas === count);
-    if (wanted.every(isCurrent)) return;
+    if (desired.every(isCurrent)) return;
     const tokenDigest = digestOfToken(await ensureToken(kube, namespace));
-    for (const template of wanted) {
+    for (const template of desired) {
       await applyObject(kube, warmPool(namespace, template, { replicas: count, tokenDigest }));
     }
   };

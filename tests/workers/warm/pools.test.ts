@@ -97,7 +97,8 @@ t.test('room counts workloads without the generic pods that exist', (t) => {
   const pod = (memory = '128Mi') => ({
     containers: [{ name: 'a', resources: { requests: { cpu: '20m' }, limits: { memory } } }],
   });
-  const room = (used: Record<string, string>, existing: object[], wanted: object[]) => hasRoom({ hard, used }, { existing, wanted });
+  const room = (used: Record<string, string>, existing: object[], desired: object[]) =>
+    hasRoom({ hard, used }, { existing, desired });
   t.ok(room({}, [], [pod()]));
   t.ok(room({ pods: '6' }, [], [pod()]));
   t.notOk(room({ pods: '7' }, [], [pod()]));
@@ -105,7 +106,7 @@ t.test('room counts workloads without the generic pods that exist', (t) => {
   t.ok(room({ 'limits.memory': '768Mi' }, [], [pod(), pod()]));
   t.notOk(room({ 'limits.memory': '768Mi' }, [], [pod('512Mi')]), 'they would take more than there is');
   t.notOk(room({ 'requests.cpu': '800m' }, [], [pod()]));
-  t.ok(hasRoom({}, { existing: [], wanted: [pod()] }), 'no quota');
+  t.ok(hasRoom({}, { existing: [], desired: [pod()] }), 'no quota');
   t.end();
 });
 

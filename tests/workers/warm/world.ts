@@ -58,8 +58,8 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
   const starts = createWarmStarts({
     ...common,
     registry: world.registry,
-    call(pod, given, start) {
-      world.calls.push({ ...pod, token: given, start });
+    call(pod, bearer, start) {
+      world.calls.push({ ...pod, token: bearer, start });
       return world.answer();
     },
   });

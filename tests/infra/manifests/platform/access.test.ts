@@ -97,7 +97,7 @@ const neededInEnvironments: Record<keyof typeof environmentRules, string[]> = {
     'get,create /pods/exec',
   ],
   'svc-workers': ['get,create,update /secrets', 'get,list /pods', 'get /pods/log'],
-  'svc-controllers': ['get,create,delete /secrets'],
+  'svc-controllers': ['get,create,delete /secrets', 'patch,delete /pods'],
   'svc-interceptor': ['get,update apps/deployments/scale'],
 };
 
