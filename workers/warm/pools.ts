@@ -11,7 +11,7 @@ import { applyObject, deleteChild, refOf } from '../../runtime/kube/children.ts'
 import type { Informer } from '../../runtime/kube/informer.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { hasRoom, poolsOf } from './pool-size.ts';
-import { digestOfToken, ensureToken } from './token.ts';
+import { deleteToken, digestOfToken, ensureToken } from './token.ts';
 import { warmTemplateOf } from './warmable.ts';
 
 /** Changes of an environment are collected for this long. */
@@ -65,6 +65,8 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     for (const pool of existing) {
       if (!names.has(pool.metadata.name)) await deleteChild(kube, undefined, refOf(pool));
     }
+    // Last, because a pool that stays needs it.
+    if (desired.length === 0 && existing.length > 0) await deleteToken(kube, namespace);
     const generic = pods.listIn(namespace).filter((pod) => isPodLive(pod) && pod.metadata.labels?.[warmLabel]);
     const all = desired.flatMap(({ spec }) => Array.from({ length: replicas }, () => spec));
     const rooms = quotas.listIn(namespace).map(({ status = {} }) => status);

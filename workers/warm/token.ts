@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { warmSecretName } from '../../infra/manifests/warm-pool.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { managedByLabel, managedByValue, managedLabels } from '../../runtime/domain/labels.ts';
+import { deleteChild } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Secret } from '../../runtime/workloads/owned-secret.ts';
 
@@ -15,7 +16,7 @@ export async function readToken(kube: Pick<KubeClient, 'get'>, namespace: string
   return token === '' ? undefined : token;
 }
 
-/** As {@link readToken}, and creates it if needed. It goes with the environment. @throws KubeError 409 for a foreign Secret */
+/** As {@link readToken}, and creates it if needed. @throws KubeError 409 for a foreign Secret */
 export async function ensureToken(kube: Pick<KubeClient, 'get' | 'create'>, namespace: string): Promise<string> {
   const existing = await readToken(kube, namespace);
   if (existing !== undefined) return existing;
@@ -34,6 +35,12 @@ export async function ensureToken(kube: Pick<KubeClient, 'get' | 'create'>, name
     if (other === undefined) throw error;
     return other;
   }
+}
+
+/** Deletes the token of an environment. */
+export async function deleteToken(kube: Pick<KubeClient, 'get' | 'delete'>, namespace: string): Promise<void> {
+  const { apiVersion, kind } = kinds.Secret;
+  await deleteChild(kube, undefined, { apiVersion, kind, name: warmSecretName, namespace });
 }
 
 /** What generic pods know of a token. Pure. */

@@ -50,14 +50,16 @@ t.test('the pool follows the functions and the settings', async (t) => {
   t.same(await adjusted(), [2], 'unknown settings change nothing');
   world.size = 1;
   t.same(await adjusted(), [1]);
+  const tokens = () => world.kube.all(kinds.Secret).length;
+  t.equal(tokens(), 1);
   world.size = 0;
   t.same(await adjusted(), []);
+  t.equal(tokens(), 0, 'an environment without pools has no token');
   world.size = 1;
   t.same(await adjusted(), [1]);
-  const tokens = world.kube.all(kinds.Secret);
-  t.equal(tokens.length, 1, 'the token stays');
   await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', name: 'hello', namespace });
   t.same(await adjusted(), []);
+  t.equal(tokens(), 0, 'nothing is left');
 });
 
 t.test('a namespace that is no environment has no pool', async (t) => {
