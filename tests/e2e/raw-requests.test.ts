@@ -132,7 +132,9 @@ t.test('no malformed request reaches the app without a key, and none ends a shar
   );
   t.equal((await ask('/', { 'X-API-Key': key })).status, 200);
   t.equal((await platform.request(view.url)).status, 200);
-  t.same(await restarts(), before);
+  const after = await restarts();
+  // Another test may have started an ingress of its own meanwhile.
+  t.same(new Map([...before.keys()].map((pod) => [pod, after.get(pod)])), before);
 });
 
 t.test('no spelling of a path or a host passes the gate', async (t) => {
