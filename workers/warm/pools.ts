@@ -16,6 +16,8 @@ import { warmTemplateOf } from './warmable.ts';
 
 /** Changes of an environment are collected for this long. */
 const settleMs = 1_000;
+/** After a failure, an environment is adjusted again this much later. */
+const retryMs = 15_000;
 
 export type Quota = BuiltIn<V1ResourceQuota, 'spec'>;
 
@@ -43,7 +45,8 @@ export interface WarmPools {
 
 export function createWarmPools(options: WarmPoolsOptions): WarmPools {
   const { kube, namespaces, functions, deployments, pods, quotas, size, clock, log } = options;
-  const changed = new Set<string>();
+  /** When each environment is due, on the monotonic clock. */
+  const dueAt = new Map<string, number>();
   let subscriptions: (() => void)[] = [];
   let stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
@@ -84,14 +87,15 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
   const run = async (signal: AbortSignal): Promise<void> => {
     let adjustedTo: number | undefined;
     while (!signal.aborted) {
-      if (adjustedTo !== size()) for (const { metadata } of namespaces.list()) changed.add(metadata.name);
+      const now = clock.monotonic();
+      if (adjustedTo !== size()) for (const { metadata } of namespaces.list()) dueAt.set(metadata.name, now);
       adjustedTo = size();
-      const due = [...changed];
-      changed.clear();
-      for (const namespace of due) {
+      for (const [namespace, at] of [...dueAt]) {
         if (signal.aborted) return;
+        if (at > now) continue;
+        dueAt.delete(namespace);
         await adjust(namespace).catch((error: unknown) => {
-          changed.add(namespace);
+          dueAt.set(namespace, clock.monotonic() + retryMs);
           log.warn({ err: error, namespace }, 'cannot adjust the generic pods; trying again');
         });
       }
@@ -103,7 +107,7 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     const { namespace, generation } = object.metadata;
     // Functions and Deployment objects have a generation, which a change of their status leaves as it is.
     const isStatus = generation !== undefined && generation === previous?.metadata.generation;
-    if (namespace !== undefined && !isStatus) changed.add(namespace);
+    if (namespace !== undefined && !isStatus) dueAt.set(namespace, clock.monotonic());
   };
 
   return {

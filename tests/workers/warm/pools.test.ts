@@ -62,6 +62,26 @@ t.test('the pool follows the functions and the settings', async (t) => {
   t.equal(tokens(), 0, 'nothing is left');
 });
 
+t.test('changes are noticed, and what fails is tried again', async (t) => {
+  const world = await warmWorld(t);
+  await world.start();
+  world.pools.start();
+  t.teardown(() => world.pools.stop());
+  world.addFunction();
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  world.kube.intercept = ({ verb, kind }) => {
+    if (verb === 'create' && kind === 'Secret') throw new Error('refused');
+  };
+  await world.clock.advance(1_000);
+  t.same(world.poolsNow(), []);
+  world.kube.intercept = undefined;
+  await world.clock.advance(1_000);
+  t.same(world.poolsNow(), [], 'not at once');
+  await world.clock.advance(16_000);
+  await world.until(() => world.poolsNow().length === 1);
+  t.pass();
+});
+
 t.test('a namespace that is no environment has no pool', async (t) => {
   const world = await warmWorld(t);
   world.addFunction();
