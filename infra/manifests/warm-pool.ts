@@ -132,7 +132,7 @@ export function warmPool(
       selector: { matchLabels: { [warmLabel]: digest } },
       template: {
         metadata: { labels: { ...labels, [kindLabel]: 'Function' satisfies WorkloadKind } },
-        spec: { ...spec, containers: [{ ...container, env }, ...others] } as Json<V1PodSpec>,
+        spec: { ...spec, containers: [Object.assign({}, container, { env }), ...others] },
       },
     },
   };

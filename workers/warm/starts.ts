@@ -123,7 +123,10 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     // Handled below, unless there is no pod.
     reading.catch(() => undefined);
     const pod = await take(resource, deployment, template.digest);
-    if (!pod) return void starts.inc({ result: 'missed' });
+    if (!pod) {
+      starts.inc({ result: 'missed' });
+      return;
+    }
     const fields = { namespace, function: name, pod: pod.metadata.name };
     try {
       const [input, token] = await reading;

@@ -13,7 +13,7 @@ let started = false;
 
 if (readdirSync(SVC_WARM_FOLDER).length > 0) {
   const msg = 'the container restarted after the function was started in it; another pod replaces this one';
-  console.log(JSON.stringify({ time: new Date().toISOString(), level: 'fatal', msg }));
+  process.stdout.write(`${JSON.stringify({ time: new Date().toISOString(), level: 'fatal', msg })}\n`);
   process.exit(1);
 }
 
@@ -42,7 +42,10 @@ function become({ env, drainSeconds }) {
 async function start(request, response) {
   // Before anything of the body is read, and once only.
   const refusal = isAuthorized(request) ? started && 409 : 401;
-  if (refusal) return void response.writeHead(refusal, { connection: 'close' }).end();
+  if (refusal) {
+    response.writeHead(refusal, { connection: 'close' }).end();
+    return;
+  }
   started = true;
   try {
     const body = await readJson(request);

@@ -99,7 +99,8 @@ t.test('the pool ends with the functions that can use it', async (t) => {
   t.pass();
 });
 
-function withoutHost({ env: { HOSTNAME: _, ...env }, ...rest }: Seen): object {
+function withoutHost({ env: variables, ...rest }: Seen): object {
+  const { HOSTNAME: _, ...env } = variables;
   return { ...rest, env };
 }
 

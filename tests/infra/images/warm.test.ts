@@ -43,7 +43,7 @@ for (const runtime of [nodeRuntime, pythonRuntime]) {
       const start = startOf(runtime, port, waiting.folder);
       await createWarmCall({ port: waiting.port })({ host, uid }, token, start);
       await waiting.serving();
-      const warm = JSON.parse((await callFunction({ port } as never)).body.toString()) as object;
+      const warm = JSON.parse((await callFunction({ port })).body.toString()) as object;
       t.match(warm, { variables: start.env });
       t.notMatch(JSON.stringify(warm), token);
       t.equal(readFileSync(join(waiting.folder, runtime.codeFile), 'utf8'), codes[runtime.name]);

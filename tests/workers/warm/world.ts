@@ -77,7 +77,7 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
     } as FunctionSpec;
     const identity = { id, name, namespace };
     const metadata = { name, namespace, labels: workloadLabels({ kind: 'Function', id, name }) };
-    kube.seed({ apiVersion: 'platform.svc/v1', kind: 'Function', metadata, spec } as KubeObject);
+    kube.seed({ apiVersion: 'platform.svc/v1', kind: 'Function', metadata, spec });
     const runWith = { image, ...(envSecret !== undefined && { envSecret }) };
     kube.seed(functionDeployment(identity, spec, runWith));
     if (spec.runtime !== undefined && spec.code !== undefined) {
@@ -118,7 +118,7 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
         },
         spec: { ...pool.spec, nodeName: 'node' },
         status: { containerStatuses, ...status },
-      } as KubeObject);
+      });
       if (!kube.all(kinds.Secret).some(({ metadata }) => metadata.name === 'svc-warm')) {
         const data = { token: Buffer.from(token).toString('base64') };
         const secret = { name: 'svc-warm', namespace, labels: managedLabels() };
