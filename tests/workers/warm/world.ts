@@ -10,7 +10,7 @@ import type { FunctionResource, FunctionSpec } from '../../../runtime/contracts/
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { WarmStart } from '../../../runtime/contracts/warm-start.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { idLabel, kindLabel, managedLabels, projectLabel, workloadLabels } from '../../../runtime/domain/labels.ts';
+import { kindLabel, managedLabels, projectLabel, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { managedSelection } from '../../../runtime/kube/controller.ts';
 import { createInformers } from '../../../runtime/kube/informers.ts';
 import type { WarmPod } from '../../../workers/warm/call.ts';
@@ -132,10 +132,9 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
     /** Reports the pods of a Deployment object as the cluster does. */
     async report(name: string, ready: number) {
       const live = one<FunctionDeployment>('Deployment', name);
-      const { generation, labels: ofFunction = {} } = live.metadata;
+      const { generation } = live.metadata;
       const counts = { replicas: 1, updatedReplicas: 1, readyReplicas: ready };
       await kube.replaceStatus({ ...live, status: { observedGeneration: generation, ...counts } } as typeof live);
-      return ofFunction[idLabel];
     },
     async start() {
       informers.start();
