@@ -35,10 +35,11 @@ for (const runtime of [nodeRuntime, pythonRuntime]) {
       const digest = createHash('sha256').update(token).digest('hex');
       const wrong = ['', 'Bearer', 'Bearer ', `Bearer ${digest}`, `Bearer ${token}x`, `Basic ${token}`, token];
       for (const authorization of wrong) {
-        const { status } = await askPod(port, 'POST', '/start', { authorization }, JSON.stringify(start));
+        // Without a body: its rest can fail to be sent once the pod has answered and closed the connection.
+        const { status } = await askPod(port, 'POST', '/start', { authorization });
         t.equal(status, 401, authorization);
       }
-      t.equal((await askPod(port, 'POST', '/start', {}, JSON.stringify(start))).status, 401);
+      t.equal((await askPod(port, 'POST', '/start')).status, 401);
       for (const [method, path] of [
         ['GET', '/start'],
         ['GET', '/'],
@@ -79,7 +80,7 @@ t.test('code that reads its whole pod does not find the token, so it starts noth
   t.notMatch(loot, token);
   const words = new Set(loot.match(/[\w-]{16,}/g));
   for (const word of words) {
-    const { status } = await askPod(other.port, 'POST', '/start', { authorization: `Bearer ${word}` }, '{}');
+    const { status } = await askPod(other.port, 'POST', '/start', { authorization: `Bearer ${word}` });
     if (status !== 401) t.fail(`${word} is accepted`);
   }
 });

@@ -140,10 +140,10 @@ t.test('Traefik confuses no Middleware with one of another namespace', async (t)
         .filter((object) => object !== undefined)
         .map(traefikName);
     });
-  const theirs = new Set(namesOf({ id, name: 'y', namespace: 'shop-prod-x' }));
+  const others = new Set(namesOf({ id, name: 'y', namespace: 'shop-prod-x' }));
   const names = namesOf({ id: '0190a0a0-0000-7000-8000-000000000002', name: 'x-y', namespace: 'shop-prod' });
   t.same(
-    names.filter((name) => theirs.has(name)),
+    names.filter((name) => others.has(name)),
     [],
   );
 });

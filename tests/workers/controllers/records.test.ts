@@ -44,10 +44,10 @@ t.test('passes that find their records unchanged share a statement, and each dif
   await records.functions.projectEvents(first, events);
   await records.apps.projectGit(second, source);
   const rows = async () => {
-    const { rows: found } = await pool.query<{ id: string }>(
+    const { rows } = await pool.query<{ id: string }>(
       'SELECT workload_id AS id FROM event_sources UNION ALL SELECT workload_id FROM git_sources',
     );
-    return found.map(({ id }) => id);
+    return rows.map(({ id }) => id);
   };
   t.same(await rows(), [first, second]);
   statements = 0;
