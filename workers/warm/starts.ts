@@ -33,7 +33,7 @@ export interface WarmStartsOptions {
   functions: Pick<Informer<FunctionResource>, 'get'>;
   deployments: Pick<Informer<FunctionDeployment>, 'get' | 'onChange'>;
   /** At least all pods with the label of a workload's kind. */
-  pods: Pick<Informer<Pod>, 'list' | 'listIn' | 'onChange'>;
+  pods: Pick<Informer<Pod>, 'list' | 'listIn' | 'listLabeled' | 'onChange'>;
   call: CallWarmPod;
   clock: Clock;
   log: Logger;
@@ -167,9 +167,6 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     }
   };
 
-  const podsOf = (namespace = '', id?: string) =>
-    pods.listIn(namespace).filter(({ metadata }) => id !== undefined && metadata.labels?.[idLabel] === id);
-
   /** Ends pods that nothing else has ended, and generic ones that restarted with their node: their pool replaces them. */
   const sweep = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
@@ -192,7 +189,7 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
           const isRaised = type === 'modified' && previous?.spec.replicas === 0 && object.spec.replicas > 0;
           if (isRaised)
             track(begin(object), { namespace, function: name }, 'cannot start the function in a generic pod');
-          else check(podsOf(namespace, labels[idLabel]));
+          else check(pods.listLabeled(idLabel, labels[idLabel] ?? '', namespace));
         }),
         pods.onChange(({ object }) => check([object])),
       ];
