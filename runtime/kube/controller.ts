@@ -34,6 +34,11 @@ export interface Key {
   name: string;
 }
 
+/** The key of the object with this metadata. */
+export function keyOf({ name, namespace }: { name: string; namespace?: string | undefined }): Key {
+  return { name, ...(namespace !== undefined && { namespace }) };
+}
+
 /** The input of one reconcile. */
 export interface ReconcileRequest<T extends KubeObject> extends Key {
   /**

@@ -24,7 +24,7 @@ import {
 } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
 import { releaseHosts, releaseName, releaseOtherHosts } from '../../runtime/kube/claims.ts';
-import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import { keyOf, type ControllerDefinition, type Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -314,13 +314,9 @@ function appOfPod(pod: Stored<Pod>): Key[] {
 /** The app that the labels of a run or a pod name. */
 function appOfRun({ metadata: { labels, namespace } }: Stored<KubeObject>): Key[] {
   const name = labels?.[appLabel];
-  return name === undefined ? [] : [keyOf({ name, ...(namespace !== undefined && { namespace }) })];
+  return name === undefined ? [] : [keyOf({ name, namespace })];
 }
 
 function hasFailed({ status }: Stored<App>): boolean {
   return status?.phase === 'failed';
-}
-
-function keyOf({ name, namespace }: KubeObject['metadata']): Key {
-  return { name, ...(namespace !== undefined && { namespace }) };
 }

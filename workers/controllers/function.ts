@@ -11,7 +11,7 @@ import { appLabel, kindLabel, roleLabel, systemNamespace, workloadFinalizer } fr
 import { checkHost, functionHost, functionLabels } from '../../runtime/domain/names.ts';
 import { NotYetError } from '../../runtime/kube/children.ts';
 import { releaseHosts, releaseName } from '../../runtime/kube/claims.ts';
-import { managedSelection, type ControllerDefinition, type Key } from '../../runtime/kube/controller.ts';
+import { keyOf, managedSelection, type ControllerDefinition, type Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -133,11 +133,16 @@ export function functionController(options: FunctionControllerOptions): Controll
       })),
       sharedMiddlewaresWatch((functions, namespace) => (namespace === systemNamespace ? functions : [])),
       // A function may wait for a name or host that is released.
-      { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: (claim) => [keyOf(claim)] },
+      { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
         kind: kinds.HostName,
         ignoreAdded: true,
-        keysOf: (host, functions) => [...holderOf(host), ...functions().filter(hasFailed).map(keyOf)],
+        keysOf: (host, functions) => [
+          ...holderOf(host),
+          ...functions()
+            .filter(hasFailed)
+            .map(({ metadata }) => keyOf(metadata)),
+        ],
       },
     ],
     async reconcile({ object: resource, signal }) {
@@ -175,8 +180,4 @@ function workloadKey({ metadata: { labels, namespace } }: Stored<KubeObject>): K
 
 function keyFrom(namespace?: string, name?: string): Key[] {
   return namespace === undefined || name === undefined ? [] : [{ namespace, name }];
-}
-
-function keyOf({ metadata: { name, namespace } }: Stored<KubeObject>): Key {
-  return { name, ...(namespace !== undefined && { namespace }) };
 }

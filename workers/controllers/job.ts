@@ -1,6 +1,6 @@
 import type { BatchJob } from '../../infra/manifests/batch.ts';
 import { jobSchedule, runJob, type RunEnvironment } from '../../infra/manifests/job.ts';
-import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -11,7 +11,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError, ownerOf, refOf } from '../../runtime/kube/children.ts';
 import { releaseName } from '../../runtime/kube/claims.ts';
-import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import { keyOf, type ControllerDefinition, type Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -188,8 +188,4 @@ function scheduleRef({ name, namespace }: WorkloadIdentity) {
 function workloadKey({ metadata: { labels, namespace } }: Stored<KubeObject>): Key[] {
   const name = labels?.[appLabel];
   return name === undefined || namespace === undefined ? [] : [{ name, namespace }];
-}
-
-function keyOf({ name, namespace }: ObjectMeta): Key {
-  return { name, ...(namespace !== undefined && { namespace }) };
 }

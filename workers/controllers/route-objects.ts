@@ -11,7 +11,7 @@ import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kind
 import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel, managedLabels } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, ensureChildObject } from '../../runtime/kube/children.ts';
-import { managedSelection, type Key, type WatchDefinition } from '../../runtime/kube/controller.ts';
+import { keyOf, managedSelection, type WatchDefinition } from '../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { GateStep } from './gate-step.ts';
 
@@ -91,7 +91,9 @@ export function sharedMiddlewaresWatch(
     selection: managedSelection,
     ignoreAdded: true,
     keysOf: ({ metadata: { name, namespace } }, workloads) =>
-      namespace === undefined || !isShared(name) ? [] : usersOf(workloads(), namespace).map(keyOf),
+      namespace === undefined || !isShared(name)
+        ? []
+        : usersOf(workloads(), namespace).map(({ metadata }) => keyOf(metadata)),
   };
 }
 
@@ -110,8 +112,4 @@ function refTo(
   { name, namespace }: { name: string; namespace?: string },
 ): ObjectRef {
   return { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
-}
-
-function keyOf({ metadata: { name, namespace } }: Stored<KubeObject>): Key {
-  return { name, ...(namespace !== undefined && { namespace }) };
 }

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
@@ -7,7 +7,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { NotYetError } from '../../runtime/kube/children.ts';
 import { releaseName } from '../../runtime/kube/claims.ts';
-import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import { keyOf, type ControllerDefinition, type Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -93,8 +93,4 @@ export function serviceController(options: ServiceControllerOptions): Controller
 function workloadKey({ metadata: { labels, namespace } }: Stored<KubeObject>): Key[] {
   const name = labels?.[appLabel];
   return name === undefined || namespace === undefined ? [] : [{ name, namespace }];
-}
-
-function keyOf({ name, namespace }: ObjectMeta): Key {
-  return { name, ...(namespace !== undefined && { namespace }) };
 }
