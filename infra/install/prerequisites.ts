@@ -4,7 +4,7 @@ import type { PlatformSettings } from '../manifests/platform/settings.ts';
 import { InstallError } from './install-error.ts';
 
 /** Traefik's kinds that the platform's routes use. */
-const traefik = [kinds.IngressRoute, kinds.Middleware];
+const traefik = [kinds.IngressRoute, kinds.Middleware, kinds.ServersTransport];
 
 /** @throws InstallError when the cluster lacks a kind that the platform needs, before anything is changed */
 export async function checkPrerequisites(

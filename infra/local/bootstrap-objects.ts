@@ -26,6 +26,7 @@ function schemalessDefinition(group: string, version: string, kind: string, plur
 export const bootstrapObjects: readonly KubeObject[] = [
   schemalessDefinition('traefik.io', 'v1alpha1', 'IngressRoute', 'ingressroutes'),
   schemalessDefinition('traefik.io', 'v1alpha1', 'Middleware', 'middlewares'),
+  schemalessDefinition('traefik.io', 'v1alpha1', 'ServersTransport', 'serverstransports'),
   {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',

@@ -106,7 +106,7 @@ export function functionRoute(
       annotations: { [functionAnnotation]: `${namespace}/${name}` },
     },
     service: { kind: 'Service', name: interceptorService, port: 80, passHostHeader: true },
-    // The interceptors retry with another pod themselves.
-    retried: false,
+    // The interceptors keep connections, and retry with another pod, themselves.
+    toPods: false,
   };
 }

@@ -1,7 +1,13 @@
 import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { contentSecurityPolicy } from '../../runtime/domain/content-policy.ts';
-import { traefikVersion, type IngressRouteSpec, type MiddlewareSpec, type RouteService } from './traefik.ts';
+import {
+  traefikVersion,
+  type IngressRouteSpec,
+  type MiddlewareSpec,
+  type RouteService,
+  type ServersTransportSpec,
+} from './traefik.ts';
 
 /** One public route: the same middlewares, and so the same protection, on every host. */
 export interface PublicRouteInput {
@@ -87,4 +93,9 @@ export function responseHeaders(metadata: ObjectMeta, headers: Readonly<Record<s
 /** A Middleware of Traefik with this spec. Pure. */
 export function middleware(metadata: ObjectMeta, spec: MiddlewareSpec): KubeObject {
   return { apiVersion: traefikVersion, kind: 'Middleware', metadata, spec };
+}
+
+/** A ServersTransport of Traefik with this spec. Pure. */
+export function serversTransport(metadata: ObjectMeta, spec: ServersTransportSpec): KubeObject {
+  return { apiVersion: traefikVersion, kind: 'ServersTransport', metadata, spec };
 }

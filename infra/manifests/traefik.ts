@@ -12,6 +12,8 @@ export interface RouteService {
   port: number;
   kind?: 'Service';
   passHostHeader?: boolean;
+  /** The name of a ServersTransport in the route's namespace; default Traefik's own settings. */
+  serversTransport?: string;
 }
 
 /** The spec of an IngressRoute. */
@@ -37,4 +39,14 @@ export interface MiddlewareSpec {
     authResponseHeadersRegex: string;
   };
   retry?: { attempts: number };
+}
+
+/**
+ * The spec of a ServersTransport: how Traefik connects to pods. What is missing has a default that differs from Traefik's
+ * own settings, such as two idle connections to each pod.
+ * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/kubernetes/crd/http/serverstransport/
+ */
+export interface ServersTransportSpec {
+  maxIdleConnsPerHost: number;
+  forwardingTimeouts: { dialTimeout: string; idleConnTimeout: string };
 }

@@ -5,8 +5,8 @@ import { apiKeySearch } from '../../runtime/domain/api-key.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { managedLabels } from '../../runtime/domain/labels.ts';
 import { spellingsOf, spellingsPattern } from './header-spellings.ts';
-import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
-import type { MiddlewareSpec, RouteService } from './traefik.ts';
+import { middleware, publicRoute, responseHeaders, securityHeaders, serversTransport } from './public-route.ts';
+import type { MiddlewareSpec, RouteService, ServersTransportSpec } from './traefik.ts';
 
 const keyHeader = 'X-API-Key';
 /**
@@ -48,8 +48,11 @@ export interface WorkloadRoute {
   security?: SecuritySettings | undefined;
   /** The Service that gets the requests. */
   service: RouteService;
-  /** Whether another pod is tried when a connection to one cannot be made. */
-  retried: boolean;
+  /**
+   * Whether the Service's pods are the workload's own. If so, another pod is tried when a connection to one cannot be made,
+   * and idle connections are closed before a server of any kind closes them.
+   */
+  toPods: boolean;
 }
 
 /**
@@ -62,15 +65,16 @@ export interface WorkloadRoute {
  * these headers. Pure.
  */
 export function ingressRoute(route: WorkloadRoute): KubeObject {
-  const { metadata, hosts, entryPoints, service, gated, retried } = route;
+  const { metadata, hosts, entryPoints, service, gated, toPods } = route;
   const { security, gate } = ownNames(route);
   const hasSecurity = routeSecurity(route) !== undefined;
   const through = (names: readonly string[]) => [
     ...(hasSecurity ? [security] : []),
     ...names,
-    ...(retried ? [sharedNames.retry] : []),
+    ...(toPods ? [sharedNames.retry] : []),
   ];
-  const fields = { metadata, hosts, entryPoints, service };
+  const transport = toPods ? { serversTransport: sharedNames.transport } : {};
+  const fields = { metadata, hosts, entryPoints, service: { ...service, ...transport } };
   if (gated) return publicRoute({ ...fields, middlewares: through([sharedNames.gateStrip, gate]) });
   return publicRoute({
     ...fields,
@@ -85,7 +89,7 @@ const removal = (headers: readonly string[]): MiddlewareSpec => ({
 });
 
 /**
- * The names of Middlewares that all routes of a namespace share. Traefik joins namespace and name with a hyphen, so that
+ * The names of the objects that all routes of a namespace share. Traefik joins namespace and name with a hyphen, so that
  * of two namespaces `shop` and `shop-prod` the Middlewares `prod-x` and `x` would be one: no platform's name ends like
  * another (decision 0097).
  */
@@ -94,7 +98,19 @@ const sharedNames = {
   strip: 'svc-strip',
   stripKey: 'svc-strip-key',
   gateStrip: 'svc-gate-strip',
+  transport: 'svc-pods',
 } as const;
+
+/**
+ * Many servers close a connection that was idle for five seconds, some after two (Gunicorn), and Traefik by default after
+ * 90: a request without a repetition that arrives while the server closes would fail.
+ */
+const transport: ServersTransportSpec = {
+  // Traefik's own default.
+  maxIdleConnsPerHost: 200,
+  // Traefik waits 30 s by default, for a pod that is gone, before it tries the next one.
+  forwardingTimeouts: { dialTimeout: '3s', idleConnTimeout: '1500ms' },
+};
 
 const sharedSpecs: Readonly<Record<string, MiddlewareSpec>> = {
   // Tries another pod when a connection to one cannot be made, and in no other case: nothing is sent twice. A pod may
@@ -107,20 +123,21 @@ const sharedSpecs: Readonly<Record<string, MiddlewareSpec>> = {
   [sharedNames.gateStrip]: removal([...reservedHeaders, ...forwardedHeaders, tunnelHeader]),
 };
 
-/** Whether a Middleware with this name is shared by all routes of its namespace. */
+/** Whether an object of Traefik with this name is shared by all routes of its namespace. */
 export function isShared(name: string): boolean {
-  return Object.hasOwn(sharedSpecs, name);
+  return (Object.values(sharedNames) as string[]).includes(name);
 }
 
 /**
- * The Middlewares of this route that all routes of its namespace share. They have no owner and are deleted with their
- * namespace. Pure.
+ * What this route uses and all routes of its namespace share: Middlewares, and how to connect to pods. These objects have
+ * no owner and are deleted with their namespace. Pure.
  */
-export function sharedMiddlewares({ metadata: { namespace }, gated, retried }: WorkloadRoute): KubeObject[] {
-  const { retry, gateStrip, strip, stripKey } = sharedNames;
+export function sharedObjects({ metadata: { namespace }, gated, toPods }: WorkloadRoute): KubeObject[] {
+  const { retry, gateStrip, strip, stripKey, transport: transportName } = sharedNames;
   const place = { ...(namespace !== undefined && { namespace }), labels: managedLabels() };
-  const names = [...(retried ? [retry] : []), ...(gated ? [gateStrip] : [strip, stripKey])];
-  return names.map((name) => middleware({ name, ...place }, sharedSpecs[name] ?? {}));
+  const names = [...(toPods ? [retry] : []), ...(gated ? [gateStrip] : [strip, stripKey])];
+  const middlewares = names.map((name) => middleware({ name, ...place }, sharedSpecs[name] ?? {}));
+  return toPods ? [...middlewares, serversTransport({ name: transportName, ...place }, transport)] : middlewares;
 }
 
 /** The names of the Middlewares that only this route uses: with its id, so that they are unique in the cluster. */

@@ -44,7 +44,7 @@ import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep, type GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
-import { deleteRoute, ensureMiddlewares, ensureRoute, sharedMiddlewaresWatch } from './route-objects.ts';
+import { deleteRoute, ensureRouteParts, ensureRoute, sharedObjectsWatch } from './route-objects.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
@@ -217,7 +217,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     route: WorkloadRoute,
     { gate, pods: withPods }: { gate: GateStep; pods: boolean },
   ): Promise<{ route: boolean; pods: boolean }> => {
-    await ensureMiddlewares(kube, app, route);
+    await ensureRouteParts(kube, app, route);
     const pods = withPods && (await ensurePods(kube, app, input));
     await ensureChild(kube, app, appService(input), { cached: true });
     return { route: await ensureRoute(kube, app, route, gate), pods };
@@ -267,7 +267,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       // The Deployment object does not show why a pod does not start. Uses the same informer as PodOOM.
       { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: (pod) => appOfPod(pod as Stored<Pod>) },
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=App` }, keysOf: appOfRun },
-      sharedMiddlewaresWatch((apps, namespace) => apps.filter(({ metadata }) => metadata.namespace === namespace)),
+      sharedObjectsWatch(kinds.Middleware, appsIn),
+      sharedObjectsWatch(kinds.ServersTransport, appsIn),
       // An app may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
@@ -293,6 +294,11 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       }
     },
   };
+}
+
+/** The apps whose routes use the shared objects of a namespace. */
+function appsIn(apps: Stored<KubeObject>[], namespace: string): Stored<KubeObject>[] {
+  return apps.filter(({ metadata }) => metadata.namespace === namespace);
 }
 
 /** In the order of deletion. */

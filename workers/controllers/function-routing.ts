@@ -12,7 +12,7 @@ import { writeStatus } from '../../runtime/kube/status.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import type { GateOutcome, GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
-import { deleteRoute, ensureMiddlewares, ensureRoute } from './route-objects.ts';
+import { deleteRoute, ensureRouteParts, ensureRoute } from './route-objects.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
 export interface RoutingOptions {
@@ -42,7 +42,7 @@ export function createRouting(options: RoutingOptions) {
       const { security } = resource.spec;
       const hosts = [host];
       const route = functionRoute(identity, { hosts, entryPoints, scheme, gated: gate.demanded, security });
-      await ensureMiddlewares(kube, undefined, route);
+      await ensureRouteParts(kube, undefined, route);
       const changed = await ensureRoute(kube, undefined, route, gate);
       // The function's previous host is served until the route has changed.
       await releaseOtherHosts(kube, identity.id, hosts, clock.now());

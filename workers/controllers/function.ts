@@ -27,7 +27,7 @@ import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep } from './gate-step.ts';
-import { sharedMiddlewaresWatch } from './route-objects.ts';
+import { sharedObjectsWatch } from './route-objects.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
@@ -131,7 +131,7 @@ export function functionController(options: FunctionControllerOptions): Controll
         keysOf: ({ metadata: { annotations } }: Stored<KubeObject>) =>
           keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
       })),
-      sharedMiddlewaresWatch((functions, namespace) => (namespace === systemNamespace ? functions : [])),
+      sharedObjectsWatch(kinds.Middleware, (functions, namespace) => (namespace === systemNamespace ? functions : [])),
       // A function may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {

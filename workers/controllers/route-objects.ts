@@ -3,7 +3,7 @@ import {
   isShared,
   routeGate,
   routeSecurity,
-  sharedMiddlewares,
+  sharedObjects,
   type WorkloadRoute,
 } from '../../infra/manifests/workload-route.ts';
 import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
@@ -18,16 +18,20 @@ import type { GateStep } from './gate-step.ts';
 /** The workload if it is in the route's namespace; undefined where it cannot be the owner. */
 type Owner = Stored<KubeObject> | undefined;
 
-/** Copies of shared Middlewares that are as desired, which is the same for all routes. A change makes another copy. */
+/** The kinds of the objects that the routes of a namespace share. */
+const sharedKinds = [kinds.Middleware, kinds.ServersTransport];
+
+/** Copies of shared objects that are as desired, which is the same for all routes. A change makes another copy. */
 const current = new WeakSet<Stored<KubeObject>>();
 
-/** Creates the Middlewares before the route: a route with a missing Middleware serves nothing. */
-export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
-  for (const middleware of sharedMiddlewares(route)) {
-    const { name, namespace } = middleware.metadata;
-    const copy = kube.cache?.get(kinds.Middleware, name, namespace);
+/** Creates what the route names before the route: one that names a missing object serves nothing. */
+export async function ensureRouteParts(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
+  for (const desired of sharedObjects(route)) {
+    const { name, namespace } = desired.metadata;
+    const kind = sharedKinds.find((each) => each.kind === desired.kind);
+    const copy = kind && kube.cache?.get(kind, name, namespace);
     if (copy && current.has(copy)) continue;
-    const { outcome, object } = await ensureChildObject(kube, undefined, middleware, { cached: true });
+    const { outcome, object } = await ensureChildObject(kube, undefined, desired, { cached: true });
     if (outcome === 'unchanged') current.add(object);
   }
   const security = routeSecurity(route);
@@ -80,14 +84,15 @@ export async function deleteRoute(
 }
 
 /**
- * A change or deletion of a shared Middleware reconciles the workloads whose routes use it, which restore it.
- * @param options.usersOf the workloads of the controller with routes in a namespace
+ * A change or deletion of a shared object of this kind reconciles the workloads whose routes use it, which restore it.
+ * @param usersOf the workloads of the controller with routes in a namespace
  */
-export function sharedMiddlewaresWatch(
+export function sharedObjectsWatch(
+  kind: (typeof sharedKinds)[number],
   usersOf: (workloads: Stored<KubeObject>[], namespace: string) => Stored<KubeObject>[],
 ): WatchDefinition {
   return {
-    kind: kinds.Middleware,
+    kind,
     selection: managedSelection,
     ignoreAdded: true,
     keysOf: ({ metadata: { name, namespace } }, workloads) =>

@@ -13,8 +13,8 @@ import { canonicalHost, createRoutes } from './routes.ts';
 import { createIngressServer } from './server.ts';
 import { createUpstream, UpstreamError } from './upstream.ts';
 
-/** Less than the 5 s after which a Node.js server closes an idle connection, so that this side closes it first. */
-const idleMs = 4_000;
+/** Before servers close idle connections, as in the platform's ServersTransport (infra/manifests/workload-route.ts). */
+const idleMs = 1_500;
 
 export interface IngressOptions {
   informers: Informers;

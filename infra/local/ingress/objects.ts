@@ -11,6 +11,8 @@ const serviceRef = z.strictObject({
   name: z.string().min(1),
   port: z.int(),
   passHostHeader: z.literal(true).optional(),
+  /** Not looked up: all connections of this ingress have the settings of the platform's ServersTransport. */
+  serversTransport: z.string().optional(),
 });
 
 /** A Service by name and port, in the namespace of the referring object. */

@@ -149,6 +149,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.IngressRoute, child),
     rule(kinds.Ingress, ['list']),
     rule(kinds.Middleware, child),
+    rule(kinds.ServersTransport, child),
     rule(kinds.Event, ['get', 'create', 'update']),
   ],
   'svc-authz': [],

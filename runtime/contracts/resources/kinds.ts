@@ -69,6 +69,7 @@ export const kinds = {
   IngressRoute: builtin('traefik.io/v1alpha1', 'IngressRoute', 'ingressroutes'),
   Ingress: builtin('networking.k8s.io/v1', 'Ingress', 'ingresses'),
   Middleware: builtin('traefik.io/v1alpha1', 'Middleware', 'middlewares'),
+  ServersTransport: builtin('traefik.io/v1alpha1', 'ServersTransport', 'serverstransports'),
   PodMetrics: builtin('metrics.k8s.io/v1beta1', 'PodMetrics', 'pods'),
   PodMonitor: builtin('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
 } as const satisfies Record<string, ResourceKind>;

@@ -50,7 +50,12 @@ const traefik = (namespace = 'kube-system', ports: object[] = [{ name: 'websecur
 /** A cluster with Traefik, in which every object is ready at once. */
 function cluster(ingress: KubeObject[] = traefik()): FakeKube {
   const kube = fakeKube({ checkNamespaces: true });
-  kube.seed(definition('ingressroutes.traefik.io'), definition('middlewares.traefik.io'), ...ingress);
+  kube.seed(
+    definition('ingressroutes.traefik.io'),
+    definition('middlewares.traefik.io'),
+    definition('serverstransports.traefik.io'),
+    ...ingress,
+  );
   return bringUp(kube);
 }
 

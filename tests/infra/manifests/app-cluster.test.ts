@@ -1,6 +1,6 @@
 import t from 'tap';
 import { appRoute } from '../../../infra/manifests/app-route.ts';
-import { ingressRoute, routeGate, routeSecurity, sharedMiddlewares } from '../../../infra/manifests/workload-route.ts';
+import { ingressRoute, routeGate, routeSecurity, sharedObjects } from '../../../infra/manifests/workload-route.ts';
 import { appDeployment, appService, type AppManifestInput } from '../../../infra/manifests/app.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -51,7 +51,7 @@ t.test('Kubernetes runs the objects of an app as intended', { skip: noCluster, t
   const hosts = [`api--${namespace}.apps.test`, `${namespace}.example.com`];
   const security = { headers: true, csp: ['*.example.org'] };
   const route = appRoute({ ...one, hosts, entryPoints: ['web'], scheme: 'http', gated: true, security });
-  const middlewares = [...sharedMiddlewares(route), routeSecurity(route), routeGate(route)].filter(
+  const middlewares = [...sharedObjects(route), routeSecurity(route), routeGate(route)].filter(
     (object) => object !== undefined,
   );
   const all = [...middlewares, appDeployment(one), appService(one), ingressRoute(route)];

@@ -6,7 +6,7 @@ import {
   isShared,
   routeGate,
   routeSecurity,
-  sharedMiddlewares,
+  sharedObjects,
 } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
@@ -32,7 +32,12 @@ const ofAll = (object: KubeObject | undefined) => object !== undefined && isShar
 
 t.test('the route, without and with a gate', async (t) => {
   const match = 'Host(`api--shop-prod.apps.test`)';
-  const rule = { kind: 'Rule', match, priority: 2, services: [{ name: 'api', port: 80 }] };
+  const rule = {
+    kind: 'Rule',
+    match,
+    priority: 2,
+    services: [{ name: 'api', port: 80, serversTransport: 'svc-pods' }],
+  };
   const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
   t.same(ingressRoute(appRoute(input)), {
     ...route,
@@ -61,7 +66,7 @@ t.test('the route, without and with a gate', async (t) => {
 t.test('the gate removes reserved headers, then calls the checker for this app', async (t) => {
   const gated = appRoute({ ...input, gated: true });
   const middleware = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
-  t.same(sharedMiddlewares(gated), [
+  t.same(sharedObjects(gated), [
     { ...middleware, metadata: { ...shared, name: 'svc-retry' }, spec: { retry: { attempts: 3 } } },
     {
       ...middleware,
@@ -79,6 +84,12 @@ t.test('the gate removes reserved headers, then calls the checker for this app',
           },
         },
       },
+    },
+    {
+      apiVersion: 'traefik.io/v1alpha1',
+      kind: 'ServersTransport',
+      metadata: { ...shared, name: 'svc-pods' },
+      spec: { maxIdleConnsPerHost: 200, forwardingTimeouts: { dialTimeout: '3s', idleConnTimeout: '1500ms' } },
     },
   ]);
   t.same(routeGate(gated), {
@@ -102,7 +113,7 @@ t.test(
   'a route without a gate removes its headers in the spellings that servers confuse, and the platform’s keys',
   (t) => {
     t.equal(routeGate(appRoute(input)), undefined);
-    const [, strip, stripKey] = sharedMiddlewares(appRoute(input));
+    const [, strip, stripKey] = sharedObjects(appRoute(input));
     t.same(strip?.metadata, { ...shared, name: 'svc-strip' });
     const spec = strip?.spec as { headers: { customRequestHeaders: object } } | undefined;
     const removed = Object.entries(spec?.headers.customRequestHeaders ?? {});
@@ -122,8 +133,8 @@ t.test(
 t.test('all apps of an environment share the Middlewares that are the same for all', async (t) => {
   const other = { ...input, id: '0190a0a0-0000-7000-8000-000000000002', name: 'web', security: { headers: true } };
   for (const gated of [false, true]) {
-    const objects = sharedMiddlewares(appRoute({ ...input, gated }));
-    t.same(sharedMiddlewares(appRoute({ ...other, gated })), objects);
+    const objects = sharedObjects(appRoute({ ...input, gated }));
+    t.same(sharedObjects(appRoute({ ...other, gated })), objects);
     t.ok(objects.every(({ metadata: { name } }) => isShared(name)));
   }
   t.notOk([routeSecurity(appRoute(other)), routeGate(appRoute({ ...other, gated: true }))].some(ofAll));
@@ -136,7 +147,7 @@ t.test('Traefik confuses no Middleware with one of another namespace', async (t)
   const namesOf = (settings: Pick<AppRouteInput, 'id' | 'name' | 'namespace'>) =>
     [true, false].flatMap((gated) => {
       const route = appRoute({ ...input, ...settings, gated, security: { headers: true } });
-      return [...sharedMiddlewares(route), routeSecurity(route), routeGate(route)]
+      return [...sharedObjects(route), routeSecurity(route), routeGate(route)]
         .filter((object) => object !== undefined)
         .map(traefikName);
     });

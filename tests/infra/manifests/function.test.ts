@@ -1,7 +1,7 @@
 import t from 'tap';
 import { codeConfigMap, codeConfigMapName } from '../../../infra/manifests/function-pod.ts';
 import { functionDeployment, functionRoute } from '../../../infra/manifests/function.ts';
-import { ingressRoute, routeGate, routeSecurity, sharedMiddlewares } from '../../../infra/manifests/workload-route.ts';
+import { ingressRoute, routeGate, routeSecurity, sharedObjects } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const hello = { id, name: 'hello', namespace: 'shop-prod' };
@@ -143,7 +143,7 @@ t.test('the route is in the namespace of the interceptors and names its function
     [`security-${id}`, `gate-${id}`].map((name) => ({ ...secured.metadata, name })),
     'its own Middlewares are beside it, and labelled with its name',
   );
-  t.match(sharedMiddlewares(secured), [{ metadata: { name: 'svc-gate-strip', namespace: 'svc-system' } }]);
+  t.match(sharedObjects(secured), [{ metadata: { name: 'svc-gate-strip', namespace: 'svc-system' } }]);
   t.match(routeGate(secured)?.spec, { forwardAuth: { address: /authorize\?app=0190a0a0-/ } });
   t.end();
 });

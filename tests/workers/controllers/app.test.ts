@@ -459,7 +459,7 @@ t.test('a deleted app leaves nothing behind and releases its name, host and depl
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' });
   await pass();
   t.equal(await read(), undefined);
-  const { Namespace: _namespace, Middleware: _shared, ...left } = kinds;
+  const { Namespace: _namespace, Middleware: _shared, ServersTransport: _transport, ...left } = kinds;
   for (const kind of Object.values(left)) t.same(kube.all(kind), [], kind.kind);
   const deleted = order.filter((step) => step.startsWith('delete'));
   t.equal(deleted[1], 'delete IngressRoute api', 'the route is deleted first');

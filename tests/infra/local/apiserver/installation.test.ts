@@ -47,6 +47,7 @@ t.test('the platform installs, and its objects are stored unchanged', async (t) 
   const { kube } = await startApi(t);
   await kube.create(traefik('IngressRoute', 'ingressroutes'));
   await kube.create(traefik('Middleware', 'middlewares'));
+  await kube.create(traefik('ServersTransport', 'serverstransports'));
   const objects = installManifests(settings);
   for (const object of objects) {
     const { kind, metadata } = object;

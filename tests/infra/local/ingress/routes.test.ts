@@ -1,6 +1,6 @@
 import t from 'tap';
 import { functionRoute } from '../../../../infra/manifests/function.ts';
-import { ingressRoute, sharedMiddlewares } from '../../../../infra/manifests/workload-route.ts';
+import { ingressRoute, sharedObjects } from '../../../../infra/manifests/workload-route.ts';
 import { consoleRoute } from '../../../../infra/manifests/platform/network.ts';
 import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
@@ -50,7 +50,7 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
     { id: appId, name: 'hello', namespace },
     { hosts: [host], entryPoints: ['web'], scheme: 'http', gated: false },
   );
-  for (const object of [...sharedMiddlewares(route), ingressRoute(route)]) await world.put(object);
+  for (const object of [...sharedObjects(route), ingressRoute(route)]) await world.put(object);
   t.equal((await world.ask({ host })).status, 200);
   await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
   const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import tap from 'tap';
@@ -37,20 +37,38 @@ async function startTraefik(
   objects: KubeObject[],
   ports: { app: readonly number[]; authz: number },
 ) {
-  const middlewares = Object.fromEntries(
-    objects.filter(({ kind }) => kind === 'Middleware').map(({ metadata, spec }) => [metadata.name, spec]),
-  );
+  const specsOf = (wanted: string) =>
+    Object.fromEntries(
+      objects.filter(({ kind }) => kind === wanted).map(({ metadata, spec }) => [metadata.name, spec]),
+    );
+  const middlewares = specsOf('Middleware');
+  const serversTransports = specsOf('ServersTransport');
   const route = objects.find(({ kind }) => kind === 'IngressRoute');
   if (!route) throw new Error('no route');
-  const { routes } = route.spec as { routes: { match: string; priority: number; middlewares?: { name: string }[] }[] };
+  const { routes } = route.spec as {
+    routes: {
+      match: string;
+      priority: number;
+      middlewares?: { name: string }[];
+      services: { serversTransport: string }[];
+    }[];
+  };
   const routers = routes.map(({ match: rule, priority, middlewares: names = [] }, index) => {
     return [`app-${index}`, { rule, priority, service: 'app', middlewares: names.map(({ name }) => name) }] as const;
   });
   const dynamic = {
     http: {
       middlewares,
+      serversTransports,
       routers: Object.fromEntries(routers),
-      services: { app: { loadBalancer: { servers: ports.app.map((port) => ({ url: `http://127.0.0.1:${port}` })) } } },
+      services: {
+        app: {
+          loadBalancer: {
+            servers: ports.app.map((port) => ({ url: `http://127.0.0.1:${port}` })),
+            serversTransport: routes[0]?.services[0]?.serversTransport,
+          },
+        },
+      },
     },
   };
   const written = JSON.stringify(dynamic).replace(/http:\/\/svc-authz\.[^/]*/, `http://127.0.0.1:${ports.authz}`);
@@ -307,5 +325,36 @@ tap.test('without a checker, both pass on the denial of the interceptor that sta
     }
     ready = true;
     t.match(await ask(port, 'GET'), { status: 500, body: 'of the app' }, 'the error of the app is its own');
+  }
+});
+
+tap.test('both close an idle connection before the app does, and open another', unbuilt, async (t) => {
+  const world = await createWorld(t);
+  const closers: string[] = [];
+  const known = new WeakSet<Socket>();
+  const app = await world.serve('api', namespace, ({ socket }, response) => {
+    response.end(known.has(socket) ? 'again' : 'first');
+    if (known.has(socket)) return;
+    known.add(socket);
+    let closer = 'app';
+    socket.once('end', () => (closer = 'ingress')).once('close', () => closers.push(closer));
+  });
+  const ungated = appObjects();
+  await world.put(...ungated);
+  const traefik = await startTraefik(t, ungated, { app: [app.port], authz: app.port });
+  const ask = async (port: number) => {
+    const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', agent: false, headers: { host: appHost } });
+    request.end('content');
+    const [reply] = (await once(request, 'response')) as [IncomingMessage];
+    return { status: reply.statusCode, body: await text(reply) };
+  };
+  while ((await ask(traefik)).status === 404) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const port of [traefik, world.port]) {
+    await ask(port);
+    t.equal((await ask(port)).body, 'again', 'a connection is used again');
+    const before = closers.length;
+    while (closers.length === before) await new Promise((resolve) => setTimeout(resolve, 50));
+    t.equal(closers.at(-1), 'ingress');
+    t.equal((await ask(port)).body, 'first');
   }
 });

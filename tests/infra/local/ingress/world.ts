@@ -11,12 +11,7 @@ import { text } from 'node:stream/consumers';
 import { serviceNameLabel } from '../../../../infra/local/controllers/objects.ts';
 import { createIngress, type IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
 import { appRoute, type AppRouteInput } from '../../../../infra/manifests/app-route.ts';
-import {
-  ingressRoute,
-  routeGate,
-  routeSecurity,
-  sharedMiddlewares,
-} from '../../../../infra/manifests/workload-route.ts';
+import { ingressRoute, routeGate, routeSecurity, sharedObjects } from '../../../../infra/manifests/workload-route.ts';
 import type { KubeObject, Stored } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
@@ -55,7 +50,7 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
     ...input,
   };
   const route = appRoute(app);
-  const middlewares = [...sharedMiddlewares(route), routeSecurity(route), routeGate(route)];
+  const middlewares = [...sharedObjects(route), routeSecurity(route), routeGate(route)];
   return [ingressRoute(route), ...middlewares.filter((object) => object !== undefined)];
 }
 

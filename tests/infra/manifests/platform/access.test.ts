@@ -77,6 +77,7 @@ const needed: Record<ProcessName, string[]> = {
     'list,watch,get,create,update,delete /configmaps',
     `list,watch,get,create,update,delete ${traefik}/ingressroutes`,
     `list,watch,get,create,update,delete ${traefik}/middlewares`,
+    `list,watch,get,create,update,delete ${traefik}/serverstransports`,
     'list,watch,get,create,update,delete batch/cronjobs',
     'list,watch,get,create,patch,delete batch/jobs',
     'list,watch,get,create,update,delete /persistentvolumeclaims',
