@@ -37,10 +37,8 @@ async function startTraefik(
   objects: KubeObject[],
   ports: { app: readonly number[]; authz: number },
 ) {
-  const specsOf = (wanted: string) =>
-    Object.fromEntries(
-      objects.filter(({ kind }) => kind === wanted).map(({ metadata, spec }) => [metadata.name, spec]),
-    );
+  const specsOf = (name: string) =>
+    Object.fromEntries(objects.filter(({ kind }) => kind === name).map(({ metadata, spec }) => [metadata.name, spec]));
   const middlewares = specsOf('Middleware');
   const serversTransports = specsOf('ServersTransport');
   const route = objects.find(({ kind }) => kind === 'IngressRoute');
@@ -331,11 +329,11 @@ tap.test('without a checker, both pass on the denial of the interceptor that sta
 tap.test('both close an idle connection before the app does, and open another', unbuilt, async (t) => {
   const world = await createWorld(t);
   const closers: string[] = [];
-  const known = new WeakSet<Socket>();
+  const sockets = new WeakSet<Socket>();
   const app = await world.serve('api', namespace, ({ socket }, response) => {
-    response.end(known.has(socket) ? 'again' : 'first');
-    if (known.has(socket)) return;
-    known.add(socket);
+    response.end(sockets.has(socket) ? 'again' : 'first');
+    if (sockets.has(socket)) return;
+    sockets.add(socket);
     let closer = 'app';
     socket.once('end', () => (closer = 'ingress')).once('close', () => closers.push(closer));
   });
