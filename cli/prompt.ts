@@ -13,12 +13,27 @@ export async function askHidden(context: Context, question: string, instead: str
   return readAnswer(context, question, instead, true);
 }
 
+/** What was typed after the answer to a question: whole lines, and the beginning of another. */
+interface TypedAhead {
+  lines: string[];
+  rest: string;
+}
+
+/** What the next question of each terminal begins with: readline reads ahead, and would lose it when it closes. */
+const typedAhead = new WeakMap<Context['stdin'], TypedAhead>();
+
 async function readAnswer(context: Context, question: string, instead: string, hidden: boolean): Promise<string> {
   const { stdin, stderr } = context;
   if (!stdin.isTTY) throw usageFailure(`Cannot prompt without a terminal: ${question}`, instead);
   // Most commands ask nothing.
   const { createInterface } = await import('node:readline/promises');
   const prompt = `${question}: `;
+  const { lines, rest } = typedAhead.get(stdin) ?? { lines: [], rest: '' };
+  const next = lines.shift();
+  if (next !== undefined) {
+    stderr.write(`${prompt}${hidden ? '' : next}\n`);
+    return next;
+  }
   // readline echoes the input to its output, which also gets the prompt.
   if (hidden) stderr.write(prompt);
   const discard = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -28,8 +43,12 @@ async function readAnswer(context: Context, question: string, instead: string, h
     for (const event of ['SIGINT', 'close']) reader.once(event, () => reject(interruption()));
   });
   try {
-    return await Promise.race([reader.question(hidden ? '' : prompt), interrupted]);
+    const answer = reader.question(hidden ? '' : prompt);
+    reader.on('line', (line) => lines.push(line));
+    if (rest !== '') reader.write(rest);
+    return await Promise.race([answer, interrupted]);
   } finally {
+    typedAhead.set(stdin, { lines, rest: reader.line });
     reader.close();
     if (hidden) stderr.write('\n');
   }

@@ -15,6 +15,7 @@ const page = join(root, 'docs/explanation/performance.md');
 const commands = [
   ['gate'],
   ['gate', '--keys', '1000000', '--rounds', '3', '--requests', '0'],
+  ['gate-cores'],
   ['gate-limits'],
   ['functions', '--only', 'warm'],
   ['lists'],

@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   'first-day': () => import('./first-day.ts'),
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
+  'gate-cores': () => import('./gate-cores.ts'),
   'gate-limits': () => import('./gate-limits.ts'),
   history: () => import('./history.ts'),
   lists: () => import('./lists.ts'),

@@ -15,9 +15,12 @@ export interface LoadClient {
   stop(): void;
 }
 
-/** Starts the process on this process's core. */
-export function startLoad(): LoadClient {
-  const child = startProgram(program, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+/** Starts the process. @param core default that of this process */
+export function startLoad(core?: number): LoadClient {
+  const child = startProgram(program, {
+    ...(core !== undefined && { core }),
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const ask = async (order: LoadOrder): Promise<LoadResult | undefined> => {
     child.send(order);
     const [reply] = (await once(child, 'message')) as [LoadReply];
