@@ -5,7 +5,6 @@ import { Registry } from 'prom-client';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
-import { createKubeClient } from '../../runtime/kube/client.ts';
 import { tokenCredentials } from '../../runtime/kube/credentials.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { objectPath } from '../../runtime/kube/resource-paths.ts';
@@ -71,8 +70,8 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
 
   const { tls, adminToken } = loadAccess(join(home.apiServer, 'pki'), [], clock.now());
   const adminCredentials = tokenCredentials(server.url, async () => ({ token: adminToken, ca: tls.certificate }));
-  const kube = createKubeClient(adminCredentials);
-  add({ name: 'Kubernetes client', stop: () => kube.close() });
+  add({ name: 'Kubernetes client', stop: async () => adminCredentials.close() });
+  const kube = server.client;
   await createBootstrapObjects(kube);
 
   const controllers = createControllerManager({ kube, clock, log, registry: new Registry() });

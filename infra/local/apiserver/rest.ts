@@ -103,7 +103,8 @@ export function createRest(options: {
   };
 }
 
-function applyPatch(live: ApiObject, patch: unknown, resource: Resource): unknown {
+/** An object after a JSON merge patch. @throws ApiError 400, 422 */
+export function applyPatch(live: ApiObject, patch: unknown, resource: Resource): unknown {
   if (!isJson(patch)) throw badRequest('a merge patch must be a JSON object');
   const next = mergePatch(live, patch);
   // The patch keeps the live object's version unless it contains one; removing it is an error for some kinds.

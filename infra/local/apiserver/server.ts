@@ -3,6 +3,7 @@ import { createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../../runtime/domain/clock.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { close, listen } from '../../../runtime/process/listening.ts';
 import { kubeconfigOf, loadAccess, writeSecret } from './access.ts';
 import { createAdmission } from './admission.ts';
@@ -14,6 +15,7 @@ import { createDatabase } from './database.ts';
 import { createDiscovery } from './discovery.ts';
 import { expireEvents } from './expiry.ts';
 import { createLists } from './list.ts';
+import { createLocalClient } from './local-client.ts';
 import { createObjects } from './objects.ts';
 import { createOpenApi } from './openapi.ts';
 import { createExec, type PodExec } from './pod-exec.ts';
@@ -51,6 +53,8 @@ export interface ApiServer {
   start(): Promise<void>;
   /** Closes all watches and connections, and the store. */
   stop(): Promise<void>;
+  /** The administrator's client in this process. @throws Error before {@link start} */
+  readonly client: KubeClient;
   /** `https://127.0.0.1:16443`; empty before {@link start}. */
   readonly url: string;
   /** Path of the administrator's kubeconfig, which {@link start} writes. */
@@ -63,7 +67,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const { dataDir, clock, address = loopback, port = 0, history, bookmarkMs } = options;
   const kubeconfig = join(dataDir, 'admin.kubeconfig');
   const now = () => clock.now();
-  let running: { url: string; end: () => Promise<void> } | undefined;
+  let running: { url: string; client: KubeClient; end: () => Promise<void> } | undefined;
 
   const start = async () => {
     const access = loadAccess(join(dataDir, 'pki'), [...new Set([loopback, address])], now());
@@ -127,7 +131,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       await close(server);
       store.close();
     };
-    running = { url, end };
+    running = { url, client: createLocalClient({ store, objects, registry }), end };
   };
 
   return {
@@ -136,6 +140,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       const ending = running;
       running = undefined;
       await ending?.end();
+    },
+    get client() {
+      if (!running) throw new Error('the API server does not run');
+      return running.client;
     },
     get url() {
       return running?.url ?? '';

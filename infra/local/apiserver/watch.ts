@@ -12,7 +12,8 @@ const defaultSeconds = { min: 1800, max: 3600 };
 /** A client with more unread bytes is disconnected, and lists again. */
 const backlogMax = 32 * 1024 * 1024;
 
-type Event = Pick<Change, 'type' | 'object'>;
+/** An event of a watch. */
+export type Event = Pick<Change, 'type' | 'object'>;
 
 /** The open watches of a server. */
 export interface Watches {
@@ -29,13 +30,9 @@ export function createWatches(options: { store: Store; bookmarkMs?: number | und
 
   return {
     open(response, selection, query, rendering) {
-      const { resource, storage, namespace, test } = selection;
+      const { resource, storage, test } = selection;
       const since = versionOf(query, store.version);
-      const current = store.list(storage, namespace).filter(test);
-      const first =
-        since === undefined
-          ? current.map((object): Event => ({ type: 'ADDED', object }))
-          : store.since(storage, since)?.flatMap((change) => eventOf(change, test));
+      const first = eventsSince(store, selection, since);
 
       const write = (type: string, object: string) => {
         if (response.writableEnded || response.destroyed) return;
@@ -63,7 +60,7 @@ export function createWatches(options: { store: Store; bookmarkMs?: number | und
         sendBookmark();
         response.end();
       }, seconds * 1000);
-      const unsubscribe = store.subscribe(storage, (change) => eventOf(change, test).forEach(send));
+      const unsubscribe = store.subscribe(storage, (change) => eventsOf(change, test).forEach(send));
       const end = () => response.end();
       open.add(end);
       response.on('close', () => {
@@ -99,8 +96,24 @@ function versionOf(query: URLSearchParams, newest: number): number | undefined {
   throw new ApiError(504, 'Timeout', message, { retryAfterSeconds: 1 });
 }
 
+/**
+ * The events of a selection after a version; without one, its current objects. Undefined when changes after the version are
+ * no longer stored.
+ */
+export function eventsSince(
+  store: Store,
+  { storage, namespace, test }: Selection,
+  since: number | undefined,
+): Event[] | undefined {
+  if (since !== undefined) return store.since(storage, since)?.flatMap((change) => eventsOf(change, test));
+  return store
+    .list(storage, namespace)
+    .filter(test)
+    .map((object) => ({ type: 'ADDED', object }));
+}
+
 /** The events of a change for a selection: an object may enter or leave it. */
-function eventOf({ type, object, previous }: Change, test: Selection['test']): Event[] {
+export function eventsOf({ type, object, previous }: Change, test: Selection['test']): Event[] {
   const wasSelected = previous !== undefined && test(previous);
   if (type !== 'DELETED' && test(object)) return [{ type: wasSelected ? 'MODIFIED' : 'ADDED', object }];
   if (!wasSelected) return [];
