@@ -8,6 +8,11 @@ import type { Probe } from './probe.ts';
 
 /** Interval of probes while a pod is new or requests wait for it. */
 const probeEveryMs = 20;
+/**
+ * Of all pods together: when many start at once, each waits for a processor for long, and the probes would take the
+ * processors that the pods need.
+ */
+const probesPerSecond = 500;
 /** A pod that has not responded for this long is probed less often. */
 const eagerForMs = 60_000;
 const patientEveryMs = 1_000;
@@ -67,6 +72,8 @@ export function createEndpoints({ pods, probe, clock, log }: EndpointsOptions): 
   const functions = new Map<string, Map<string, Candidate>>();
   const usable = new Map<string, Endpoint[]>();
   const listeners = new Set<(functionId: string) => void>();
+  /** Pods that are probed now. */
+  let probed = 0;
   let unsubscribe: (() => void) | undefined;
 
   const tell = (functionId: string) => {
@@ -80,6 +87,10 @@ export function createEndpoints({ pods, probe, clock, log }: EndpointsOptions): 
     if (list.length > 0) usable.set(functionId, list);
     else usable.delete(functionId);
   };
+
+  /** From one probe of a pod until the next. */
+  const probeInterval = (sinceMs: number): number =>
+    sinceMs < eagerForMs ? Math.max(probeEveryMs, (probed * 1_000) / probesPerSecond) : patientEveryMs;
 
   const probeUntilUsable = async (candidate: Candidate, endpoint: Endpoint, signal: AbortSignal) => {
     const since = clock.monotonic();
@@ -96,7 +107,7 @@ export function createEndpoints({ pods, probe, clock, log }: EndpointsOptions): 
         tell(endpoint.functionId);
         return;
       }
-      const every = clock.monotonic() - since < eagerForMs ? probeEveryMs : patientEveryMs;
+      const every = probeInterval(clock.monotonic() - since);
       await clock.sleep(Math.max(0, attemptedAt + every - clock.monotonic()), signal).catch(() => undefined);
     }
   };
@@ -105,7 +116,8 @@ export function createEndpoints({ pods, probe, clock, log }: EndpointsOptions): 
     const { endpoint } = candidate;
     if (candidate.probing || candidate.usable || !endpoint) return;
     candidate.probing = new AbortController();
-    void probeUntilUsable(candidate, endpoint, candidate.probing.signal);
+    probed++;
+    void probeUntilUsable(candidate, endpoint, candidate.probing.signal).finally(() => probed--);
   };
 
   const remove = (functionId: string, uid: string) => {

@@ -143,6 +143,34 @@ t.test('a pod that never responds is probed forever, but less often over time', 
   t.equal(clock.sleepers(), 0);
 });
 
+t.test('many pods that start at once are probed 500 times a second in all', async (t) => {
+  const clock = fakeClock();
+  const pods = testSource<Pod>();
+  let probes = 0;
+  const answering = new Set<number>();
+  const endpoints = createEndpoints({
+    pods,
+    clock,
+    log: silentLog,
+    probe: (_host, port) => {
+      probes++;
+      return Promise.resolve(answering.has(port));
+    },
+  });
+  endpoints.start();
+  t.teardown(() => endpoints.stop());
+  for (let port = 1; port <= 200; port++) pods.put(helloPod(`pod-${port}`, port, { podIP: '10.0.0.1' }));
+  await clock.advance(2_000);
+  probes = 0;
+  await clock.advance(2_000);
+  t.equal(probes, 1_000);
+  for (let port = 1; port <= 195; port++) answering.add(port);
+  await clock.advance(1_000);
+  probes = 0;
+  await clock.advance(1_000);
+  t.equal(probes, 250, 'each of the last five every 20 ms');
+});
+
 t.test('a function has a fault only when all of its pods have one', async (t) => {
   const clock = fakeClock();
   const pods = testSource<Pod>();
