@@ -79,7 +79,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   const log = options.log.child({ informer: kind.kind });
   const objects = new Map<string, Stored<T>>();
   /** Each is created on its first use, because most informers need none. */
-  const indexes = new Map<string, ObjectIndex<T>>();
+  const indexes = new Map<string, ObjectIndex<Stored<T>>>();
   const listeners = new Set<(change: Change<T>) => void>();
   const stopping = new AbortController();
   const firstList = Promise.withResolvers<void>();
@@ -127,7 +127,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     notify({ type: 'deleted', object, previous });
   };
 
-  const indexOf = (name: string, valueOf: (object: Stored<T>) => string | undefined): ObjectIndex<T> => {
+  const indexOf = (name: string, valueOf: (object: Stored<T>) => string | undefined): ObjectIndex<Stored<T>> => {
     const existing = indexes.get(name);
     if (existing) return existing;
     const index = createObjectIndex(valueOf);

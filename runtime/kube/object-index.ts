@@ -1,17 +1,13 @@
-import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
-
 /** Groups of objects that share a value, such as those of one namespace. */
-export interface ObjectIndex<T extends KubeObject> {
+export interface ObjectIndex<Item> {
   /** Records the state after a change; `object` is undefined when it was deleted. */
-  set(key: string, object: Stored<T> | undefined, previous: Stored<T> | undefined): void;
-  list(value: string): Stored<T>[];
+  set(key: string, object: Item | undefined, previous: Item | undefined): void;
+  list(value: string): Item[];
 }
 
 /** @param valueOf the value by which an object is found; undefined for an object that is in no group */
-export function createObjectIndex<T extends KubeObject>(
-  valueOf: (object: Stored<T>) => string | undefined,
-): ObjectIndex<T> {
-  const groups = new Map<string, Map<string, Stored<T>>>();
+export function createObjectIndex<Item>(valueOf: (object: Item) => string | undefined): ObjectIndex<Item> {
+  const groups = new Map<string, Map<string, Item>>();
   return {
     set(key, object, previous) {
       const before = previous && valueOf(previous);
@@ -22,7 +18,7 @@ export function createObjectIndex<T extends KubeObject>(
         if (group?.size === 0) groups.delete(before);
       }
       if (object === undefined || value === undefined) return;
-      const group = groups.get(value) ?? new Map<string, Stored<T>>();
+      const group = groups.get(value) ?? new Map<string, Item>();
       groups.set(value, group.set(key, object));
     },
     list: (value) => [...(groups.get(value)?.values() ?? [])],

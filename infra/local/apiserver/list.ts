@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { badRequest, expired } from './api-error.ts';
 import type { Json } from './json.ts';
 import { apiVersionOf, type ApiObject } from './resource.ts';
-import type { Selection } from './selector.ts';
+import { selectedObjects, type Selection } from './selector.ts';
 import { textOf, type Store } from './store.ts';
 import { renderTable, type Rendering } from './table.ts';
 
@@ -29,8 +29,8 @@ export function createLists({ store, monotonic }: { store: Store; monotonic: () 
     for (const [id, { at }] of snapshots) if (at < oldest || snapshots.size >= maxSnapshots) snapshots.delete(id);
     snapshots.set(snapshot.id, snapshot);
   };
-  const createSnapshot = ({ storage, namespace, test }: Selection): Snapshot => {
-    const objects = store.list(storage, namespace).filter(test);
+  const createSnapshot = (selection: Selection): Snapshot => {
+    const objects = selectedObjects(store, selection);
     return { id: randomUUID(), objects, version: store.version, at: monotonic() };
   };
   const findSnapshot = (id: string): Snapshot => {

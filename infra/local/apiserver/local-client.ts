@@ -17,7 +17,7 @@ import type { Registry } from './registry.ts';
 import type { ApiObject, Resource } from './resource.ts';
 import { applyPatch } from './rest.ts';
 import { scale } from './scale.ts';
-import { selectionOf, type Selection as StoredSelection } from './selector.ts';
+import { selectedObjects, selectionOf, type Selection as StoredSelection } from './selector.ts';
 import { textOf, type Store } from './store.ts';
 import { eventsOf, eventsSince, type Event } from './watch.ts';
 
@@ -55,11 +55,7 @@ export function createLocalClient(options: { store: Store; objects: Objects; reg
     },
     async list<T extends KubeObject>(kind: ResourceKind, selection: Selection = {}) {
       return inTurn(() => {
-        const { storage, namespace, test } = select(kind, selection);
-        const items = store
-          .list(storage, namespace)
-          .filter(test)
-          .map(read<T>);
+        const items = selectedObjects(store, select(kind, selection)).map((object) => read<T>(object));
         return { items, resourceVersion: String(store.version) };
       });
     },

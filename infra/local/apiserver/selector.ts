@@ -1,6 +1,7 @@
 import { badRequest } from './api-error.ts';
 import { textIn, valueAt } from './json.ts';
 import { storageOf, type ApiObject, type Resource } from './resource.ts';
+import type { Label, Store } from './store.ts';
 
 type Test = (object: ApiObject) => boolean;
 
@@ -66,6 +67,8 @@ export interface Selection {
   storage: string;
   namespace: string | undefined;
   test: Test;
+  /** A label that all of them have, if the selector names one with its value. */
+  label: Label | undefined;
   /** Whether there is no selector. */
   all: boolean;
 }
@@ -77,5 +80,20 @@ export function selectionOf(resource: Resource, namespace: string | undefined, q
   const fields = parseFieldSelector(fieldSelector, resource);
   const isInside: Test = ({ metadata }) => namespace === undefined || metadata.namespace === namespace;
   const test: Test = (object) => isInside(object) && labels(object) && fields(object);
-  return { resource, storage: storageOf(resource), namespace, test, all: !labelSelector && !fieldSelector };
+  const all = !labelSelector && !fieldSelector;
+  return { resource, storage: storageOf(resource), namespace, test, label: requiredLabel(labelSelector), all };
+}
+
+/** The selected objects in the store, ordered by namespace and name. */
+export function selectedObjects(store: Store, { storage, namespace, label, test }: Selection): ApiObject[] {
+  return store.list(storage, namespace, label).filter(test);
+}
+
+/** The first term of a selector that demands a value. */
+function requiredLabel(selector: string): Label | undefined {
+  for (const text of termsOf(selector)) {
+    const [, not, name, operator, value] = term.exec(text) ?? [];
+    if (!not && name !== undefined && value !== undefined && operator !== '!=') return { name, value };
+  }
+  return undefined;
 }

@@ -1,3 +1,4 @@
+import { createObjectIndex, type ObjectIndex } from '../../../runtime/kube/object-index.ts';
 import type { Database } from './database.ts';
 import type { ApiObject } from './resource.ts';
 
@@ -19,8 +20,11 @@ export interface Store {
   /** The version of the last write. */
   readonly version: number;
   get(resource: string, namespace: string | undefined, name: string): ApiObject | undefined;
-  /** Ordered by namespace and name. */
-  list(resource: string, namespace?: string): ApiObject[];
+  /**
+   * Ordered by namespace and name.
+   * @param label only objects with it, which an index finds
+   */
+  list(resource: string, namespace?: string, label?: Label): ApiObject[];
   /** Writes an object and assigns its version. The caller must not change the object afterwards. */
   put(resource: string, object: ApiObject): ApiObject;
   remove(resource: string, object: ApiObject): ApiObject;
@@ -33,8 +37,19 @@ export interface Store {
   subscribe(resource: string | undefined, listener: (change: Change) => void): () => void;
 }
 
+/** A label of objects. */
+export interface Label {
+  name: string;
+  value: string;
+}
+
+/** Labels of a resource that have an index. Others are searched for, so that clients cannot fill the memory with indexes. */
+const maxIndexes = 16;
+
 interface Collection {
   objects: Map<string, ApiObject>;
+  /** By labels that were asked for. */
+  indexes: Map<string, ObjectIndex<ApiObject>>;
   history: Change[];
   /** The history contains all changes after this version. */
   from: number;
@@ -63,6 +78,7 @@ export function createStore(database: Database, historySize = 1000): Store {
   const collectionOf = (resource: string): Collection => {
     const collection = collections.get(resource) ?? {
       objects: new Map(),
+      indexes: new Map(),
       history: [],
       from: openedVersion,
       listeners: new Set(),
@@ -83,6 +99,7 @@ export function createStore(database: Database, historySize = 1000): Store {
     version = next;
     if (isRemoval) objects.delete(key);
     else objects.set(key, stored);
+    for (const index of collection.indexes.values()) index.set(key, isRemoval ? undefined : stored, previous);
     const change: Change = {
       version,
       type: isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED',
@@ -106,17 +123,20 @@ export function createStore(database: Database, historySize = 1000): Store {
       version = stored.version;
       openedVersion = stored.version;
       for (const collection of collections.values())
-        Object.assign(collection, { objects: new Map(), history: [], from: openedVersion });
+        Object.assign(collection, { objects: new Map(), indexes: new Map(), history: [], from: openedVersion });
       for (const { resource, key, value } of stored.rows) {
         collectionOf(resource).objects.set(key, JSON.parse(value) as ApiObject);
       }
     },
     close: () => database.close(),
     get: (resource, namespace, name) => collections.get(resource)?.objects.get(keyOf(namespace, name)),
-    list(resource, namespace) {
-      const prefix = namespace === undefined ? '' : `${namespace}/`;
-      return [...(collections.get(resource)?.objects ?? [])]
-        .filter(([key]) => key.startsWith(prefix))
+    list(resource, namespace, label) {
+      const collection = collections.get(resource);
+      if (!collection) return [];
+      const found = label ? labelled(collection, label) : [...collection.objects.values()];
+      return found
+        .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
+        .map((object) => [keyOf(object.metadata.namespace, object.metadata.name), object] as const)
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([, object]) => object);
     },
@@ -132,4 +152,16 @@ export function createStore(database: Database, historySize = 1000): Store {
       return () => listeners.delete(listener);
     },
   };
+}
+
+/** The objects with a label. The first time, an index is made for it. */
+function labelled({ objects, indexes }: Collection, { name, value }: Label): ApiObject[] {
+  const valueOf = ({ metadata }: ApiObject) => metadata.labels?.[name];
+  const existing = indexes.get(name);
+  if (existing) return existing.list(value);
+  if (indexes.size >= maxIndexes) return [...objects.values()].filter((object) => valueOf(object) === value);
+  const index = createObjectIndex(valueOf);
+  for (const [key, object] of objects) index.set(key, object, undefined);
+  indexes.set(name, index);
+  return index.list(value);
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { ApiError, expired, internalError } from './api-error.ts';
 import { flag } from './exchange.ts';
 import { apiVersionOf } from './resource.ts';
-import type { Selection } from './selector.ts';
+import { selectedObjects, type Selection } from './selector.ts';
 import type { Change, Store } from './store.ts';
 import { renderObject, type Rendering } from './table.ts';
 
@@ -100,16 +100,10 @@ function versionOf(query: URLSearchParams, newest: number): number | undefined {
  * The events of a selection after a version; without one, its current objects. Undefined when changes after the version are
  * no longer stored.
  */
-export function eventsSince(
-  store: Store,
-  { storage, namespace, test }: Selection,
-  since: number | undefined,
-): Event[] | undefined {
+export function eventsSince(store: Store, selection: Selection, since: number | undefined): Event[] | undefined {
+  const { storage, test } = selection;
   if (since !== undefined) return store.since(storage, since)?.flatMap((change) => eventsOf(change, test));
-  return store
-    .list(storage, namespace)
-    .filter(test)
-    .map((object) => ({ type: 'ADDED', object }));
+  return selectedObjects(store, selection).map((object) => ({ type: 'ADDED', object }));
 }
 
 /** The events of a change for a selection: an object may enter or leave it. */

@@ -191,6 +191,36 @@ t.test('a version that is no longer stored ends a watch with 410', async (t) => 
   }
 });
 
+t.test('a list by label has the objects that have it now', async (t) => {
+  const { server } = await startApi(t);
+  const { client } = server;
+  await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop-b' } });
+  const named = async (labelSelector: string, namespace?: string) => {
+    const { items } = await client.list<ConfigMap>(kinds.ConfigMap, {
+      labelSelector,
+      ...(namespace !== undefined && { namespace }),
+    });
+    return items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  };
+  t.same(await named('app=one'), []);
+  for (const namespace of ['shop', 'shop-b'])
+    for (const name of ['two', 'one']) await client.create(configMap(namespace, name));
+  t.same(await named('app=one'), ['shop-b/one', 'shop/one'], 'in the order of etcd');
+  t.same(await named('!other,app==one', 'shop'), ['shop/one']);
+  t.same(await named('app=one,app=two'), []);
+  t.same(await named('app,app!=one', 'shop'), ['shop/two']);
+  const object = await live(client, 'shop');
+  await client.replace({ ...object, metadata: { ...object.metadata, labels: { app: 'two' } } });
+  t.same(await named('app=one'), ['shop-b/one']);
+  t.same(await named('app=two', 'shop'), ['shop/one', 'shop/two']);
+  await client.delete(ref(kinds.ConfigMap, 'shop', 'one'));
+  t.same(await named('app=two', 'shop'), ['shop/two']);
+  for (let number = 0; number < 30; number++) await named(`label${number}=x`);
+  await client.mergePatch(ref(kinds.ConfigMap, 'shop', 'two'), { metadata: { labels: { late: 'x' } } });
+  t.same(await named('late=x'), ['shop/two'], 'a label without an index');
+});
+
 t.test('callers and the server change no object of each other', async (t) => {
   const { server } = await startApi(t);
   const { client } = server;
