@@ -43,7 +43,8 @@ export function keyOf({ name, namespace }: { name: string; namespace?: string | 
 export interface ReconcileRequest<T extends KubeObject> extends Key {
   /**
    * Read for this reconcile, so that it never acts for a deleted object; undefined when it does not exist. Just after a
-   * start, the copy of the informer, whose changes cause another reconcile.
+   * start, and with {@link ControllerDefinition.fromCopies}, the copy of the informer, whose changes cause another
+   * reconcile.
    */
   object: Stored<T> | undefined;
   /** Aborted when the controller stops. */
@@ -82,6 +83,12 @@ export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   selection?: Selection;
   /** Whether an object ever needs a reconcile, which reads it again; default every one. */
   concerns?(object: Stored<T>): boolean;
+  /**
+   * Whether the informer's copy of an object will do: a newer object causes another reconcile, and refuses what this one
+   * writes of it (409), after which it is read. Only for kinds with a finalizer, so that a copy never shows an object that
+   * is gone as if it were there; one that is being deleted is read. Default no.
+   */
+  fromCopies?: boolean;
   /** Kinds of children with the platform's label. A change of one reconciles its owner. */
   owns?: readonly ResourceKind[];
   watches?: readonly WatchDefinition[];
@@ -123,7 +130,7 @@ export interface ControllerOptions {
 /** Runs a {@link ControllerDefinition} with watches, queue, workers, back-off, resync and metrics. */
 export function createController(options: ControllerOptions): Controller {
   const { kube, definition, informers, metrics, clock, resyncMs = defaultResyncMs } = options;
-  const { name, kind, selection, owns = [], watches = [], workers = defaultWorkers } = definition;
+  const { name, kind, selection, fromCopies = false, owns = [], watches = [], workers = defaultWorkers } = definition;
   const log = options.log.child({ controller: name });
   const queue = createKeyQueue(clock);
   const stopping = new AbortController();
@@ -131,6 +138,8 @@ export function createController(options: ControllerOptions): Controller {
   let registered = false;
   /** The objects whose first reconcile after the start is still to come. */
   const untouched = new Set<string>();
+  /** Objects whose last reconcile failed, perhaps because the copy was old. */
+  const failed = new Set<string>();
 
   const enqueue = (key: Key) => queue.add(keyText(key));
   /** Skips objects that are not in the cache: their creation or deletion causes a reconcile by itself. */
@@ -149,17 +158,25 @@ export function createController(options: ControllerOptions): Controller {
     for (const object of objects()) if (concerns(object)) enqueue(object.metadata);
   };
 
+  /** The informer's copy of the object, where it will do. */
+  const currentCopy = (text: string, { name: objectName, namespace }: Key): Stored<KubeObject> | undefined => {
+    const isFirst = untouched.delete(text);
+    const informer = informers.of(kind, selection);
+    if (!(isFirst || fromCopies) || failed.has(text) || !informer.watching()) return undefined;
+    const copy = informer.get(objectName, namespace);
+    return copy?.metadata.deletionTimestamp === undefined ? copy : undefined;
+  };
+
   const reconcile = async (text: string) => {
     const key = parseKey(text);
     const startedAt = clock.monotonic();
     const requestLog = log.child(key);
     let result: ReconcileResult = 'success';
     try {
-      const informer = informers.of(kind, selection);
-      const copied = untouched.delete(text) && informer.watching();
-      const object = copied ? informer.get(key.name, key.namespace) : await kube.get(kind, key.name, key.namespace);
+      const object = currentCopy(text, key) ?? (await kube.get(kind, key.name, key.namespace));
       const outcome = await definition.reconcile({ ...key, object, signal: stopping.signal, log: requestLog });
       queue.forget(text);
+      failed.delete(text);
       blockers.set(text, outcome?.blockers ?? []);
       if (outcome?.requeueAfterMs !== undefined) {
         result = 'requeue_after';
@@ -167,6 +184,7 @@ export function createController(options: ControllerOptions): Controller {
       }
     } catch (error) {
       const inMs = Math.round(queue.retry(text));
+      failed.add(text);
       blockers.set(text, error instanceof ForeignObjectError ? [error.blocker] : []);
       // Conflicts and running deletions are normal and no failure.
       result = isExpected(error) ? 'requeue' : isRefusal(error) ? 'refused' : 'error';

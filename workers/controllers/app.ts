@@ -262,6 +262,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
   return {
     name: 'App',
     kind: kinds.App,
+    fromCopies: true,
     owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware],
     watches: [
       // The Deployment object does not show why a pod does not start. Uses the same informer as PodOOM.

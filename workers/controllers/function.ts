@@ -118,6 +118,7 @@ export function functionController(options: FunctionControllerOptions): Controll
   return {
     name: 'Function',
     kind: kinds.Function,
+    fromCopies: true,
     owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob, kinds.PersistentVolumeClaim, kinds.NetworkPolicy],
     watches: [
       // Pods are owned by a ReplicaSet or a run, the schedule's runs by the CronJob, and a route in another namespace

@@ -256,6 +256,38 @@ t.test('what a user asked for and the controller refuses is retried, and is not 
   t.equal(await world.metric('controller_runtime_reconcile_errors_total', { controller: 'App' }), failures.length);
 });
 
+t.test('from copies, an object is read after a failure and while it is deleted, and else not', async (t) => {
+  const world = setUp(t, { fromCopies: true });
+  const { manager, kube, clock, passes } = world;
+  kube.seed({ ...app('one'), metadata: { ...app('one').metadata, finalizers: ['platform.svc/test'] } });
+  manager.start();
+  await clock.advance(1_000);
+  const reads = async (change: () => Promise<unknown>) => {
+    const before = kube.calls.length;
+    const passesBefore = passes.length;
+    await change();
+    await clock.advance(1_000);
+    t.ok(passes.length > passesBefore);
+    return kube.calls.slice(before).filter(({ verb, kind }) => verb === 'get' && kind === 'App').length;
+  };
+  const { apiVersion, kind } = kinds.App;
+  const ref = { apiVersion, kind, namespace: 'shop-prod', name: 'one' };
+  const touch = (value: string) => kube.mergePatch(ref, { metadata: { annotations: { touched: value } } });
+  t.equal(await reads(() => touch('a')), 0);
+  let fails = true;
+  world.pass = async () => {
+    if (!fails) return;
+    fails = false;
+    throw new KubeError(409, 'Conflict', 'the copy was old');
+  };
+  t.equal(await reads(() => touch('b')), 1, 'the pass after the conflict');
+  t.equal(await reads(() => touch('c')), 0);
+  const seen: unknown[] = [];
+  world.pass = async ({ object }) => void seen.push(object?.metadata.deletionTimestamp);
+  t.equal(await reads(() => kube.delete(ref)), 1);
+  t.match(seen, [String]);
+});
+
 t.test('a pass is repeated when it asks for that', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'));
