@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,7 +25,7 @@ import { createHousekeepingProcessor } from '../../workers/housekeeping/process.
 import { silentLog } from '../support/log.ts';
 import { seededRandom } from '../support/random.ts';
 import { query } from '../support/postgres.ts';
-import { endServer, startPostgres } from '../support/servers.ts';
+import { freePort, killServer, startPostgres } from '../support/servers.ts';
 import { median, printFigure } from './figure.ts';
 import { isMachineFree } from './gate/cores.ts';
 import { fillHistory, type HistorySubjects } from './history/fill.ts';
@@ -43,35 +43,77 @@ const pauseMs = 20;
  * each, half of them of one project, with a PostgreSQL of its own: the 95th percentile of `--requests <n>` (100) each. Then
  * the deletion of what is past its retention, and of an environment with a quarter of all deployments, beside a reader and a
  * writer. Takes 20 GB of disk and half an hour at full size.
+ *
+ * `--data <folder>` keeps the filled database for later runs, which measure a copy of it after the migrations that are new
+ * since. `--only fill|lists|deletions` does one part, and `--anyway` measures beside other work.
  */
 export async function run(args: string[]): Promise<void> {
-  const option = (value: string) => ({ type: 'string', default: value }) as const;
-  const { values } = parseArgs({ args, options: { rows: option('10000000'), requests: option('100') } });
-  if (!(await isMachineFree('history'))) return;
-  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-history-'));
-  const store = await startPostgres(folder);
+  const option = (value?: string) => ({ type: 'string', default: value }) as const;
+  const options = { rows: option('10000000'), requests: option('100'), data: option(), only: option() };
+  const anyway = { type: 'boolean', default: false } as const;
+  const { values } = parseArgs({ args, options: { ...options, anyway } });
+  const fillsOnly = values.only === 'fill';
+  if (!(await isMachineFree('history', values.anyway || fillsOnly))) return;
+  const folder = values.data ?? mkdtempSync(join(tmpdir(), 'svc-bench-history-'));
+  const store = await startStore(folder);
   const ends: (() => unknown)[] = [];
   try {
-    await query(`${store.url}/postgres`, 'CREATE DATABASE history');
-    const url = `${store.url}/history`;
-    await migrate({ url, clock: systemClock, log: silentLog });
-    const owner = new pg.Pool({ connectionString: url, max: 1 });
-    ends.unshift(() => owner.end());
-    const subjects = await fillHistory(owner, Number(values.rows), (table) => say(`${table} filled`));
-    const { rows: sizes } = await owner.query<{ bytes: number }>(
-      'SELECT pg_database_size(current_database())::float8 AS bytes',
-    );
-    printFigure({ name: 'history.database', value: (sizes[0]?.bytes ?? 0) / 1e9, unit: 'GB' });
+    const filled = `${store.url}/history`;
+    const subjectsFile = join(folder, 'subjects.json');
+    if (!existsSync(subjectsFile)) {
+      writeFileSync(subjectsFile, JSON.stringify(await fillDatabase(store.url, Number(values.rows))));
+    }
+    if (fillsOnly) return;
+    const subjects = JSON.parse(readFileSync(subjectsFile, 'utf8')) as HistorySubjects;
+    const url = values.data === undefined ? filled : await copyDatabase(store.url);
+    if (values.data !== undefined) ends.unshift(() => query(`${store.url}/postgres`, 'DROP DATABASE measured'));
     // With the time-outs of the platform's processes.
     const pool = createPool({ url, log: silentLog });
     ends.unshift(() => pool.end());
-    await measureLists(await listsOf(pool, subjects), Number(values.requests));
-    await measureDeletions(pool, subjects);
+    const { rows: sizes } = await pool.query<{ bytes: number }>(
+      'SELECT pg_database_size(current_database())::float8 AS bytes',
+    );
+    printFigure({ name: 'history.database', value: (sizes[0]?.bytes ?? 0) / 1e9, unit: 'GB' });
+    if (values.only !== 'deletions') await measureLists(await listsOf(pool, subjects), Number(values.requests));
+    if (values.only !== 'lists') await measureDeletions(pool, subjects);
   } finally {
     for (const end of ends) await end();
-    endServer(store.pid);
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    await killServer(store.pid, 'SIGINT');
+    if (values.data === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
+}
+
+/** The PostgreSQL of the folder, which an earlier run may have filled. */
+async function startStore(folder: string): Promise<{ url: string; pid: number }> {
+  const exists = existsSync(join(folder, 'postgres', 'PG_VERSION'));
+  return startPostgres(folder, exists ? { port: await freePort() } : {});
+}
+
+/** Creates the database `history` with this many rows in each table. */
+async function fillDatabase(server: string, rows: number): Promise<HistorySubjects> {
+  await query(`${server}/postgres`, 'DROP DATABASE IF EXISTS history');
+  await query(`${server}/postgres`, 'CREATE DATABASE history');
+  const url = `${server}/history`;
+  await migrate({ url, clock: systemClock, log: silentLog });
+  const owner = new pg.Pool({ connectionString: url, max: 1 });
+  // The server may end before the pool's last connection has.
+  owner.on('error', () => undefined);
+  try {
+    return await fillHistory(owner, rows, (table) => say(`${table} filled`));
+  } finally {
+    await owner.end();
+  }
+}
+
+/** Copies the filled database, because the deletions change what they measure. @returns the URL of the copy */
+async function copyDatabase(server: string): Promise<string> {
+  await query(`${server}/postgres`, 'DROP DATABASE IF EXISTS measured');
+  await query(`${server}/postgres`, 'CREATE DATABASE measured TEMPLATE history STRATEGY file_copy');
+  const url = `${server}/measured`;
+  const from = performance.now();
+  await migrate({ url, clock: systemClock, log: silentLog });
+  say(`migrated in ${((performance.now() - from) / 1000).toFixed(1)} s`);
+  return url;
 }
 
 type Lists = Readonly<Record<string, () => Promise<readonly unknown[]>>>;
