@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Router } from '@koa/router';
+import { Router, type RouterContext } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
@@ -90,17 +90,24 @@ const receiveMs = 60_000;
 export function createHttpApp(options: HttpAppOptions): Koa<State> {
   const { routes, rootRoutes = [] } = options;
   const app = new Koa<State>();
-  const router = new Router<State>();
   const { bodies = createBodyMemory(), limits, auditedLimits, sockets = createWebSockets() } = options;
   const places = createRequestPlaces({ bodies, limits });
   const host: Host = { ...options, bodies, sockets, places, audited: createAuditedLimit(auditedLimits) };
   // One copy for all requests: clients that do not read their responses cannot multiply it.
   const document = Buffer.from(JSON.stringify(openApiDocument({ ...options, prefix: apiPrefix })));
 
-  /** Handlers by method and path. The router tries the patterns of all routes, which takes as long as a refusal does. */
+  /** By the first segment of their paths. A router tries the patterns of all its routes, which one for all would have. */
+  const routers = new Map<string, Router<State>>();
+  /** Handlers by method and path, which need no router. */
   const fixed = new Map<string, (context: Context) => Promise<void>>();
 
+  const routerFor = (pattern: string) => {
+    const router = routers.get(firstSegment(pattern)) ?? new Router<State>();
+    routers.set(firstSegment(pattern), router);
+    return router;
+  };
   const mount = (route: Route, pattern: string) => {
+    const router = routerFor(pattern);
     if (router.stack.some(({ path, methods }) => path === pattern && methods.includes(route.method))) {
       throw new Error(`${route.method} ${pattern} is declared twice`);
     }
@@ -128,8 +135,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     router.register(pattern, [route.method], handler);
   };
 
-  router.get(`${apiPrefix}/openapi.json`, (context: Context) => {
-    context.state.pattern = `${apiPrefix}/openapi.json`;
+  const documentPath = `${apiPrefix}/openapi.json`;
+  routerFor(documentPath).get(documentPath, (context: Context) => {
+    context.state.pattern = documentPath;
     context.type = 'application/json';
     context.body = document;
   });
@@ -145,9 +153,13 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     context['params'] = {};
     return handler(context);
   });
-  app.use(router.routes());
+  app.use((context, next) => {
+    const router = routers.get(firstSegment(context.path));
+    return router ? router.routes()(context as RouterContext<State>, next) : next();
+  });
   app.use((context) => {
-    const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
+    const matched = routers.get(firstSegment(context.path))?.match(context.path, context.method).path ?? [];
+    const allowed = matched.flatMap(({ methods }) => methods);
     if (allowed.length === 0) {
       if (options.site && answerAsSite(options.site, context)) return;
       throw new Problem('not_found', 'No API operation has this path.');
@@ -156,6 +168,13 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
     throw new Problem('method_not_allowed', `This path does not support ${context.method}; see the Allow header.`);
   });
   return app;
+}
+
+/** The first segment of a path below the prefix, if it has that. Routers ignore the case of letters. */
+function firstSegment(path: string): string {
+  const lower = path.toLowerCase();
+  const below = lower.startsWith(`${apiPrefix}/`) ? lower.slice(apiPrefix.length) : lower;
+  return below.split('/', 2)[1] ?? '';
 }
 
 /** The outermost middleware: request id, log line, metrics, and the rendering of every error. */

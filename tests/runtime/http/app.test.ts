@@ -137,6 +137,7 @@ t.test('invalid requests are refused with a stable code', async (t) => {
     ['a NUL in the body', 400, 'invalid_request', 'POST', path, { body: { text: 'a\0b' } }],
     ['an unknown path', 404, 'not_found', 'GET', '/api/v1/nothing', {}],
     ['another method', 405, 'method_not_allowed', 'DELETE', path, {}],
+    ['another method, in capital letters', 405, 'method_not_allowed', 'DELETE', path.toUpperCase(), {}],
   ];
   for (const [name, status, code, method, url, options] of cases) {
     const answer = await api.call(method, url, options);
