@@ -135,8 +135,10 @@ await runProcess({
     await admin.start();
     lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
 
-    const pool = createPool({ ...config.database, name: 'console-api', max: 20, min: 2, log });
+    const pool = createPool({ ...config.database, name: 'console-api', max: 20, min: 1, log });
     lifecycle.add({ name: 'database', stop: () => pool.end() });
+    const webhookPool = createPool({ ...config.database, name: 'console-api', min: 1, keepsPlans: true, log });
+    lifecycle.add({ name: 'database of webhooks', stop: () => webhookPool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
     const client = await connectKube(config.kubernetes);
@@ -168,7 +170,18 @@ await runProcess({
     const sockets = createWebSockets();
     const recordAudit = createAuditRecorder({ pool, clock });
     const routes = [
-      ...consoleRoutes({ kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier, openRuns }),
+      ...consoleRoutes({
+        kube,
+        pool,
+        webhookPool,
+        registry,
+        passwords,
+        keyRing,
+        visibleProjects,
+        deployments,
+        notifier,
+        openRuns,
+      }),
       ...createWatchRoutes({ kube, feeds, clock, authenticate, authorize: watchAccess.authorize }),
     ];
     const projectRedact = createProjectRedact({ kube, clock });
@@ -218,6 +231,8 @@ await runProcess({
 interface RouteDependencies {
   kube: KubeClient & KubeExec;
   pool: Pool;
+  /** Finds the receivers of webhooks and accepts deliveries. */
+  webhookPool: Pool;
   registry: Registry;
   passwords: Passwords;
   keyRing: KeyRing;
@@ -229,9 +244,10 @@ interface RouteDependencies {
 
 /** The routes under `/api/v1`. */
 function consoleRoutes(dependencies: RouteDependencies): Route[] {
-  const { kube, pool, registry, passwords, keyRing, visibleProjects, deployments, notifier, openRuns } = dependencies;
+  const { kube, pool, webhookPool, registry, passwords, keyRing, visibleProjects, deployments, notifier, openRuns } =
+    dependencies;
   const tokens = createTokenStore({ kube, keyRing, log });
-  const verify = createVerifyWebhook({ pool, tokens, clock });
+  const verify = createVerifyWebhook({ pool: webhookPool, tokens, clock });
   const loginLimit = createLoginLimit({ pool, clock });
   const { metricsStore } = config;
   const store =
@@ -277,8 +293,12 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
       deployments,
       registry,
       baseUrl,
-      handleDelivery: createDeliveryHandler({ pool, notifier, readBuilds: createBuildsReader({ kube, clock }) }),
-      verifySecretUrl: createVerifySecretUrl({ pool }),
+      handleDelivery: createDeliveryHandler({
+        pool: webhookPool,
+        notifier,
+        readBuilds: createBuildsReader({ kube, clock }),
+      }),
+      verifySecretUrl: createVerifySecretUrl({ pool: webhookPool }),
       limit: createRateLimit({ clock, rate: config.webhookRate }),
     }),
     ...createDeploymentRoutes({ kube, pool }),

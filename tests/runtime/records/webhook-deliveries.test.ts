@@ -1,19 +1,19 @@
 import pg, { type Pool } from 'pg';
 import t, { type Test } from 'tap';
-import { transaction } from '../../../runtime/db/pool.ts';
+import { createPool, transaction } from '../../../runtime/db/pool.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import {
   acceptDeliveries,
   acceptDelivery,
   type DeliveredRequest,
 } from '../../../runtime/records/webhook-deliveries.ts';
-import { enableWebhook } from '../../../runtime/records/webhooks.ts';
+import { enableWebhook, findReceivers } from '../../../runtime/records/webhooks.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 /** Apps with these names, whose webhook has a token of version 1. */
 async function hookedApps(t: Test, names: readonly string[]) {
-  const { pool } = await testDatabase(t);
+  const { pool, url } = await testDatabase(t);
   const ids = new Map(names.map((name) => [name, newId()]));
   for (const [name, id] of ids) {
     const place = { environmentId: newId(), project: 'shop', environment: 'prod', namespace: 'shop-prod' };
@@ -32,7 +32,7 @@ async function hookedApps(t: Test, names: readonly string[]) {
     deployment: { workloadId: idOf(app), trigger: 'webhook', image, proof: { version: 1 } },
     ...changes,
   });
-  return { pool, idOf, requestOf: request };
+  return { pool, url, idOf, requestOf: request };
 }
 
 async function written(pool: Pool) {
@@ -163,4 +163,25 @@ t.test('an acceptance reads as few rows among many deployments as among few', as
      INSERT INTO work (id, kind, record_id) SELECT gen_random_uuid(), kind, id FROM active, unnest('{rollouts,builds}'::text[]) AS kind`,
   );
   t.same(await rowsRead('r/a:3'), few);
+});
+
+t.test('the statements of a webhook are planned once, with the indexes that large tables need', async (t) => {
+  const { url, requestOf } = await hookedApps(t, ['a']);
+  const pool = createPool({ url, max: 1, keepsPlans: true });
+  t.teardown(() => pool.end());
+  for (let number = 1; number <= 8; number++) {
+    await findReceivers(pool, [{ namespace: 'shop-prod', app: 'a' }]);
+    await acceptDeliveries(pool, [requestOf('a', `r/a:${number}`)]);
+  }
+  const { rows } = await pool.query(
+    `SELECT name, generic_plans::integer AS kept, custom_plans::integer AS "forValues" FROM pg_prepared_statements ORDER BY name`,
+  );
+  t.same(rows, [
+    { name: 'accept-webhook-deliveries', kept: 8, forValues: 0 },
+    { name: 'find-receivers', kept: 8, forValues: 0 },
+  ]);
+  const { rows: plan } = await pool.query<{ 'QUERY PLAN': string }>(
+    `EXPLAIN EXECUTE "find-receivers" ('{shop-prod}', '{a}')`,
+  );
+  t.notMatch(plan.map((line) => line['QUERY PLAN']).join('\n'), /Seq Scan/);
 });

@@ -26,7 +26,7 @@ t.test('a lookup reads the apps that it is asked for, also with a plan from a ti
   const client = await pool.connect();
   t.teardown(() => client.release(true));
   await client.query(`ALTER TABLE workloads SET (autovacuum_enabled = false)`);
-  // What PostgreSQL chooses after some calls.
+  // As in the pool of webhooks.
   await client.query('SET plan_cache_mode = force_generic_plan');
   const names = [
     { namespace: 'shop-prod', app: 'a7' },
