@@ -213,10 +213,13 @@ function observe({ log, registry, baseUrl, bodies }: Host): Koa.Middleware<State
     if (req.isPaused() && !context.headerSent) context.set('Connection', 'close');
     if (context.respond !== false && !(context.body instanceof Readable)) limitReceiving(context);
     const seconds = (performance.now() - started) / 1000;
-    requests.inc({ method: context.method, route: state.pattern, status: context.status });
-    duration.observe({ method: context.method, route: state.pattern }, seconds);
     const { method, status } = context;
-    logRequest({ method, route: state.pattern, status, ms: Math.round(seconds * 1000) }, state.log);
+    // After the answer, which does not wait for it.
+    setImmediate(() => {
+      requests.inc({ method, route: state.pattern, status });
+      duration.observe({ method, route: state.pattern }, seconds);
+      logRequest({ method, route: state.pattern, status, ms: Math.round(seconds * 1000) }, state.log);
+    });
   };
 }
 
