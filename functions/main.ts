@@ -135,9 +135,9 @@ await runProcess({
     await admin.start();
     lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
 
-    const pool = createPool({ ...config.database, name: 'console-api', max: 20, min: 1, log });
+    const pool = createPool({ ...config.database, name: 'console-api', max: 14, min: 1, log });
     lifecycle.add({ name: 'database', stop: () => pool.end() });
-    const webhookPool = createPool({ ...config.database, name: 'console-api', min: 1, keepsPlans: true, log });
+    const webhookPool = createPool({ ...config.database, name: 'console-api', max: 6, min: 1, keepsPlans: true, log });
     lifecycle.add({ name: 'database of webhooks', stop: () => webhookPool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
