@@ -29,6 +29,23 @@ export async function checkClaims(
   }
 }
 
+/** The scheduler's annotation on a claim whose storage is created on the node of its first pod. */
+const nodeAnnotation = 'volume.kubernetes.io/selected-node';
+
+/** The node on which the storage of one of these mounts was created, where storage belongs to a node. */
+export async function storageNode(
+  kube: Pick<KubeClient, 'get'>,
+  namespace: string,
+  mounts: readonly Pick<VolumeMount, 'name'>[] = [],
+): Promise<string | undefined> {
+  for (const name of new Set(mounts.map((mount) => mount.name))) {
+    const claim = await kube.get(kinds.PersistentVolumeClaim, name, namespace);
+    const node = claim?.metadata.annotations?.[nodeAnnotation];
+    if (node !== undefined) return node;
+  }
+  return undefined;
+}
+
 function belongsTo({ metadata }: Stored<KubeObject>, volume: Stored<Volume> | undefined): boolean {
   const { labels, ownerReferences = [] } = metadata;
   if (!volume || labels?.[kindLabel] !== 'Volume') return false;

@@ -8,6 +8,7 @@ import { currentBindingStatuses } from './bindings.ts';
 import type { CommandState } from './app-runs.ts';
 import type { Deployment } from './deployment-object.ts';
 import { podsOf, releaseStatus } from './app-release.ts';
+import { placementText } from './placement.ts';
 import { faultText } from './release-fault.ts';
 
 export interface AppObservation {
@@ -21,6 +22,8 @@ export interface AppObservation {
   deployment: Stored<Deployment> | undefined;
   /** The app's serving pods. Needed only while the release is not available or pods are not ready. */
   pods: readonly Stored<Pod>[];
+  /** The node that has the storage of its volumes. Needed only while no node accepts its pods. */
+  storageNode?: string | undefined;
   /** Its runs; absent without any. */
   runs?: AppRun[];
   /** The command of the release. */
@@ -30,11 +33,11 @@ export interface AppObservation {
 
 /** The status after a successful reconcile. Pure. */
 export function observedStatus(observation: AppObservation): AppStatus {
-  const { app, host, config, gate, edited, deployment, pods, runs, command, now } = observation;
+  const { app, host, config, gate, edited, deployment, pods, storageNode, runs, command, now } = observation;
   const { generation } = app.metadata;
   const release = withCommand(releaseStatus(app, deployment, pods, now), command);
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
-  const { phase, message } = phaseOf(app, release, readyReplicas, pods);
+  const { phase, message } = phaseOf(app, release, readyReplicas, pods, storageNode);
   const states = [childrenAdoptedState(generation), ...(gate.state ? [gate.state] : [])];
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
@@ -78,6 +81,7 @@ function phaseOf(
   release: ReleaseStatus | undefined,
   readyReplicas: number,
   pods: readonly Stored<Pod>[],
+  storageNode: string | undefined,
 ): Phase {
   if (!release) return { phase: 'pending' };
   if (release.phase === 'failed') {
@@ -87,9 +91,13 @@ function phaseOf(
     return { phase: 'failed', message: release.message ?? 'The pods do not become ready.' };
   }
   if (release.phase === 'progressing') return { phase: 'deploying' };
-  if (readyReplicas > 0 || spec.replicas === 0) return { phase: 'running' };
-  const fault = podsOf(pods, release.generation)
-    .map(faultText)
-    .find((text) => text !== undefined);
+  if (spec.replicas === 0) return { phase: 'running' };
+  const current = podsOf(pods, release.generation);
+  const placement = placementText(current, 'its pods', storageNode);
+  if (readyReplicas > 0) {
+    const message = `${readyReplicas} of ${spec.replicas} pods are ready. ${placement}`;
+    return { phase: 'running', ...(placement !== undefined && { message }) };
+  }
+  const fault = current.map(faultText).find((text) => text !== undefined) ?? placement;
   return fault === undefined ? { phase: 'deploying' } : { phase: 'failed', message: fault };
 }

@@ -29,6 +29,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { storageNode } from '../../runtime/kube/volume-claims.ts';
 import { admitHosts, type ResolveTxt } from '../../runtime/workloads/host-admission.ts';
 import { withoutSessions } from '../../runtime/workloads/run-sessions.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
@@ -46,6 +47,7 @@ import { gateStep, type GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
 import { deleteRoute, ensureRouteParts, ensureRoute, sharedObjectsWatch } from './route-objects.ts';
 import { createFailureReporter } from './reconcile-failure.ts';
+import { isAwayFromStorage, isUnplaced } from './placement.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
 /** Retry without the installation's settings. A change of the settings also enqueues every app. */
@@ -236,7 +238,12 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     if (rolledOut && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
     // The pods show why the app is not ready, and which releases still get requests.
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: servingPods(id) });
-    return { deployment, pods: items };
+    const away = items.some(isAwayFromStorage);
+    return {
+      deployment,
+      pods: items,
+      storageNode: away ? await storageNode(kube, namespace, spec.volumes) : undefined,
+    };
   };
 
   /** Deletes the app's objects before the app, so that a new app of the same name finds none of them. */
@@ -311,11 +318,11 @@ function holderOf({ spec: { kind, namespace, name } }: Stored<HostName>): Key[] 
   return kind === 'App' ? [{ namespace, name }] : [];
 }
 
-/** The app of a pod that does not start, or that belongs to a one-off run. */
+/** The app of a pod that does not start, that no node accepts, or that belongs to a one-off run. */
 function appOfPod(pod: Stored<Pod>): Key[] {
   const { [kindLabel]: kind, [roleLabel]: role } = pod.metadata.labels ?? {};
   if (kind !== 'App') return [];
-  return role === 'run' || (role === 'serve' && podFault(pod)) ? appOfRun(pod) : [];
+  return role === 'run' || (role === 'serve' && (podFault(pod) ?? isUnplaced(pod))) ? appOfRun(pod) : [];
 }
 
 /** The app that the labels of a run or a pod name. */

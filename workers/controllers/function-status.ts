@@ -19,6 +19,7 @@ import { dependencyFailure } from './dependency-failure.ts';
 import { appliedBindingStatuses } from './bindings.ts';
 import { hasMoved, newestPods, startSettings } from './function-settings.ts';
 import { lastMessage } from './log-summary.ts';
+import { placementText } from './placement.ts';
 
 /**
  * The condition that says whether the function's pods start: False, with the reason, while they crash or cannot be
@@ -60,7 +61,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
   const served = failure !== undefined && pods.some(isPodReady);
   const message = served
     ? `${failure.replace(/(?<![.\s])[.\s]+$/, '')}; the previous pods keep serving.`
-    : (failure ?? problem);
+    : (failure ?? problem ?? (pods.some(isPodReady) ? undefined : placementText(pods, 'its pods')));
   const observed = generation !== undefined && { observedGeneration: generation };
   const conditions = previous?.conditions?.filter(({ type }) => host !== undefined || type !== gatedCondition);
   const adopted = mergeConditions(conditions, [childrenAdoptedState(generation)], now);

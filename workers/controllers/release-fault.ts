@@ -3,6 +3,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, isPodReady, podFault, type Pod, type PodFault } from '../../runtime/contracts/pod.ts';
 import type { AppSpec } from '../../runtime/contracts/resources/app.ts';
 import { errorLine } from './log-summary.ts';
+import { placementText } from './placement.ts';
 
 const messageMax = 500;
 /**
@@ -73,11 +74,8 @@ function whatOf(reason: string, exitCode: number | undefined, outOfMemory: boole
 
 /** The message for pods that did not become ready in time and have no fault that the kubelet reports. Pure. */
 export function notReadyText(pods: readonly Stored<Pod>[], { port, healthPath }: AppSpec): string {
-  const unplaced = pods
-    .flatMap(({ status }) => status?.conditions ?? [])
-    .find(({ type, status, reason }) => type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable');
-  if (unplaced)
-    return `No node has room for the new pods: ${unplaced.message ?? 'the cluster has too little free CPU or memory.'}`;
+  const placement = placementText(pods, 'the new pods');
+  if (placement !== undefined) return placement;
   const running = pods.some(({ status }) => status?.containerStatuses?.some(({ state }) => state?.running));
   // The embedded cluster reports a program that listens on another port.
   const remark = pods

@@ -10,6 +10,7 @@ import {
 } from '../../runtime/contracts/resources/service.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
+import { placementText } from './placement.ts';
 import { releaseFault } from './release-fault.ts';
 
 /**
@@ -41,13 +42,5 @@ function serverPhase(pods: readonly Stored<Pod>[]): Pick<ServiceStatus, 'phase' 
   if (pods.some((pod) => isPodLive(pod) && isPodReady(pod))) return { phase: 'ready' };
   const fault = releaseFault(pods);
   if (fault) return { phase: fault.final ? 'failed' : 'pending', message: fault.message };
-  const unplaced = pods
-    .flatMap(({ status }) => status?.conditions ?? [])
-    .find(({ type, status, reason }) => type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable');
-  if (unplaced)
-    return {
-      phase: 'pending',
-      message: `No node has room for the server: ${unplaced.message ?? 'the cluster has too little free CPU or memory.'}`,
-    };
-  return { phase: 'pending', message: 'The server is starting.' };
+  return { phase: 'pending', message: placementText(pods, 'the server') ?? 'The server is starting.' };
 }
