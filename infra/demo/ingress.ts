@@ -6,6 +6,8 @@ export interface IngressRequest {
   method?: string;
   headers?: Record<string, string | string[]>;
   body?: string;
+  /** Ends the request without an answer. */
+  signal?: AbortSignal;
 }
 
 /** A complete HTTP response. */
@@ -19,7 +21,7 @@ export interface IngressAnswer {
 export function requestThroughIngress(
   ingress: string,
   url: string,
-  { method = 'GET', headers, body }: IngressRequest = {},
+  { method = 'GET', headers, body, signal }: IngressRequest = {},
 ): Promise<IngressAnswer> {
   const target = new URL(url);
   const address = new URL(ingress);
@@ -31,6 +33,7 @@ export function requestThroughIngress(
       method,
       headers: { host: target.host, ...headers },
       agent: false,
+      signal,
     });
     request.once('error', reject);
     request.once('response', (response) => {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './command.ts';
-import { network, node } from './settings.ts';
+import { network, node, secondNode, type NodeSettings } from './settings.ts';
 
 /** A certificate that an authority of the cluster signs. */
 export interface CertificateRequest {
@@ -37,16 +37,12 @@ export const certificateRequests: readonly CertificateRequest[] = [
   },
   { name: 'apiserver-kubelet-client', commonName: 'testcluster:kube-apiserver', usages: ['clientAuth'] },
   { name: 'etcd', commonName: 'etcd', usages: ['serverAuth', 'clientAuth'], alternativeNames: ['IP:127.0.0.1'] },
-  {
-    name: 'kubelet',
-    commonName: `system:node:${node.name}`,
-    organization: 'system:nodes',
-    usages: ['serverAuth'],
-    alternativeNames: [`DNS:${node.name}`, `IP:${node.address}`],
-  },
+  kubelet('kubelet', node),
+  kubelet('kubelet-2', secondNode),
   { name: 'front-proxy', commonName: 'front-proxy', authority: 'front-proxy-ca', usages: ['clientAuth'] },
   client('admin', 'testcluster:admin', 'system:masters'),
   client('node', `system:node:${node.name}`, 'system:nodes'),
+  client('node-2', `system:node:${secondNode.name}`, 'system:nodes'),
   client('controller-manager', 'system:kube-controller-manager'),
   client('scheduler', 'system:kube-scheduler'),
   client('proxy', 'system:kube-proxy'),
@@ -55,6 +51,17 @@ export const certificateRequests: readonly CertificateRequest[] = [
 
 function client(name: string, commonName: string, organization?: string): CertificateRequest {
   return { name, commonName, usages: ['clientAuth'], ...(organization === undefined ? {} : { organization }) };
+}
+
+/** The certificate of a kubelet's server. */
+function kubelet(name: string, { name: nodeName, address }: NodeSettings): CertificateRequest {
+  return {
+    name,
+    commonName: `system:node:${nodeName}`,
+    organization: 'system:nodes',
+    usages: ['serverAuth'],
+    alternativeNames: [`DNS:${nodeName}`, `IP:${address}`],
+  };
 }
 
 /** The openssl configuration for one certificate. Used instead of the system's, which adds extensions. Pure. */

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identify } from '../process-record.ts';
@@ -7,21 +7,40 @@ import { stopAll } from './processes.ts';
 const root = '/sys/fs/cgroup';
 const podsGroup = 'kubepods';
 
-/** Control groups of pods: one folder with cgroup v2, one for each controller with v1. */
-function podGroups(): string[] {
-  return [root, ...subfolders(root)].map((folder) => join(folder, podsGroup)).filter((folder) => isGroup(folder));
+/**
+ * Control groups of pods: one folder with cgroup v2, one for each controller with v1.
+ * @param name of a group in each; default: the groups themselves
+ */
+function podGroups(name = ''): string[] {
+  return [root, ...subfolders(root)].map((folder) => join(folder, podsGroup, name)).filter((folder) => isGroup(folder));
 }
 
-/** Processes in the pods' control groups. */
-export function podProcesses(): number[] {
-  return [...new Set(podGroups().flatMap((group) => processesIn(group)))];
+/**
+ * Adds a group for the pods of a second node, which the kubelet requires to exist. It is in the first node's groups, so that
+ * whatever removes those removes it.
+ * @returns its path from the root, for the kubelet
+ */
+export function addPodGroup(name: string): string {
+  for (const parent of podGroups()) {
+    const group = join(parent, name);
+    mkdirSync(group, { recursive: true });
+    // With cgroup v1, a new group has no processors and no memory until it is given those of its parent.
+    for (const file of ['cpuset.cpus', 'cpuset.mems'].filter((each) => existsSync(join(parent, each))))
+      writeFileSync(join(group, file), readFileSync(join(parent, file)));
+  }
+  return `/${podsGroup}/${name}`;
 }
 
-/** Kills every process in the pods' control groups, also without a container runtime. */
-export async function killPods(): Promise<void> {
+/** Processes in the pods' control groups, or in one that was added for a second node. */
+export function podProcesses(name?: string): number[] {
+  return [...new Set(podGroups(name).flatMap((group) => processesIn(group)))];
+}
+
+/** Kills every process in the pods' control groups, or in one that was added, also without a container runtime. */
+export async function killPods(name?: string): Promise<void> {
   // A process that forks while the list is read is found in the next round.
   for (let round = 0; round < 5; round += 1) {
-    const pids = podProcesses();
+    const pids = podProcesses(name);
     if (pids.length === 0) return;
     await stopAll(
       pids.flatMap((pid) => identify('pod', pid) ?? []),
@@ -30,12 +49,12 @@ export async function killPods(): Promise<void> {
   }
 }
 
-/** Removes the pods' control groups. Waits up to 5 s until they are empty. */
-export async function removePodGroups(): Promise<void> {
+/** Removes the pods' control groups, or one that was added. Waits up to 5 s until they are empty. */
+export async function removePodGroups(name?: string): Promise<void> {
   const deadline = performance.now() + 5000;
-  for (let groups = podGroups(); groups.length > 0 && performance.now() < deadline; groups = podGroups()) {
+  for (let groups = podGroups(name); groups.length > 0 && performance.now() < deadline; groups = podGroups(name)) {
     for (const group of groups) removeGroup(group);
-    if (podGroups().length > 0) await delay(50);
+    if (podGroups(name).length > 0) await delay(50);
   }
 }
 

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { obtainBinaries } from './binaries.ts';
+import { obtainBinaries, obtainBinary, tools } from './binaries.ts';
 import { awaitHealth, startCluster } from './start.ts';
 import type { ClusterStatus } from './health.ts';
-import { inspect, processStatuses, summarise } from './health.ts';
-import { packImages } from './images.ts';
+import { inspect, inspectSecondNode, processStatuses, summarise } from './health.ts';
+import { packImages, type Image } from './images.ts';
 import { withLock } from './lock.ts';
 import { ClusterProblem } from './problem.ts';
 import type { Progress } from './progress.ts';
@@ -13,7 +13,8 @@ import { requireFitMachine } from './preflight.ts';
 import { installPackages, requireLinuxRoot, requirePackages } from './requirements.ts';
 import type { IngressPorts, Layout } from './settings.ts';
 import { defaultHome, defaultIngressPorts, layoutOf, node, ports } from './settings.ts';
-import { ingressPortsOf } from './state.ts';
+import { addSecondNode, hasSecondNode, removeSecondNode } from './second-node.ts';
+import { ingressPortsOf, readState } from './state.ts';
 import { tearDown } from './teardown.ts';
 
 /** The cluster and its progress output. */
@@ -28,6 +29,8 @@ export interface ClusterOptions {
 export interface UpOptions extends ClusterOptions {
   /** Ports on 127.0.0.1 for Traefik; those of the running cluster, else 18080, 18443 and 18079. */
   readonly ingress?: Partial<IngressPorts>;
+  /** How many nodes it has; default: those of the running cluster, else one. A running one gets or loses its second. */
+  readonly nodes?: 1 | 2;
 }
 
 /** Addresses and folders; see {@link paths}. */
@@ -57,7 +60,7 @@ const lockSeconds = 45 * 60;
 const longestSocketPath = 100;
 
 /**
- * Starts the cluster and returns once it serves: node ready, CoreDNS and Traefik available. A healthy cluster is kept;
+ * Starts the cluster and returns once it serves: nodes ready, CoreDNS and Traefik available. A healthy cluster is kept;
  * remains of an unclean stop are removed first. Only one caller works at a time; others wait.
  * @returns its health, which is `up`
  * @throws ClusterProblem when the machine cannot run it (`exitCode` 2) or it does not start (1)
@@ -69,15 +72,42 @@ export async function up(options: UpOptions = {}): Promise<ClusterStatus> {
   await installPackages(progress);
   return withLock(layout.lock, lockSeconds, reportWait(progress), async () => {
     const ingress = { ...ingressPortsOf(layout), ...options.ingress };
-    if (await isRunning(layout, ingress)) return inspect(layout, ingress);
+    if (await isRunning(layout, ingress)) {
+      await adjustNodes(layout, options.nodes, progress);
+      return inspectAll(layout, ingress);
+    }
     const chosenPorts = { ...defaultIngressPorts, ...ingress };
     await tearDown(layout, progress);
     await requireFitMachine(layout, chosenPorts);
     const binaries = await obtainBinaries(layout.cache, progress);
     const images = await packImages(binaries);
     await startCluster(layout, chosenPorts, { binaries, images }, progress);
-    return inspect(layout, ingress);
+    await adjustNodes(layout, options.nodes, progress);
+    return inspectAll(layout, ingress);
   });
+}
+
+/** Adds or removes the second node. One that a test has damaged is replaced when two nodes are requested. */
+async function adjustNodes(layout: Layout, nodes: 1 | 2 | undefined, progress: Progress): Promise<void> {
+  if (nodes === undefined || (nodes === 2 && (await hasSecondNode(layout)))) return;
+  if (readState(layout)?.nodes === 2) await progress.stage('remove node 2', () => removeSecondNode(layout));
+  if (nodes === 2) {
+    const image = await pauseImage(layout, progress);
+    await progress.stage('node 2', () => addSecondNode(layout, image));
+  }
+}
+
+/** The image that a node needs for every pod. */
+async function pauseImage(layout: Layout, progress: Progress): Promise<Image> {
+  const tool = tools.find(({ name }) => name === 'pause');
+  if (tool === undefined) throw new Error('no tool builds the image of pods');
+  const images = await packImages(new Map([['pause', await obtainBinary(tool, layout.cache, progress)]]));
+  return [...images.values()][0] as Image;
+}
+
+async function inspectAll(layout: Layout, ingress: IngressPorts): Promise<ClusterStatus> {
+  const { components } = await inspect(layout, ingress);
+  return summarise([...components, ...(await inspectSecondNode(layout))]);
 }
 
 /**
@@ -127,7 +157,7 @@ function reportWait(progress: Progress): () => void {
 /** The health of every part. Never throws when the cluster is not up. */
 export function status(options: ClusterOptions = {}): Promise<ClusterStatus> {
   const layout = resolve(options.home);
-  return inspect(layout, ingressPortsOf(layout));
+  return inspectAll(layout, ingressPortsOf(layout));
 }
 
 /** Addresses and folders of the running cluster, or of one to be started. Creates nothing. */

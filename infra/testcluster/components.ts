@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Layout, Ports } from './settings.ts';
+import type { Layout, NodeSettings, Ports } from './settings.ts';
 import { network, node, ports as defaultPorts } from './settings.ts';
 
 /** One process of the cluster on the machine. */
@@ -10,7 +10,10 @@ export interface Component {
   readonly parameters: readonly string[];
 }
 
-/** The cluster's processes by name. */
+/** The processes of the second node, whose order is that of their start. */
+export const secondNodeNames = ['containerd-2', 'kubelet-2', 'kube-proxy-2', 'volume-provisioner-2'] as const;
+
+/** The cluster's processes by name, without those of the second node. */
 export type ComponentName =
   | 'etcd'
   | 'containerd'
@@ -39,6 +42,9 @@ export const programNames: ReadonlySet<string> = new Set([
   'docker-registry',
   'runc',
 ]);
+
+/** Seconds after which the pods of a node that is lost are replaced. */
+export const lostNodeTolerationSeconds = 10;
 
 /** Issuer of service account tokens, and the first audience that the API server accepts. */
 export const tokenIssuer = `https://kubernetes.default.svc.${network.domain}`;
@@ -74,28 +80,30 @@ export function components(layout: Layout, ports: Ports = defaultPorts): Compone
         `--secure-port=${ports.scheduler}`,
       ],
     },
-    {
-      name: 'kubelet',
-      program: bin('kubelet'),
-      parameters: [
-        `--config=${configuration('kubelet.yaml')}`,
-        `--kubeconfig=${kubeconfig('node')}`,
-        `--root-dir=${join(layout.data, 'kubelet')}`,
-        `--cert-dir=${join(layout.data, 'kubelet-pki')}`,
-        `--node-ip=${node.address}`,
-        `--hostname-override=${node.name}`,
-      ],
-    },
+    { name: 'kubelet', program: bin('kubelet'), parameters: kubeletParameters(layout, node) },
     { name: 'kube-proxy', program: bin('kube-proxy'), parameters: [`--config=${configuration('proxy.yaml')}`] },
-    {
-      name: 'volume-provisioner',
-      program: bin('volume-provisioner'),
-      parameters: [
-        `--kubeconfig=${kubeconfig('volume-provisioner')}`,
-        `--directory=${join(layout.data, 'volumes')}`,
-        `--node=${node.name}`,
-      ],
-    },
+    { name: 'volume-provisioner', program: bin('volume-provisioner'), parameters: provisionerParameters(layout, node) },
+  ];
+}
+
+/** The parameters of a node's kubelet. Pure. */
+export function kubeletParameters(layout: Layout, { name, address }: NodeSettings): string[] {
+  return [
+    `--config=${join(layout.configuration, 'kubelet.yaml')}`,
+    `--kubeconfig=${join(layout.configuration, 'node.kubeconfig')}`,
+    `--root-dir=${join(layout.data, 'kubelet')}`,
+    `--cert-dir=${join(layout.data, 'kubelet-pki')}`,
+    `--node-ip=${address}`,
+    `--hostname-override=${name}`,
+  ];
+}
+
+/** The parameters of the provisioner of a node's volumes. Pure. */
+export function provisionerParameters(layout: Layout, { name }: NodeSettings): string[] {
+  return [
+    `--kubeconfig=${join(layout.configuration, 'volume-provisioner.kubeconfig')}`,
+    `--directory=${join(layout.data, 'volumes')}`,
+    `--node=${name}`,
   ];
 }
 
@@ -151,6 +159,8 @@ function apiServerParameters(layout: Layout, ports: Ports): string[] {
     `--proxy-client-cert-file=${pki('front-proxy.crt')}`,
     `--proxy-client-key-file=${pki('front-proxy.key')}`,
     `--service-cluster-ip-range=${network.serviceRange}`,
+    // How long pods stay on a node that is lost; the default is 5 min.
+    `--default-unreachable-toleration-seconds=${lostNodeTolerationSeconds}`,
     `--service-account-issuer=${tokenIssuer}`,
     `--api-audiences=${tokenIssuer},https://kubernetes.default.svc`,
     `--service-account-key-file=${pki('service-accounts.pub')}`,

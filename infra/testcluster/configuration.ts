@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Layout } from './settings.ts';
+import type { Layout, NodeSettings } from './settings.ts';
 import { network, node, ports } from './settings.ts';
 
 /** The kubelet's default folder of pods' logs. */
@@ -23,16 +23,38 @@ export interface ConfigurationFile {
   readonly text: string;
 }
 
-/** Every configuration file of the cluster. Pure. */
+/** What the nodes' configurations differ in, apart from their layouts. */
+export interface NodeConfiguration extends NodeSettings {
+  /** The names of the kubelet's certificate. */
+  readonly certificate: string;
+  /** The host by which the node reaches the registry. */
+  readonly registryHost: string;
+  /** The control group of the node's pods; default the root. */
+  readonly controlGroup?: string;
+}
+
+/** Every configuration file of the cluster with its first node. Pure. */
 export function configurationFiles(layout: Layout, machine: Machine): ConfigurationFile[] {
   return [
-    { path: 'containerd.toml', text: containerdConfiguration(layout) },
-    { path: 'cni/10-pods.conflist', text: json(podNetwork(layout)) },
-    { path: 'registries/_default/hosts.toml', text: registryHost },
-    { path: `registries/localhost:${ports.registry}/hosts.toml`, text: registryHost },
+    ...nodeConfigurationFiles(layout, machine, { ...node, certificate: 'kubelet', registryHost: 'localhost' }),
     { path: 'registry.yaml', text: json(registryConfiguration(layout)) },
-    { path: 'kubelet.yaml', text: json(kubeletConfiguration(layout, machine)) },
-    { path: 'proxy.yaml', text: json(proxyConfiguration(layout, machine)) },
+  ];
+}
+
+/** The configuration files of one node. Pure. */
+export function nodeConfigurationFiles(
+  layout: Layout,
+  machine: Machine,
+  settings: NodeConfiguration,
+): ConfigurationFile[] {
+  const registry = registryHosts(settings.registryHost);
+  return [
+    { path: 'containerd.toml', text: containerdConfiguration(layout) },
+    { path: 'cni/10-pods.conflist', text: json(podNetwork(layout, settings)) },
+    { path: 'registries/_default/hosts.toml', text: registry },
+    { path: `registries/localhost:${ports.registry}/hosts.toml`, text: registry },
+    { path: 'kubelet.yaml', text: json(kubeletConfiguration(layout, machine, settings)) },
+    { path: 'proxy.yaml', text: json(proxyConfiguration(layout, machine, settings)) },
   ];
 }
 
@@ -43,11 +65,13 @@ function json(value: unknown): string {
 
 // This registry answers for all registries: an image that it does not have is "not found", and no request leaves the
 // machine.
-const registryHost = `server = "http://localhost:${ports.registry}"
+function registryHosts(host: string): string {
+  return `server = "http://${host}:${ports.registry}"
 
-[host."http://localhost:${ports.registry}"]
+[host."http://${host}:${ports.registry}"]
   capabilities = ["pull", "resolve"]
 `;
+}
 
 function containerdConfiguration(layout: Layout): string {
   return `version = 2
@@ -84,8 +108,8 @@ state = "${join(layout.run, 'containerd')}"
 `;
 }
 
-function podNetwork(layout: Layout): object {
-  const ranges = [[{ subnet: network.podRange, gateway: network.podGateway }]];
+function podNetwork(layout: Layout, { podRange, podGateway }: NodeSettings): object {
+  const ranges = [[{ subnet: podRange, gateway: podGateway }]];
   const ipam = { type: 'host-local', dataDir: join(layout.run, 'addresses'), ranges, routes: [{ dst: '0.0.0.0/0' }] };
   const bridge = { type: 'bridge', bridge: network.podBridge, isGateway: true, ipMasq: false, hairpinMode: true, ipam };
   return { cniVersion: '0.4.0', name: network.cniName, plugins: [bridge] };
@@ -106,17 +130,18 @@ function registryConfiguration(layout: Layout): object {
   };
 }
 
-function kubeletConfiguration(layout: Layout, machine: Machine): object {
+function kubeletConfiguration(layout: Layout, machine: Machine, settings: NodeConfiguration): object {
+  const { address, certificate, controlGroup } = settings;
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
-    address: node.address,
+    address,
     port: ports.kubelet,
     readOnlyPort: 0,
     healthzBindAddress: '127.0.0.1',
     healthzPort: ports.kubeletHealth,
-    tlsCertFile: join(layout.pki, 'kubelet.crt'),
-    tlsPrivateKeyFile: join(layout.pki, 'kubelet.key'),
+    tlsCertFile: join(layout.pki, `${certificate}.crt`),
+    tlsPrivateKeyFile: join(layout.pki, `${certificate}.key`),
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: true, cacheTTL: '10s' },
@@ -131,11 +156,14 @@ function kubeletConfiguration(layout: Layout, machine: Machine): object {
     podLogsDir: podLogs,
     volumePluginDir: join(layout.data, 'volume-plugins'),
     cgroupDriver: 'cgroupfs',
+    ...(controlGroup !== undefined && { cgroupRoot: controlGroup }),
     failCgroupV1: false,
     failSwapOn: false,
     oomScoreAdj: 0,
     enforceNodeAllocatable: [],
     maxPods: 200,
+    // A third of the default: the tests of lost nodes shorten the time after which a node counts as lost.
+    nodeLeaseDurationSeconds: 12,
     serializeImagePulls: false,
     // Only a machine that is nearly out of memory may evict a pod. Images are few and are removed with the cluster.
     evictionHard: { 'memory.available': '50Mi' },
@@ -145,13 +173,13 @@ function kubeletConfiguration(layout: Layout, machine: Machine): object {
   };
 }
 
-function proxyConfiguration(layout: Layout, machine: Machine): object {
+function proxyConfiguration(layout: Layout, machine: Machine, settings: NodeSettings): object {
   return {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
     clientConnection: { kubeconfig: join(layout.configuration, 'proxy.kubeconfig') },
-    hostnameOverride: node.name,
-    bindAddress: node.address,
+    hostnameOverride: settings.name,
+    bindAddress: settings.address,
     healthzBindAddress: `127.0.0.1:${ports.proxyHealth}`,
     metricsBindAddress: `127.0.0.1:${ports.proxyMetrics}`,
     mode: 'iptables',

@@ -2,6 +2,8 @@ import { realpathSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../process-record.ts';
 import { queryApiServer } from './api-server.ts';
+import { connectNode, disconnectNode } from './node-network.ts';
+import { killSecondNode } from './second-node.ts';
 import { startComponents } from './start.ts';
 import type { ComponentName } from './components.ts';
 import { withLock } from './lock.ts';
@@ -15,6 +17,47 @@ const lockSeconds = 300;
 const pollMilliseconds = 100;
 const readyMilliseconds = 120_000;
 
+/** Options of a fault. */
+export interface FaultOptions {
+  /** The cluster's folder; default as for {@link defaultHome}. */
+  readonly home?: string;
+  /** Parameters that replace equal ones when the components start again. */
+  readonly further?: readonly string[];
+}
+
+/** After this many seconds without a sign of life, Kubernetes calls a node lost, while {@link noticeLostNodesSoon} is in force. */
+const lostNodeSeconds = 14;
+
+/**
+ * Makes Kubernetes notice a lost node after seconds, and returns a function that restores its patience, which a busy
+ * machine needs: the only node must not be lost.
+ */
+export async function noticeLostNodesSoon(): Promise<() => Promise<void>> {
+  const restart = (further?: readonly string[]) =>
+    withoutComponents(['kube-controller-manager'], () => Promise.resolve(), further === undefined ? {} : { further });
+  await restart([`--node-monitor-grace-period=${lostNodeSeconds}s`, '--node-monitor-period=1s']);
+  return () => restart();
+}
+
+/** Kills the second node as a power failure does: the kubelet, containerd and all pods' processes end at once. */
+export function killNode(): Promise<void> {
+  return killSecondNode(layoutAt());
+}
+
+/** Unplugs the network cable of the second node. Its processes keep running. */
+export function cutNodeOff(): Promise<void> {
+  return disconnectNode();
+}
+
+/** Plugs the network cable of the second node in again. */
+export function reconnectNode(): Promise<void> {
+  return connectNode();
+}
+
+function layoutAt(home: string = defaultHome()): Layout {
+  return layoutOf(realpathSync(home));
+}
+
 /**
  * Kills components of the running cluster with SIGKILL, calls a function, and starts them again, even if the function
  * fails. Returns when the API server is ready. Until then, other commands that change the cluster wait, since they would
@@ -24,9 +67,9 @@ const readyMilliseconds = 120_000;
 export async function withoutComponents<T>(
   names: readonly ComponentName[],
   call: () => Promise<T>,
-  home: string = defaultHome(),
+  { home, further }: FaultOptions = {},
 ): Promise<T> {
-  const layout = layoutOf(realpathSync(home));
+  const layout = layoutAt(home);
   return withLock(
     layout.lock,
     lockSeconds,
@@ -42,7 +85,7 @@ export async function withoutComponents<T>(
       try {
         return await call();
       } finally {
-        await waitUntilReady(layout, names);
+        await waitUntilReady(layout, names, further);
       }
     },
   );
@@ -52,13 +95,17 @@ export async function withoutComponents<T>(
  * Starts components until the API server is ready, also those that exit before their dependencies run, or before the
  * kernel has closed the port of the process that was killed.
  */
-async function waitUntilReady(layout: Layout, names: readonly ComponentName[]): Promise<void> {
+async function waitUntilReady(
+  layout: Layout,
+  names: readonly ComponentName[],
+  further?: readonly string[],
+): Promise<void> {
   const deadline = performance.now() + readyMilliseconds;
   for (;;) {
     const running = new Set(runningComponents(layout).map(({ name }) => name));
     const missing = names.filter((name) => !running.has(name));
     try {
-      await startComponents(layout, missing);
+      await startComponents(layout, missing, further);
     } catch (error) {
       if (!(error instanceof ClusterProblem) || performance.now() > deadline) throw error;
     }

@@ -1,5 +1,5 @@
 import { attempt, run } from './command.ts';
-import { network, node, ports, type IngressPorts } from './settings.ts';
+import { network, node, ports, secondNode, type IngressPorts } from './settings.ts';
 
 /** The two families of rules. kube-proxy and the kubelet write both. */
 const families = ['iptables', 'ip6tables'] as const;
@@ -36,11 +36,13 @@ export function removalScript(dump: string): string {
 }
 
 /**
- * Rules that let pods reach other networks with the machine's address, and keep other machines away from ports that are
- * open on all addresses. Pure.
+ * Rules that let pods, of both nodes, reach other networks with the machine's address, and keep other machines away from
+ * ports that are open on all addresses. Pure.
  */
 export function ownRules(ingress: Pick<IngressPorts, 'web' | 'websecure'>): string {
   const { chain, podRange, podBridge } = network;
+  const inside = [podBridge, secondNode.link];
+  const each = (rule: (link: string) => string): string => inside.map(rule).join('\n');
   const guarded = [ports.apiServer, ports.registry, ports.ingressMetrics, ingress.web, ingress.websecure].map(
     (port) => `-p tcp -m tcp --dport ${port}`,
   );
@@ -48,15 +50,14 @@ export function ownRules(ingress: Pick<IngressPorts, 'web' | 'websecure'>): stri
 :${chain} - [0:0]
 -A POSTROUTING -j ${chain}
 -A ${chain} -s ${podRange} ! -d ${podRange} -j MASQUERADE
+-A ${chain} -s ${secondNode.address} ! -d ${podRange} -j MASQUERADE
 COMMIT
 *filter
 :${chain} - [0:0]
 ${guarded.map((match) => `-I INPUT ${match} -j ${chain}`).join('\n')}
--I FORWARD -i ${podBridge} -j ${chain}
--I FORWARD -o ${podBridge} -j ${chain}
+${each((link) => `-I FORWARD -i ${link} -j ${chain}\n-I FORWARD -o ${link} -j ${chain}`)}
 -A ${chain} -i lo -j RETURN
--A ${chain} -i ${podBridge} -j ACCEPT
--A ${chain} -o ${podBridge} -j ACCEPT
+${each((link) => `-A ${chain} -i ${link} -j ACCEPT\n-A ${chain} -o ${link} -j ACCEPT`)}
 ${guarded.map((match) => `-A ${chain} ${match} -j REJECT`).join('\n')}
 COMMIT
 `;

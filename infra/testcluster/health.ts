@@ -1,10 +1,11 @@
 import { queryApiServer, queryServer } from './api-server.ts';
 import type { QueryResult } from './api-server.ts';
-import { components } from './components.ts';
+import { components, secondNodeNames } from './components.ts';
 import { isAlive } from '../process-record.ts';
 import { readRecords } from './processes.ts';
 import type { IngressPorts, Layout } from './settings.ts';
-import { node, ports } from './settings.ts';
+import { node, ports, secondNode } from './settings.ts';
+import { readState } from './state.ts';
 
 /** The health of one part of the cluster. */
 export interface ComponentStatus {
@@ -27,10 +28,16 @@ export function summarise(parts: readonly ComponentStatus[]): ClusterStatus {
   return { state: every('ok') ? 'up' : every('stopped') ? 'down' : 'degraded', components: parts };
 }
 
-/** The health of the recorded processes. A process that reuses a process id does not count. */
-export function processStatuses(layout: Layout): ComponentStatus[] {
+/**
+ * The health of recorded processes. A process that reuses a process id does not count.
+ * @param names default: those of the cluster without its second node
+ */
+export function processStatuses(
+  layout: Layout,
+  names: readonly string[] = components(layout).map(({ name }) => name),
+): ComponentStatus[] {
   const records = new Map(readRecords(layout.processes).map((record) => [record.name, record]));
-  return components(layout).map(({ name }): ComponentStatus => {
+  return names.map((name): ComponentStatus => {
     const record = records.get(name);
     if (record === undefined) return { name, state: 'stopped', detail: 'not started' };
     if (!isAlive(record)) return { name, state: 'stopped', detail: `process ${record.pid} has exited` };
@@ -38,7 +45,16 @@ export function processStatuses(layout: Layout): ComponentStatus[] {
   });
 }
 
-/** Checks every part: whether its process runs and whether it works. */
+/** The health of the second node; empty when the cluster has none. */
+export async function inspectSecondNode(layout: Layout): Promise<ComponentStatus[]> {
+  if (readState(layout)?.nodes !== 2) return [];
+  const ready = check('node 2 ready', queryApiServer(layout.pki, `/api/v1/nodes/${secondNode.name}`), isReadyNode);
+  return [...processStatuses(layout, secondNodeNames), await ready];
+}
+
+const isReadyNode = ({ body }: QueryResult): boolean => hasCondition(body, 'Ready');
+
+/** Checks every part but the second node: whether its process runs and whether it works. */
 export async function inspect(layout: Layout, ingress: IngressPorts): Promise<ClusterStatus> {
   const processes = processStatuses(layout);
   const stopped = summarise(processes).state === 'down';
@@ -52,13 +68,14 @@ function serviceChecks(layout: Layout, ingress: IngressPorts): Promise<Component
   return [
     check('API ready', api('/readyz'), (result) => result.body === 'ok'),
     check('registry ready', queryServer(`http://127.0.0.1:${ports.registry}/v2/`), () => true),
-    check('node ready', api(`/api/v1/nodes/${node.name}`), (result) => hasCondition(result.body, 'Ready')),
+    check('node ready', api(`/api/v1/nodes/${node.name}`), isReadyNode),
     check('coredns', deployment('kube-system', 'coredns'), (result) => hasCondition(result.body, 'Available')),
     check('traefik', deployment('traefik', 'traefik'), (result) => hasCondition(result.body, 'Available')),
     check('traefik serving', queryServer(`http://127.0.0.1:${ingress.admin}/ping`), () => true),
   ];
 }
 
+/** Judges the answer of a part of the cluster. */
 async function check(
   name: string,
   request: Promise<QueryResult>,

@@ -7,7 +7,7 @@ const podLogs = '/var/log/pods';
 const shipperState = '/var/lib/svc-log-shipper';
 
 /** Folders at fixed paths outside the cluster's own folder that components or their programs create. */
-const fixedFolders = [
+export const fixedFolders = [
   '/var/lib/kubelet',
   '/var/log/containers',
   podLogs,

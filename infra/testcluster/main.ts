@@ -6,7 +6,7 @@ import { ClusterProblem } from './problem.ts';
 import { lineProgress } from './progress.ts';
 import { defaultIngressPorts } from './settings.ts';
 
-const help = `A real Kubernetes on this machine, for tests: one node, with DNS, Traefik, a registry and volumes.
+const help = `A real Kubernetes on this machine, for tests: one node or two, with DNS, Traefik, a registry and volumes.
 
 Usage: npm run testcluster -- <command> [options]
 
@@ -20,6 +20,7 @@ Options:
   --ingress-port PORT      up: port on 127.0.0.1 for HTTP (${defaultIngressPorts.web})
   --ingress-tls-port PORT  up: port on 127.0.0.1 for HTTPS (${defaultIngressPorts.websecure})
   --ingress-admin-port PORT  up: port on 127.0.0.1 for Traefik's own checks (${defaultIngressPorts.admin})
+  --nodes 1|2              up: number of nodes; a running cluster gets or loses its second (1)
   -o, --output json        up, status: print JSON
   --raw                    kubeconfig: print the content
   -h, --help               print this
@@ -32,6 +33,7 @@ const options = {
   'ingress-port': { type: 'string' },
   'ingress-tls-port': { type: 'string' },
   'ingress-admin-port': { type: 'string' },
+  nodes: { type: 'string' },
   output: { type: 'string', short: 'o', default: 'text' },
   raw: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
@@ -50,7 +52,8 @@ async function main(parameters: string[]): Promise<number> {
         ...port('websecure', values['ingress-tls-port']),
         ...port('admin', values['ingress-admin-port']),
       };
-      return report(await up({ progress, ingress }), values.output);
+      const nodes = values.nodes === undefined ? {} : { nodes: values.nodes === '2' ? (2 as const) : (1 as const) };
+      return report(await up({ progress, ingress, ...nodes }), values.output);
     }
     case 'down':
       progress.note((await down({ progress })) ? 'the test cluster is down' : 'no test cluster was running');
@@ -71,6 +74,7 @@ function parseCommandLine(parameters: string[]) {
   try {
     const parsed = parseArgs({ args: parameters, options, allowPositionals: true, strict: true });
     if (parsed.positionals.length > 1) throw new Error(`expected one command, got: ${parsed.positionals.join(' ')}`);
+    if (!['1', '2', undefined].includes(parsed.values.nodes)) throw new Error('--nodes must be 1 or 2');
     if (!['text', 'json'].includes(parsed.values.output)) throw new Error('--output must be text or json');
     return parsed;
   } catch (error) {

@@ -1,15 +1,13 @@
 import { networkInterfaces } from 'node:os';
 import { attempt, run } from './command.ts';
+import { podBridgeCommands, removeNodeNetwork } from './node-network.ts';
 import { ClusterProblem } from './problem.ts';
-import { network, node } from './settings.ts';
+import { network, node, secondNode } from './settings.ts';
 
 /** Commands of `ip` that add the cluster's bridges, addresses and routes, in order. Pure. */
 export function linkCommands(): string[][] {
-  const prefixLength = network.podRange.split('/')[1] ?? '';
   return [
-    ['link', 'add', network.podBridge, 'type', 'bridge'],
-    ['address', 'add', `${network.podGateway}/${prefixLength}`, 'dev', network.podBridge],
-    ['link', 'set', network.podBridge, 'up'],
+    ...podBridgeCommands(node),
     ['link', 'add', network.nullBridge, 'type', 'bridge'],
     ['address', 'add', `${node.address}/32`, 'dev', network.nullBridge],
     ['link', 'set', network.nullBridge, 'up'],
@@ -34,11 +32,10 @@ function numeric(address: string): number {
  * @throws ClusterProblem when the machine's own networks use the same addresses
  */
 export async function addLinks(): Promise<void> {
+  const ranges = [network.podRange, network.serviceRange, `${node.address}/32`, `${secondNode.address}/32`];
   for (const [name, addresses] of Object.entries(networkInterfaces())) {
     for (const { address, family } of addresses ?? []) {
-      const conflict = [network.podRange, network.serviceRange, `${node.address}/32`].find((range) =>
-        contains(range, address),
-      );
+      const conflict = ranges.find((range) => contains(range, address));
       if (family !== 'IPv4' || conflict === undefined) continue;
       throw new ClusterProblem(
         `The test cluster needs the addresses ${conflict}, but this machine's interface ${name} uses ${address}.`,
@@ -48,8 +45,12 @@ export async function addLinks(): Promise<void> {
   for (const parameters of linkCommands()) await run('ip', parameters);
 }
 
-/** Removes the bridges, and with them their addresses and routes, and pods' interfaces that are still on one. */
+/**
+ * Removes the second node's network, and the bridges, with their addresses and routes, and pods' interfaces that are still
+ * on one.
+ */
 export async function removeLinks(): Promise<void> {
+  await removeNodeNetwork();
   const result = await attempt('ip', ['-json', 'link', 'show', 'master', network.podBridge]);
   if (result.code === 0) {
     for (const link of JSON.parse(result.stdout || '[]') as { ifname?: string }[]) {

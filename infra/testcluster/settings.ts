@@ -4,13 +4,37 @@ import { join } from 'node:path';
 /** Versions of the tools. The go.mod files under `build/` pin them. */
 export const versions = { kubernetes: '1.34.4', coredns: '1.13.2', traefik: '3.6.12' } as const;
 
-/** The only node. Its address is on a bridge of this machine, so that it exists on any network. */
-export const node = { name: 'testcluster', address: '10.97.0.1' } as const;
+/** A node of the cluster. */
+export interface NodeSettings {
+  readonly name: string;
+  readonly address: string;
+  /** The addresses of its pods. */
+  readonly podRange: string;
+  readonly podGateway: string;
+}
+
+/** The first node: this machine. Its address is on a bridge of this machine, so that it exists on any network. */
+export const node = {
+  name: 'testcluster',
+  address: '10.97.0.1',
+  podRange: '10.244.0.0/24',
+  podGateway: '10.244.0.1',
+} as const satisfies NodeSettings;
+
+/** The optional second node: a network namespace of this machine, and the machine's end of the cable to it. */
+export const secondNode = {
+  name: 'testcluster-2',
+  address: '10.97.0.2',
+  podRange: '10.244.1.0/24',
+  podGateway: '10.244.1.1',
+  namespace: 'svc-testcluster-2',
+  link: 'svcnode2',
+} as const satisfies NodeSettings & Record<string, string>;
 
 /** Address ranges, and the names of everything that the cluster adds to the machine's network. */
 export const network = {
-  podRange: '10.244.0.0/24',
-  podGateway: '10.244.0.1',
+  /** The pods of both nodes. */
+  podRange: '10.244.0.0/23',
   serviceRange: '10.96.0.0/16',
   kubernetesService: '10.96.0.1',
   dnsService: '10.96.0.10',
@@ -98,5 +122,18 @@ export function layoutOf(home: string): Layout {
     kubeconfig: join(run, 'kubeconfig'),
     containerdSocket: join(run, 'containerd.sock'),
     state: join(run, 'state.json'),
+  };
+}
+
+/** The paths of the second node's own files, and those that it shares with the cluster. Pure: creates nothing. */
+export function secondNodeLayout(layout: Layout): Layout {
+  const run = join(layout.run, 'node-2');
+  return {
+    ...layout,
+    run,
+    configuration: join(run, 'configuration'),
+    data: join(run, 'data'),
+    // As short as possible, since the path of a socket is limited.
+    containerdSocket: join(layout.run, 'node-2.sock'),
   };
 }

@@ -7,7 +7,7 @@ import { createCertificates } from './certificates.ts';
 import { attempt, run } from './command.ts';
 import { apiServerUrl, components, kubeconfigUsers, kubernetesPrograms } from './components.ts';
 import type { ComponentName } from './components.ts';
-import { configurationFiles } from './configuration.ts';
+import { configurationFiles, type ConfigurationFile } from './configuration.ts';
 import { addRules } from './firewall.ts';
 import { inspect, processStatuses } from './health.ts';
 import type { Image } from './images.ts';
@@ -78,7 +78,7 @@ export async function awaitHealth(layout: Layout, ingress: IngressPorts): Promis
 }
 
 async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Promise<void> {
-  writeState(layout, { ingress, kernelSettings: readKernelSettings(), missingFolders: missingFolders() });
+  writeState(layout, { ingress, nodes: 1, kernelSettings: readKernelSettings(), missingFolders: missingFolders() });
   for (const folder of [layout.bin, layout.configuration, join(layout.data, 'volumes'), layout.logs]) {
     mkdirSync(folder, { recursive: true });
   }
@@ -98,27 +98,43 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
     writeKubeconfig(join(layout.configuration, `${user}.kubeconfig`), layout.pki, user, apiServerUrl);
   }
   writeKubeconfig(layout.kubeconfig, layout.pki, 'admin', apiServerUrl);
-  for (const { path, text } of configurationFiles(layout, inspectMachine())) {
+  writeConfiguration(layout, configurationFiles(layout, inspectMachine()));
+}
+
+/** Writes configuration files into a node's folder. */
+export function writeConfiguration(layout: Layout, files: readonly ConfigurationFile[]): void {
+  for (const { path, text } of files) {
     const file = join(layout.configuration, path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
 }
 
-/** Starts processes of the cluster, dependencies first. */
-export async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
-  // Not the caller's environment: a proxy in it would get the cluster's own traffic.
-  const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data, ...goEnvironment };
+/** The environment of processes: not the caller's, since a proxy in it would get the cluster's own traffic. */
+export function environmentOf(layout: Layout): NodeJS.ProcessEnv {
+  return { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data, ...goEnvironment };
+}
+
+/**
+ * Starts processes of the cluster, dependencies first.
+ * @param further parameters that replace equal ones: the last one of two equal flags counts
+ */
+export async function startComponents(
+  layout: Layout,
+  names: readonly ComponentName[],
+  further: readonly string[] = [],
+): Promise<void> {
+  const environment = environmentOf(layout);
   for (const { name, program, parameters } of components(layout)) {
     if (!names.includes(name)) continue;
     const logFile = join(layout.logs, `${name}.log`);
-    await startDetached({ name, path: program, parameters, environment, logFile }, layout.processes);
+    const all = [...parameters, ...further];
+    await startDetached({ name, path: program, parameters: all, environment, logFile }, layout.processes);
   }
 }
 
 async function importImages(layout: Layout, images: Parts['images']): Promise<void> {
-  const parameters = ['--address', layout.containerdSocket, 'version'];
-  await waitUntil(layout, 'containerd', async () => (await attempt('ctr', parameters)).code === 0);
+  await waitUntil(layout, 'containerd', () => isContainerdReady(layout));
   for (const image of images.values()) await importImage(layout.containerdSocket, image);
 }
 
@@ -127,6 +143,11 @@ async function applyWorkloads(layout: Layout, ingress: IngressPorts, parts: Part
   await apply(layout, dnsObjects(image('coredns')));
   await applyText(layout, readFileSync(join(required(parts.binaries, 'traefik').folder, 'crds.yml'), 'utf8'));
   await apply(layout, ingressObjects(image('traefik'), ingress));
+}
+
+/** Whether the containerd of a node answers. */
+export async function isContainerdReady({ containerdSocket }: Layout): Promise<boolean> {
+  return (await attempt('ctr', ['--address', containerdSocket, 'version'])).code === 0;
 }
 
 function apply(layout: Layout, objects: readonly KubernetesObject[]): Promise<void> {
@@ -145,15 +166,21 @@ function required<K, V>(map: ReadonlyMap<K, V>, key: K): V {
   return value;
 }
 
-async function waitUntil(
+/**
+ * Waits until a part of the cluster is ready.
+ * @param names the processes without which it cannot become ready; default: those of the cluster without its second node
+ * @throws ClusterProblem after 2 min, or as soon as one of the processes has exited
+ */
+export async function waitUntil(
   layout: Layout,
   subject: string,
   isReady: () => Promise<boolean>,
   describe: () => Promise<string> = () => Promise.resolve('no response'),
+  names?: readonly string[],
 ): Promise<void> {
   const deadline = performance.now() + readyMilliseconds;
   while (!(await isReady())) {
-    const exited = processStatuses(layout).find(({ detail }) => detail.endsWith('has exited'));
+    const exited = processStatuses(layout, names).find(({ detail }) => detail.endsWith('has exited'));
     if (exited !== undefined) {
       const log = join(layout.logs, `${exited.name}.log`);
       const tail = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-10).join('\n');

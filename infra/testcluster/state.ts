@@ -6,6 +6,8 @@ import { defaultIngressPorts } from './settings.ts';
 /** The data that removing the cluster needs. It is written before the machine is changed. */
 export interface ClusterState {
   readonly ingress: IngressPorts;
+  /** How many nodes it has. A second one is recorded before it is added. */
+  readonly nodes: 1 | 2;
   /** The kernel settings before the start. */
   readonly kernelSettings: KernelSettings;
   /** Folders at fixed paths that did not exist before the start. */

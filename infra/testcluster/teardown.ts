@@ -17,7 +17,15 @@ import { ports } from './settings.ts';
 const graceMilliseconds = 1000;
 
 /** Stopped last, since the other components depend on them. */
-const storage = new Set(['containerd', 'etcd', 'docker-registry', 'registry', 'containerd-shim-runc-v2', 'runc']);
+const storage = new Set([
+  'containerd',
+  'containerd-2',
+  'etcd',
+  'docker-registry',
+  'registry',
+  'containerd-shim-runc-v2',
+  'runc',
+]);
 
 /**
  * Stops the cluster, in whatever state it is, and removes everything that it added to the machine except the built

@@ -1,4 +1,4 @@
-import { network } from '../settings.ts';
+import { network, node } from '../settings.ts';
 import type { KubernetesObject } from './object.ts';
 import { serviceAccountWithRole } from './object.ts';
 
@@ -64,6 +64,8 @@ export function dnsObjects(image: string): KubernetesObject[] {
 function podSpec(image: string): object {
   return {
     serviceAccountName: 'coredns',
+    // Only this node has the image, and the other may be lost on purpose.
+    nodeSelector: { 'kubernetes.io/hostname': node.name },
     priorityClassName: 'system-cluster-critical',
     // CoreDNS uses the machine's resolver. Using itself would be a loop.
     dnsPolicy: 'Default',

@@ -98,6 +98,8 @@ export function ingressObjects(image: string, ingress: IngressPorts): Kubernetes
 function podSpec(image: string, ingress: IngressPorts): object {
   return {
     serviceAccountName: 'traefik',
+    // Its ports are those of this node.
+    nodeSelector: { 'kubernetes.io/hostname': node.name },
     hostNetwork: true,
     dnsPolicy: 'ClusterFirstWithHostNet',
     containers: [

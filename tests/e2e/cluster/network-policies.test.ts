@@ -86,7 +86,7 @@ t.test('pods of an environment reach only what its policies allow', async (t) =>
     'svc-authz.svc-system.svc:80',
     `${network.kubernetesService}:443`,
     ...[ports.apiServer, ports.kubelet, ports.registry].map((port) => `${node.address}:${port}`),
-    `${network.podGateway}:${ports.apiServer}`,
+    `${node.podGateway}:${ports.apiServer}`,
   ];
   const all = [...allowed, ...forbidden];
   const everything = (answer: string) => (addresses: readonly string[]) =>

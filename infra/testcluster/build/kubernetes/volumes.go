@@ -27,6 +27,7 @@ import (
 const (
 	provisionerName  = "testcluster.svc/directory"
 	claimAnnotation  = "volume.kubernetes.io/storage-provisioner" // set on a claim when its volume must be provisioned
+	nodeAnnotation   = "volume.kubernetes.io/selected-node"       // the node of the first pod that mounts the claim
 	volumeAnnotation = "pv.kubernetes.io/provisioned-by"
 	nodeNameLabel    = "kubernetes.io/hostname"
 	resyncPeriod     = time.Minute
@@ -143,6 +144,10 @@ func (p *provisioner) provision(ctx context.Context, claim *core.PersistentVolum
 	if claim.Annotations[claimAnnotation] != provisionerName || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil {
 		return nil
 	}
+	// The provisioner of the other node serves its own.
+	if claim.Annotations[nodeAnnotation] != p.node {
+		return nil
+	}
 	name := volumeNamePrefix + string(claim.UID)
 	directory := filepath.Join(p.directory, name)
 	if err := os.MkdirAll(directory, directoryMode); err != nil {
@@ -191,10 +196,29 @@ func (p *provisioner) volume(name, directory string, claim *core.PersistentVolum
 	}
 }
 
+// owns reports whether the directory of a volume is on this node.
+func (p *provisioner) owns(volume *core.PersistentVolume) bool {
+	affinity := volume.Spec.NodeAffinity
+	if affinity == nil || affinity.Required == nil {
+		return false
+	}
+	for _, term := range affinity.Required.NodeSelectorTerms {
+		for _, expression := range term.MatchExpressions {
+			if expression.Key == nodeNameLabel && len(expression.Values) == 1 && expression.Values[0] == p.node {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (p *provisioner) remove(ctx context.Context, volume *core.PersistentVolume) error {
 	released := volume.Status.Phase == core.VolumeReleased
 	deletable := volume.Spec.PersistentVolumeReclaimPolicy == core.PersistentVolumeReclaimDelete
 	if !released || !deletable || volume.Annotations[volumeAnnotation] != provisionerName || volume.DeletionTimestamp != nil {
+		return nil
+	}
+	if !p.owns(volume) {
 		return nil
 	}
 	// The path is not read from the object, because others may write the object.
