@@ -16,16 +16,18 @@ import {
   applyObject,
   deleteChild,
   ensureChild,
+  ChildError,
   ForeignObjectError,
   NotYetError,
   refOf,
 } from '../../runtime/kube/children.ts';
 import { environmentsOf } from '../../runtime/kube/environments.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { resourceOf } from '../../runtime/kube/resource-paths.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { environmentAccess } from '../manifests/platform/access.ts';
 import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
+import { withoutPreference } from '../manifests/platform/network.ts';
 import { secretNamespace, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import { hasComponents, type PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
@@ -73,7 +75,15 @@ export async function installPlatform(requested: PlatformSettings, options: Inst
     next.kind === 'PlatformConfig'
       ? { ...next, spec: platformConfigOf(withCurrent(desired, live)) }
       : withLiveSelector(next, live);
-  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waitOptions));
+  const apply = async (object: KubeObject) => {
+    const simpler = withoutPreference(object);
+    const applied = applyOwn(object, keep, waitOptions).catch((error: unknown) => {
+      const refused = error instanceof ChildError && isKubeError(error.cause, 422);
+      if (!simpler || !refused) throw error;
+      return applyOwn(simpler, keep, waitOptions);
+    });
+    note(nameOf(object), await applied);
+  };
 
   for (const definition of customResourceDefinitions) await apply(definition);
   await waitUntilEstablished(

@@ -12,5 +12,5 @@ export type AppRouteInput = Pick<WorkloadRoute, 'hosts' | 'entryPoints' | 'schem
 /** The public route of an app, which leads to its Service and has its name. Pure. */
 export function appRoute({ id, name, namespace, ...settings }: AppRouteInput): WorkloadRoute {
   const labels = workloadLabels({ kind: 'App', name, id });
-  return { ...settings, id, metadata: { name, namespace, labels }, service: { name, port: 80 }, toPods: true };
+  return { ...settings, id, metadata: { name, namespace, labels }, service: { name, port: 80 } };
 }

@@ -106,7 +106,5 @@ export function functionRoute(
       annotations: { [functionAnnotation]: `${namespace}/${name}` },
     },
     service: { kind: 'Service', name: interceptorService, port: 80, passHostHeader: true },
-    // The interceptors keep connections, and retry with another pod, themselves.
-    toPods: false,
   };
 }

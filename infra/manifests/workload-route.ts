@@ -48,11 +48,6 @@ export interface WorkloadRoute {
   security?: SecuritySettings | undefined;
   /** The Service that gets the requests. */
   service: RouteService;
-  /**
-   * Whether the Service's pods are the workload's own. If so, another pod is tried when a connection to one cannot be made,
-   * and idle connections are closed before a server of any kind closes them.
-   */
-  toPods: boolean;
 }
 
 /**
@@ -65,16 +60,11 @@ export interface WorkloadRoute {
  * these headers. Pure.
  */
 export function ingressRoute(route: WorkloadRoute): KubeObject {
-  const { metadata, hosts, entryPoints, service, gated, toPods } = route;
+  const { metadata, hosts, entryPoints, service, gated } = route;
   const { security, gate } = ownNames(route);
   const hasSecurity = routeSecurity(route) !== undefined;
-  const through = (names: readonly string[]) => [
-    ...(hasSecurity ? [security] : []),
-    ...names,
-    ...(toPods ? [sharedNames.retry] : []),
-  ];
-  const transport = toPods ? { serversTransport: sharedNames.transport } : {};
-  const fields = { metadata, hosts, entryPoints, service: { ...service, ...transport } };
+  const through = (names: readonly string[]) => [...(hasSecurity ? [security] : []), ...names, sharedNames.retry];
+  const fields = { metadata, hosts, entryPoints, service: { ...service, serversTransport: sharedNames.transport } };
   if (gated) return publicRoute({ ...fields, middlewares: through([sharedNames.gateStrip, gate]) });
   return publicRoute({
     ...fields,
@@ -113,8 +103,9 @@ const transport: ServersTransportSpec = {
 };
 
 const sharedSpecs: Readonly<Record<string, MiddlewareSpec>> = {
-  // Tries another pod when a connection to one cannot be made, and in no other case: nothing is sent twice. A pod may
-  // stop before the ingress learns of it, for example when the API server fails during a rollout.
+  // Tries another pod (of functions: of the interceptors) when a connection to one cannot be made, and in no other case:
+  // nothing is sent twice. A pod may stop before the ingress learns of it, for example when its node is lost, or when the
+  // API server fails during a rollout.
   // https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
   [sharedNames.retry]: { retry: { attempts } },
   // Traefik removes headers by name, not by pattern, and so only the spellings that servers confuse.
@@ -132,12 +123,12 @@ export function isShared(name: string): boolean {
  * What this route uses and all routes of its namespace share: Middlewares, and how to connect to pods. These objects have
  * no owner and are deleted with their namespace. Pure.
  */
-export function sharedObjects({ metadata: { namespace }, gated, toPods }: WorkloadRoute): KubeObject[] {
+export function sharedObjects({ metadata: { namespace }, gated }: WorkloadRoute): KubeObject[] {
   const { retry, gateStrip, strip, stripKey, transport: transportName } = sharedNames;
   const place = { ...(namespace !== undefined && { namespace }), labels: managedLabels() };
-  const names = [...(toPods ? [retry] : []), ...(gated ? [gateStrip] : [strip, stripKey])];
+  const names = [retry, ...(gated ? [gateStrip] : [strip, stripKey])];
   const middlewares = names.map((name) => middleware({ name, ...place }, sharedSpecs[name] ?? {}));
-  return toPods ? [...middlewares, serversTransport({ name: transportName, ...place }, transport)] : middlewares;
+  return [...middlewares, serversTransport({ name: transportName, ...place }, transport)];
 }
 
 /** The names of the Middlewares that only this route uses: with its id, so that they are unique in the cluster. */

@@ -132,7 +132,8 @@ export function functionController(options: FunctionControllerOptions): Controll
         keysOf: ({ metadata: { annotations } }: Stored<KubeObject>) =>
           keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
       })),
-      sharedObjectsWatch(kinds.Middleware, (functions, namespace) => (namespace === systemNamespace ? functions : [])),
+      sharedObjectsWatch(kinds.Middleware, functionsIn),
+      sharedObjectsWatch(kinds.ServersTransport, functionsIn),
       // A function may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
@@ -159,6 +160,11 @@ export function functionController(options: FunctionControllerOptions): Controll
       }
     },
   };
+}
+
+/** The functions whose routes use the shared objects of a namespace: all, as their routes are in one. */
+function functionsIn(functions: Stored<KubeObject>[], namespace: string): Stored<KubeObject>[] {
+  return namespace === systemNamespace ? functions : [];
 }
 
 /** Restores a host claim that was deleted while in use. */

@@ -73,6 +73,7 @@ function podSpec(platformProcess: PlatformProcess, image: string): Json<V1PodSpe
       ...secretVolumes(secrets),
       ...(failpoints === undefined ? [] : [{ name: 'failpoints', emptyDir: {} }]),
     ],
+    tolerations: lostNodeTolerations,
     ...(replicas > 1 && { topologySpreadConstraints: [spread(name)] }),
   };
 }
@@ -119,12 +120,27 @@ function probes({ ready, alive }: ProbePace): Pick<V1Container, 'startupProbe' |
   };
 }
 
-/** Puts replicas on different nodes where possible, so that losing a node does not stop all of them. */
+/**
+ * By default, Kubernetes replaces the pods of a node that it has lost after five minutes. The platform's processes keep no
+ * files, and one of them may be the only controller.
+ */
+const lostNodeTolerations = ['not-ready', 'unreachable'].map((state) => ({
+  key: `node.kubernetes.io/${state}`,
+  operator: 'Exists',
+  effect: 'NoExecute',
+  tolerationSeconds: 10,
+}));
+
+/**
+ * Puts replicas on different nodes where possible, so that losing a node does not stop all of them. The pods that a rollout
+ * replaces do not count: otherwise two new ones may be where no old one was.
+ */
 function spread(name: string): V1TopologySpreadConstraint {
   return {
     maxSkew: 1,
     topologyKey: 'kubernetes.io/hostname',
     whenUnsatisfiable: 'ScheduleAnyway',
     labelSelector: { matchLabels: componentLabels(name) },
+    matchLabelKeys: ['pod-template-hash'],
   };
 }

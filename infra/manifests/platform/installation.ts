@@ -8,7 +8,14 @@ import { monitoringAccess } from '../monitoring/access.ts';
 import { accessManifests, environmentRoles, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
 import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts';
-import { consoleRoute, disruptionBudget, eventsServiceManifest, processService, storesPolicy } from './network.ts';
+import {
+  consoleRetry,
+  consoleRoute,
+  disruptionBudget,
+  eventsServiceManifest,
+  processService,
+  storesPolicy,
+} from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
 import { probePace } from './pod.ts';
 import { platformProcesses, processNames } from './processes.ts';
@@ -57,6 +64,7 @@ export function installation(settings: PlatformSettings): Installation {
       eventsServiceManifest(),
       ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
       ...all.map((process) => processDeployment(process, settings.images.platform)),
+      consoleRetry(),
       consoleRoute(settings),
       ...(settings.scrape ? processNames.map(processScrape) : []),
     ],

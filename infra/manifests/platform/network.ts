@@ -1,21 +1,37 @@
-import type { V1NetworkPolicy, V1PodDisruptionBudget, V1Service } from '@kubernetes/client-node';
+import type { V1NetworkPolicy, V1PodDisruptionBudget, V1Service, V1ServiceSpec } from '@kubernetes/client-node';
 import { eventsPort } from '../../../runtime/contracts/event-exchange.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
-import type { IngressRouteSpec } from '../traefik.ts';
+import type { IngressRouteSpec, MiddlewareSpec } from '../traefik.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
 import type { PlatformProcess } from './processes.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
 
 /** The Service of a server: port 80 leads to port 8080. Pure. */
-export function processService({ name }: PlatformProcess): Manifest {
+export function processService({ name, replicas, nearest = false }: PlatformProcess): Manifest {
   const labels = componentLabels(name);
   return systemObject<V1Service>(
     kinds.Service,
     name,
-    { spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }] } },
+    {
+      spec: {
+        selector: labels,
+        ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
+        ...(nearest && replicas > 1 && { trafficDistribution: 'PreferSameNode' }),
+      },
+    },
     labels,
   );
+}
+
+/**
+ * The Service without the preference for pods on the client's node, for Kubernetes before 1.34, which refuses it; undefined
+ * for an object without it. Pure.
+ */
+export function withoutPreference<T extends KubeObject>(object: T): T | undefined {
+  const { trafficDistribution, ...spec } = (object['spec'] ?? {}) as V1ServiceSpec;
+  return object.kind === 'Service' && trafficDistribution !== undefined ? { ...object, spec } : undefined;
 }
 
 /** The Service that sidecars and object stores use to exchange events with the platform. No public route leads to it. */
@@ -60,6 +76,19 @@ export function storesPolicy(): Manifest {
   });
 }
 
+const consoleRetryName = 'console-api-retry';
+
+/** Tries the other replica when a connection to one cannot be made, for example because its node is lost. Pure. */
+export function consoleRetry(): Manifest {
+  const spec: MiddlewareSpec = { retry: { attempts: 2 } };
+  return systemObject<{ spec: MiddlewareSpec }>(
+    kinds.Middleware,
+    consoleRetryName,
+    { spec },
+    componentLabels('console-api'),
+  );
+}
+
 /**
  * The public route of the management API. The entry point decides about TLS (in k3s, `websecure` enables it), so that an
  * ingress behind a proxy that terminates TLS works too. Pure.
@@ -73,7 +102,12 @@ export function consoleRoute(settings: PlatformSettings): Manifest {
       spec: {
         entryPoints: settings.entryPoints,
         routes: [
-          { kind: 'Rule', match: `Host(\`${consoleHost(settings)}\`)`, services: [{ name: 'console-api', port: 80 }] },
+          {
+            kind: 'Rule',
+            match: `Host(\`${consoleHost(settings)}\`)`,
+            services: [{ name: 'console-api', port: 80 }],
+            middlewares: [{ name: consoleRetryName }],
+          },
         ],
       },
     },

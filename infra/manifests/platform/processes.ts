@@ -26,6 +26,8 @@ export interface PlatformProcess {
   kubernetes: boolean;
   /** Whether it serves on port 8080, behind a Service with its name. */
   serves: boolean;
+  /** Whether its Service prefers the pod on the client's node. Default: all pods are equal. */
+  nearest?: boolean;
   /** Further ports by name. */
   ports?: Readonly<Record<string, number>>;
   secrets: readonly SecretName[];
@@ -129,6 +131,9 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       replicas: checkerReplicas,
       kubernetes: false,
       serves: true,
+      // Traefik waits 30 s for a verdict and tries no other checker, so one on a lost node would delay half of the requests
+      // for as long as Kubernetes takes to notice. A checker on Traefik's own node is lost only together with it.
+      nearest: true,
       secrets: ['database', 'gateProbe'],
       env: { ...database, ...gateProbe, ...authzMemory },
       // V8 takes half of it for objects. 1 GiB is enough for a million keys (docs/reference/limits.md#keys-in-memory).

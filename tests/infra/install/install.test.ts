@@ -1,3 +1,4 @@
+import type { V1ServiceSpec } from '@kubernetes/client-node';
 import t from 'tap';
 import { installPlatform } from '../../../infra/install/install.ts';
 import { installedImages } from '../../../infra/install/existing-settings.ts';
@@ -10,6 +11,7 @@ import type { PlatformConfig } from '../../../runtime/contracts/resources/platfo
 import { newId } from '../../../runtime/domain/ids.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { parseKeyRing } from '../../../runtime/domain/sealed.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { environmentNamespaceObject } from '../../support/cluster.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
@@ -131,6 +133,7 @@ t.test('objects are applied after the objects that they need', async (t) => {
     'StatefulSet svc-system/svc-postgres',
     'PlatformConfig platform',
     'Deployment svc-system/console-api',
+    'Middleware svc-system/console-api-retry',
     'IngressRoute svc-system/console-api',
   ].map(place);
   t.same(
@@ -495,6 +498,28 @@ t.test('settings without a flag keep their current values', async (t) => {
   );
   await install(kube, { optional: { profile: 'small' } }).done;
   t.match(storedSettings(kube)?.spec, { ...since, profile: 'small' }, 'named settings are used');
+});
+
+t.test('checkers on the ingress’s own node are preferred, where Kubernetes can prefer them', async (t) => {
+  const preference = (kube: FakeKube) =>
+    (kube.all(kinds.Service).find(({ metadata }) => metadata.name === 'svc-authz')?.spec as V1ServiceSpec)
+      .trafficDistribution;
+  const kube = cluster();
+  await install(kube).done;
+  t.equal(preference(kube), 'PreferSameNode');
+  const single = cluster();
+  await install(single, { oneChecker: true }).done;
+  t.equal(preference(single), undefined, 'a single checker has no other to be preferred to');
+
+  const older = cluster();
+  const create = older.create.bind(older);
+  older.create = (object) => {
+    if (JSON.stringify(object).includes('PreferSameNode'))
+      throw new KubeError(422, 'Invalid', 'supported: PreferClose');
+    return create(object);
+  };
+  await install(older).done;
+  t.equal(preference(older), undefined);
 });
 
 t.test('optional images, registries and build settings without a flag are kept', async (t) => {

@@ -111,7 +111,7 @@ t.test('the route is in the namespace of the interceptors and names its function
     match: 'Host(`fn-hello--home.apps.test`)',
     priority: 2,
     services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
-    middlewares: [{ name: 'svc-strip' }],
+    middlewares: [{ name: 'svc-strip' }, { name: 'svc-retry' }],
   };
   t.strictSame(ingressRoute(functionRoute(hello, settings)), {
     apiVersion: 'traefik.io/v1alpha1',
@@ -130,20 +130,23 @@ t.test('the route is in the namespace of the interceptors and names its function
           ...rule,
           match: '(Host(`fn-hello--home.apps.test`)) && HeaderRegexp(`X-API-Key`, `svc_[a-z0-9]{8}_[a-z0-9]{46}`)',
           priority: 3,
-          middlewares: [{ name: 'svc-strip' }, { name: 'svc-strip-key' }],
+          middlewares: [{ name: 'svc-strip' }, { name: 'svc-strip-key' }, { name: 'svc-retry' }],
         },
       ],
     },
   });
   const secured = functionRoute(hello, { ...settings, gated: true, security: { headers: true } });
-  const names = [`security-${id}`, 'svc-gate-strip', `gate-${id}`];
+  const names = [`security-${id}`, 'svc-gate-strip', `gate-${id}`, 'svc-retry'];
   t.match(ingressRoute(secured).spec, { routes: [{ middlewares: names.map((name) => ({ name })) }] });
   t.match(
     [routeSecurity(secured), routeGate(secured)].map((object) => object?.metadata),
     [`security-${id}`, `gate-${id}`].map((name) => ({ ...secured.metadata, name })),
     'its own Middlewares are beside it, and labelled with its name',
   );
-  t.match(sharedObjects(secured), [{ metadata: { name: 'svc-gate-strip', namespace: 'svc-system' } }]);
+  t.match(sharedObjects(secured), [
+    { metadata: { name: 'svc-retry' } },
+    { metadata: { name: 'svc-gate-strip', namespace: 'svc-system' } },
+  ]);
   t.match(routeGate(secured)?.spec, { forwardAuth: { address: /authorize\?app=0190a0a0-/ } });
   t.end();
 });

@@ -32,6 +32,7 @@ const additions: Readonly<Record<string, Additions>> = {
       'create Middleware shop-prod/svc-retry',
       'create Middleware shop-prod/svc-strip',
       'create Middleware shop-prod/svc-strip-key',
+      'create Middleware svc-system/svc-retry',
       'create Middleware svc-system/svc-strip',
       'create Middleware svc-system/svc-strip-key',
       'create NetworkPolicy shop-prod/svc-environment-functions',

@@ -54,6 +54,8 @@ t.test(
       'shop-prod/svc-retry',
       'shop-prod/svc-strip',
       'shop-prod/svc-strip-key',
+      'svc-system/svc-pods',
+      'svc-system/svc-retry',
       'svc-system/svc-strip',
       'svc-system/svc-strip-key',
     ]);
@@ -64,7 +66,7 @@ t.test(
       const calls = kube.calls.length;
       await kube.delete({ ...middleware, namespace, name: 'svc-strip' });
       const { apiVersion, kind } = kinds.ServersTransport;
-      if (namespace === 'shop-prod') await kube.delete({ apiVersion, kind, namespace, name: 'svc-pods' });
+      await kube.delete({ apiVersion, kind, namespace, name: 'svc-pods' });
       const harmless = { headers: { customRequestHeaders: { 'X-Nothing': '' } } };
       const live = await kube.get<KubeObject>(kinds.Middleware, 'svc-strip-key', namespace);
       if (!live) throw new Error('no Middleware');

@@ -115,6 +115,7 @@ t.test('the objects of an installation', (t) => {
       'Deployment svc-controllers',
       'Deployment svc-authz',
       'Deployment svc-interceptor',
+      'Middleware console-api-retry',
       'IngressRoute console-api',
     ],
   );
@@ -223,12 +224,19 @@ t.test('console-api', (t) => {
             { name: 'svc-admin', secret: { secretName: 'svc-admin', defaultMode: 0o440 } },
             { name: 'svc-log-store', secret: { secretName: 'svc-log-store', defaultMode: 0o440 } },
           ],
+          tolerations: ['not-ready', 'unreachable'].map((state) => ({
+            key: `node.kubernetes.io/${state}`,
+            operator: 'Exists',
+            effect: 'NoExecute',
+            tolerationSeconds: 10,
+          })),
           topologySpreadConstraints: [
             {
               maxSkew: 1,
               topologyKey: 'kubernetes.io/hostname',
               whenUnsatisfiable: 'ScheduleAnyway',
               labelSelector: { matchLabels: { app: 'console-api' } },
+              matchLabelKeys: ['pod-template-hash'],
             },
           ],
         },
@@ -239,12 +247,19 @@ t.test('console-api', (t) => {
     selector: { app: 'console-api' },
     ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
   });
+  t.match(find('Service', 'svc-authz').spec, { trafficDistribution: 'PreferSameNode' });
   t.same(find('IngressRoute', 'console-api').spec, {
     entryPoints: ['websecure'],
     routes: [
-      { kind: 'Rule', match: 'Host(`console.apps.example.com`)', services: [{ name: 'console-api', port: 80 }] },
+      {
+        kind: 'Rule',
+        match: 'Host(`console.apps.example.com`)',
+        services: [{ name: 'console-api', port: 80 }],
+        middlewares: [{ name: 'console-api-retry' }],
+      },
     ],
   });
+  t.same(find('Middleware', 'console-api-retry').spec, { retry: { attempts: 2 } });
   t.end();
 });
 
@@ -304,6 +319,7 @@ t.test(
                 topologyKey: 'kubernetes.io/hostname',
                 whenUnsatisfiable: 'ScheduleAnyway',
                 labelSelector: { matchLabels: { app: name } },
+                matchLabelKeys: ['pod-template-hash'],
               },
             ],
           },
