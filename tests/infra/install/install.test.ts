@@ -501,9 +501,10 @@ t.test('settings without a flag keep their current values', async (t) => {
 });
 
 t.test('checkers on the ingress’s own node are preferred, where Kubernetes can prefer them', async (t) => {
-  const preference = (kube: FakeKube) =>
-    (kube.all(kinds.Service).find(({ metadata }) => metadata.name === 'svc-authz')?.spec as V1ServiceSpec)
-      .trafficDistribution;
+  const preference = (kube: FakeKube) => {
+    const service = kube.all(kinds.Service).find(({ metadata }) => metadata.name === 'svc-authz');
+    return (service?.spec as V1ServiceSpec | undefined)?.trafficDistribution;
+  };
   const kube = cluster();
   await install(kube).done;
   t.equal(preference(kube), 'PreferSameNode');
