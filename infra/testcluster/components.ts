@@ -44,7 +44,7 @@ export const programNames: ReadonlySet<string> = new Set([
 ]);
 
 /** Seconds after which the pods of a node that is lost are replaced. */
-export const lostNodeTolerationSeconds = 10;
+const lostNodeTolerationSeconds = 10;
 
 /** Issuer of service account tokens, and the first audience that the API server accepts. */
 export const tokenIssuer = `https://kubernetes.default.svc.${network.domain}`;

@@ -53,13 +53,10 @@ export async function addSecondNode(layout: Layout, pauseImage: Image): Promise<
   const own = secondNodeLayout(layout);
   recordNodes(layout, 2);
   for (const folder of [own.configuration, join(own.data, 'volumes')]) mkdirSync(folder, { recursive: true });
-  for (const [user, certificate] of Object.entries({
-    node: 'node-2',
-    proxy: 'proxy',
-    'volume-provisioner': undefined,
-  })) {
+  const users = { node: 'node-2', proxy: 'proxy', 'volume-provisioner': 'volume-provisioner' };
+  for (const [user, certificate] of Object.entries(users)) {
     const file = join(own.configuration, `${user}.kubeconfig`);
-    writeKubeconfig(file, layout.pki, certificate ?? user, `https://${node.address}:${ports.apiServer}`);
+    writeKubeconfig(file, layout.pki, certificate, `https://${node.address}:${ports.apiServer}`);
   }
   await addNodeNetwork();
   const registryHost = node.address;
@@ -68,12 +65,9 @@ export async function addSecondNode(layout: Layout, pauseImage: Image): Promise<
   await startSecondNode(layout, pauseImage);
 }
 
-/** Starts the processes of the second node, as its power button does, and waits until it is ready. */
-export async function startSecondNode(layout: Layout, pauseImage: Image): Promise<void> {
+/** Starts the processes of the second node, and waits until it is ready. */
+async function startSecondNode(layout: Layout, pauseImage: Image): Promise<void> {
   const own = secondNodeLayout(layout);
-  // A machine that starts finds these folders empty.
-  for (const folder of ['containerd', 'runc', 'fixed/run'])
-    rmSync(join(own.run, folder), { recursive: true, force: true });
   const bin = (name: string): string => join(layout.bin, name);
   const start = (name: (typeof secondNodeNames)[number], path: string, parameters: readonly string[]) =>
     startDetached(

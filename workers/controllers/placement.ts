@@ -38,11 +38,7 @@ export function isOnLostNode(pod: Pod): boolean {
  * @param what the pods, as in "the new pods"
  * @param storageNode the node that has the storage of the volumes, if that is known
  */
-export function placementText(
-  pods: readonly Stored<Pod>[],
-  what: string,
-  storageNode: string | undefined = undefined,
-): string | undefined {
+export function placementText(pods: readonly Stored<Pod>[], what: string, storageNode?: string): string | undefined {
   const unplaced = pods.find((pod) => isPodLive(pod) && isUnplaced(pod));
   const lost = pods.find(isOnLostNode);
   if (unplaced && isAwayFromStorage(unplaced)) return storageText(what, storageNode ?? lost?.spec.nodeName);

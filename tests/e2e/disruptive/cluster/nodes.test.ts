@@ -41,15 +41,15 @@ const podsOf = async (namespace: string, app: string) => {
   };
   return items;
 };
+const live = (pods: readonly Pod[]) => pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 const count = (all: readonly unknown[], one: unknown) => all.filter((each) => each === one).length;
 /** Resolves when exactly these nodes have ready pods of an app. Those that are being deleted do not count. */
 const runOn = (namespace: string, app: string, nodes: readonly string[]) =>
   eventually(
     () => podsOf(namespace, app),
     (pods) => {
-      const live = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-      const names = live.map(({ spec }) => spec.nodeName);
-      return live.every(isReady) && [first, second].every((name) => count(names, name) === count(nodes, name));
+      const names = live(pods).map(({ spec }) => spec.nodeName);
+      return live(pods).every(isReady) && [first, second].every((name) => count(names, name) === count(nodes, name));
     },
   );
 
@@ -198,7 +198,7 @@ for (const [name, fault] of [
     const onFirst = async (where: string, app: string, count: number) => {
       await eventually(
         () => podsOf(where, app),
-        (pods) => pods.filter((pod) => isReady(pod) && pod.spec.nodeName === first).length === count,
+        (pods) => live(pods).filter((pod) => isReady(pod) && pod.spec.nodeName === first).length === count,
       );
       step(`${app} runs on the first node`);
     };
