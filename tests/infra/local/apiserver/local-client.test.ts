@@ -239,13 +239,13 @@ t.test('many calls do not keep requests of others waiting', async (t) => {
   const { client } = server;
   await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
   let calls = 0;
-  let ended = false;
+  const ending = new AbortController();
   const busy = async () => {
-    for (; !ended; calls++) await client.get(kinds.Namespace, 'shop');
+    for (; !ending.signal.aborted; calls++) await client.get(kinds.Namespace, 'shop');
   };
   const running = busy();
   t.ok(await kube.get(kinds.Namespace, 'shop'));
-  ended = true;
+  ending.abort();
   await running;
   t.ok(calls > 0);
 });
