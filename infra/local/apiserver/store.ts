@@ -133,8 +133,8 @@ export function createStore(database: Database, historySize = 1000): Store {
     list(resource, namespace, label) {
       const collection = collections.get(resource);
       if (!collection) return [];
-      const found = label ? labelled(collection, label) : [...collection.objects.values()];
-      return found
+      const candidates = label ? labelled(collection, label) : [...collection.objects.values()];
+      return candidates
         .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
         .map((object) => [keyOf(object.metadata.namespace, object.metadata.name), object] as const)
         .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -110,7 +110,9 @@ t.test('the route is in the namespace of the interceptors and names its function
     kind: 'Rule',
     match: 'Host(`fn-hello--home.apps.test`)',
     priority: 2,
-    services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
+    services: [
+      { kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true, serversTransport: 'svc-pods' },
+    ],
     middlewares: [{ name: 'svc-strip' }, { name: 'svc-retry' }],
   };
   t.strictSame(ingressRoute(functionRoute(hello, settings)), {

@@ -493,7 +493,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   await world.reconcile();
   t.notOk(world.resource().status?.gate, 'it never had a gate');
   const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
-  t.same(names(), ['svc-strip', 'svc-strip-key']);
+  t.same(names(), ['svc-retry', 'svc-strip', 'svc-strip-key']);
   const setGate = async (enabled: boolean) => {
     await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, gate: { enabled } } });
     return world.reconcile();
@@ -504,7 +504,7 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
 
   t.match(await setGate(true), { requeueAfterMs: 500 });
   t.ok(projected() && named());
-  t.same(names(), ['svc-strip', 'svc-strip-key', 'svc-gate-strip', `gate-${id}`]);
+  t.same(names(), ['svc-retry', 'svc-strip', 'svc-strip-key', 'svc-gate-strip', `gate-${id}`]);
   t.match(world.kube.all(kinds.Middleware), [{ metadata: { namespace: 'svc-system' } }, {}, {}, {}]);
   t.equal(gate(), 'applying', 'the ingress was not seen to refuse');
   await world.reconcile();
@@ -521,11 +521,11 @@ t.test('a gate is turned on in the checkers first, then in the route, and off in
   t.equal(gate(), 'lifting');
   await world.reconcile();
   t.equal(gate(), 'off');
-  t.equal(world.kube.all(kinds.Middleware).length, 4);
+  t.equal(world.kube.all(kinds.Middleware).length, 5);
   await world.clock.advance(15_000);
   await world.reconcile();
   t.notOk(projected());
-  t.same(names(), ['svc-strip', 'svc-strip-key', 'svc-gate-strip']);
+  t.same(names(), ['svc-retry', 'svc-strip', 'svc-strip-key', 'svc-gate-strip']);
 });
 
 t.test('security headers have a Middleware while they are enabled, and it is deleted with the function', async (t) => {
@@ -537,18 +537,26 @@ t.test('security headers have a Middleware while they are enabled, and it is del
   };
   const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
   await set({ headers: true, csp: ['cdn.example.com'] });
-  t.same(names(), ['svc-strip', 'svc-strip-key', `security-${id}`]);
+  t.same(names(), ['svc-retry', 'svc-strip', 'svc-strip-key', `security-${id}`]);
   t.match(world.one(kinds.IngressRoute).spec, {
     routes: [{ middlewares: [{ name: `security-${id}` }, { name: 'svc-strip' }] }],
   });
   await set({ headers: false });
-  t.same(names(), ['svc-strip', 'svc-strip-key', `security-${id}`], 'the ingress gets the new route first');
+  t.same(
+    names(),
+    ['svc-retry', 'svc-strip', 'svc-strip-key', `security-${id}`],
+    'the ingress gets the new route first',
+  );
   await world.reconcile();
-  t.same(names(), ['svc-strip', 'svc-strip-key']);
+  t.same(names(), ['svc-retry', 'svc-strip', 'svc-strip-key']);
   await set({ csp: [] });
   await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
   await world.reconcile();
-  t.same([...names(), ...world.kube.all(kinds.Function)], ['svc-strip', 'svc-strip-key'], 'all functions share these');
+  t.same(
+    [...names(), ...world.kube.all(kinds.Function)],
+    ['svc-retry', 'svc-strip', 'svc-strip-key'],
+    'all functions share these',
+  );
 });
 
 t.test('another host changes claim, status and route, and releases the old host', async (t) => {

@@ -48,6 +48,7 @@ const additions: Readonly<Record<string, Additions>> = {
       'create RoleBinding shop-test/svc-interceptor',
       'create RoleBinding shop-test/svc-workers',
       'create ServersTransport shop-prod/svc-pods',
+      'create ServersTransport svc-system/svc-pods',
       ...replaced.map((middleware) => `delete Middleware ${middleware}`),
       'replace IngressRoute shop-prod/api',
       'replace IngressRoute shop-prod/site',

@@ -149,8 +149,8 @@ t.test(
     t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running', release: { phase: 'available' } });
     t.equal(
       kube.all(kinds.Middleware).length,
-      6,
-      'three of the environment, two of all functions, and the security headers',
+      7,
+      'three of the environment, three of all functions, and the security headers',
     );
 
     for (const kind of Object.keys(specs)) {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { functionRoute } from '../../../../infra/manifests/function.ts';
 import { ingressRoute, sharedObjects } from '../../../../infra/manifests/workload-route.ts';
-import { consoleRoute } from '../../../../infra/manifests/platform/network.ts';
+import { consoleRetry, consoleRoute } from '../../../../infra/manifests/platform/network.ts';
 import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
@@ -54,7 +54,7 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
   t.equal((await world.ask({ host })).status, 200);
   await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
   const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;
-  await world.put(consoleRoute(settings));
+  await world.put(consoleRetry(), consoleRoute(settings));
   t.equal((await world.ask({ host: consoleHost(settings) })).body, 'console');
 });
 
