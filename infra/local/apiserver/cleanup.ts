@@ -4,6 +4,11 @@ import type { Registry } from './registry.ts';
 import { storageOf, type Resource } from './resource.ts';
 import type { Store } from './store.ts';
 
+/** The part of the time that sweeps may take: one of a namespace with thousands of objects takes tens of milliseconds. */
+const sweepShare = 0.25;
+/** What one sweep deletes at most, so that requests do not wait for all of a large namespace. The next one goes on. */
+const deletionsPerSweep = 100;
+
 /** Empties namespaces and definitions that are being deleted, and removes them once they are empty. */
 export interface Cleanup {
   /** Continues what an earlier run left unfinished. */
@@ -13,16 +18,22 @@ export interface Cleanup {
 
 export function createCleanup(options: { store: Store; objects: Objects; registry: Registry }): Cleanup {
   const { store, objects, registry } = options;
-  let immediate: NodeJS.Immediate | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let restUntil = 0;
   let unsubscribe: (() => void) | undefined;
 
   const deleting = (resource: Resource) =>
     store.list(storageOf(resource)).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
 
-  /** Deletes all objects that are not being deleted yet. @returns whether none is left */
+  /** What this sweep may still delete. */
+  let deletions = 0;
+
+  /** Deletes objects that are not being deleted yet. @returns whether none is left */
   const deleteObjects = (resource: Resource, namespace?: string): boolean => {
     for (const { metadata } of store.list(storageOf(resource), namespace)) {
+      if (deletions === 0) return false;
       if (metadata.deletionTimestamp !== undefined) continue;
+      deletions--;
       const place = { resource, namespace: metadata.namespace, name: metadata.name };
       objects.delete(place, { propagationPolicy: 'Background' });
     }
@@ -30,6 +41,7 @@ export function createCleanup(options: { store: Store; objects: Objects; registr
   };
 
   const sweep = () => {
+    deletions = deletionsPerSweep;
     const namespaces = registry.kind('Namespace');
     for (const namespace of deleting(namespaces)) {
       const { name, finalizers = [] } = namespace.metadata;
@@ -52,10 +64,16 @@ export function createCleanup(options: { store: Store; objects: Objects; registr
   };
   const scheduleSweep = () => {
     // Deferred, so that the request that deleted something is answered first.
-    immediate ??= setImmediate(() => {
-      immediate = undefined;
-      sweep();
-    });
+    timer ??= setTimeout(
+      () => {
+        timer = undefined;
+        const startedAt = performance.now();
+        sweep();
+        const now = performance.now();
+        restUntil = now + (now - startedAt) * (1 / sweepShare - 1);
+      },
+      Math.max(0, restUntil - performance.now()),
+    );
   };
 
   return {
@@ -67,7 +85,7 @@ export function createCleanup(options: { store: Store; objects: Objects; registr
     },
     stop() {
       unsubscribe?.();
-      clearImmediate(immediate);
+      clearTimeout(timer);
     },
   };
 }

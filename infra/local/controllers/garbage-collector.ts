@@ -30,19 +30,38 @@ export function createGarbageCollector(options: {
   const kinds = new Map(options.kinds.map((kind) => [`${kind.apiVersion}/${kind.kind}`, kind]));
   /** All objects by uid. */
   const objects = new Map<string, Stored<KubeObject>>();
+  /** The uids of objects by those of their owners. */
+  const dependents = new Map<string, Set<string>>();
   let working: Promise<void> | undefined;
 
   const ownersOf = (object: KubeObject | undefined) => object?.metadata.ownerReferences ?? [];
   const dependentsOf = (uid: string) =>
-    [...objects.values()].filter((object) => ownersOf(object).some((owner) => owner.uid === uid));
+    [...(dependents.get(uid) ?? [])].flatMap((dependent) => objects.get(dependent) ?? []);
+
+  const keep = (uid: string, object: Stored<KubeObject> | undefined) => {
+    for (const owner of ownersOf(objects.get(uid))) {
+      const ofOwner = dependents.get(owner.uid);
+      ofOwner?.delete(uid);
+      if (ofOwner?.size === 0) dependents.delete(owner.uid);
+    }
+    if (!object) {
+      objects.delete(uid);
+      return;
+    }
+    objects.set(uid, object);
+    for (const owner of ownersOf(object)) {
+      const ofOwner = dependents.get(owner.uid) ?? new Set();
+      dependents.set(owner.uid, ofOwner.add(uid));
+    }
+  };
 
   const observe = ({ type, object, previous }: Change<KubeObject>) => {
     const { uid } = object.metadata;
     if (type === 'deleted') {
-      objects.delete(uid);
+      keep(uid, undefined);
       for (const { metadata } of dependentsOf(uid)) queue.add(metadata.uid);
     } else {
-      objects.set(uid, object);
+      keep(uid, object);
       queue.add(uid);
     }
     // Owners may be waiting for this dependent.

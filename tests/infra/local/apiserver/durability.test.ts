@@ -120,6 +120,20 @@ t.test('a namespace that was being emptied when the server ended is emptied by t
   );
 });
 
+t.test('a namespace with more objects than are deleted at once is emptied', async (t) => {
+  const { kube, server } = await startApi(t);
+  await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'large' } });
+  for (let number = 0; number < 250; number++) {
+    await server.client.create(configMap(`c${number}`, { namespace: 'large' }));
+  }
+  const { resourceVersion } = await kube.list(kinds.Namespace);
+  await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name: 'large' });
+  for await (const { type } of kube.watch(kinds.Namespace, { resourceVersion }, AbortSignal.timeout(30_000))) {
+    if (type === 'DELETED') break;
+  }
+  t.same((await kube.list(kinds.ConfigMap, { namespace: 'large' })).items, []);
+});
+
 t.test('a namespace with only its deletion written is emptied after the next start', async (t) => {
   const first = await startApi(t);
   await first.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'cut' } });
