@@ -193,8 +193,8 @@ function guarded(command: Command, words: readonly string[]): string[] {
     }
     const optional = flag.placeholder.startsWith('[');
     const value = inline ?? (optional && !isValue(queue[0]) ? '' : queue.shift());
-    // An option after an option is not its value: the user forgot the value. Such a value needs --option=--value.
-    if (value === undefined || (inline === undefined && isOptionOf(command, value))) {
+    // A flag after a flag is not its value: the user forgot the value. A value that starts with -- needs --flag=--value.
+    if (value === undefined || (inline === undefined && value.startsWith('--'))) {
       throw usageFailure(`${typed} needs a value: ${typed} ${flag.placeholder}`);
     }
     result.push(`--${key}=${guard}${value}`);
@@ -209,11 +209,6 @@ function switchesOf({ flags }: Command, word: string): string[] {
   const names = letters.split('');
   const all = names.length > 0 && names.every((letter) => switches.some(({ short }) => short === letter));
   return all ? names.map((letter) => `-${letter}`) : [word];
-}
-
-/** Whether a word after an option is another one: any that starts with --, or a short one of this command. */
-function isOptionOf({ flags }: Command, word: string): boolean {
-  return word.startsWith('--') || Object.values(flags).some(({ short }) => short !== undefined && word === `-${short}`);
 }
 
 /** Whether a word after an option can be its value. */

@@ -68,7 +68,6 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     [['app', 'create', 'api'], /Use either --image <image> or --git <url>/],
     [['app', 'create', 'api', '--image'], /--image needs a value/],
     [['app', 'create', 'api', '--image', '--port', '1'], /--image needs a value/],
-    [['app', 'update', 'api', '--image', '-p', 'shop'], /--image needs a value/],
     [['app', 'create', 'api', '--image', ''], /--image needs a value, but the value is empty/],
     [['app', 'list', '--environment='], /--environment needs a value, but the value is empty/],
     [['function', 'create', 'f', '--trigger', 'redis', '--list', ''], /--list needs a value, but the value is empty/],
