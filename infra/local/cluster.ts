@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
+import { createKubeClient } from '../../runtime/kube/client.ts';
 import { tokenCredentials } from '../../runtime/kube/credentials.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { objectPath } from '../../runtime/kube/resource-paths.ts';
@@ -70,7 +71,8 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
 
   const { tls, adminToken } = loadAccess(join(home.apiServer, 'pki'), [], clock.now());
   const adminCredentials = tokenCredentials(server.url, async () => ({ token: adminToken, ca: tls.certificate }));
-  add({ name: 'Kubernetes client', stop: async () => adminCredentials.close() });
+  const remote = createKubeClient(adminCredentials);
+  add({ name: 'Kubernetes client', stop: () => remote.close() });
   const kube = server.client;
   await createBootstrapObjects(kube);
 
@@ -104,6 +106,7 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
 
   const metrics = createLocalMetrics({
     kube,
+    reviews: remote,
     sources: [
       { name: 'ingress', metrics: () => ingress.metrics() },
       { name: 'node', metrics: async () => node?.usage() },

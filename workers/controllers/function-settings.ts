@@ -8,7 +8,7 @@ import { apiGroup } from '../../runtime/domain/labels.ts';
 import { includesDesired } from '../../runtime/kube/covers.ts';
 import { podsOfNewestTemplate } from './newest-pods.ts';
 
-type Container = Pick<V1Container, 'name' | 'envFrom' | 'resources'>;
+type Container = Pick<V1Container, 'name' | 'image' | 'envFrom' | 'resources'>;
 
 /**
  * Annotation of a Deployment object: the limits that its pods do not have yet, and the lowest number of replicas since
@@ -70,12 +70,18 @@ export function newestPods(
   return newest.length > 0 ? newest : live.filter((pod) => isOfTemplate(pod, template));
 }
 
-/** Whether a pod has the code, the environment and the settings of a template. */
+/**
+ * Whether a pod has the code, the environment and the settings of a template. Ports do not count, because the embedded
+ * cluster gives each pod others.
+ */
 function isOfTemplate({ metadata, spec }: Stored<Pod>, template: FunctionTemplate): boolean {
   return (
     includesDesired(metadata.annotations, template.metadata.annotations) &&
     includesDesired(spec.volumes, template.spec['volumes']) &&
-    includesDesired(spec.containers, containersOf(template))
+    includesDesired(
+      spec.containers,
+      containersOf(template).map(({ name, image, envFrom, resources }) => ({ name, image, envFrom, resources })),
+    )
   );
 }
 

@@ -24,7 +24,7 @@ import { eventsOf, eventsSince, type Event } from './watch.ts';
 /**
  * The administrator's client in the server's own process: the same results and errors as over HTTP, without its cost
  * (docs/decisions/0101-a-client-in-the-process.md). Each call waits for a turn of the event loop, so that many of them do
- * not keep the requests of other processes waiting. It streams no logs.
+ * not keep the requests of other processes waiting. It streams no logs and reviews no tokens.
  */
 export function createLocalClient(options: { store: Store; objects: Objects; registry: Registry }): KubeClient {
   const { store, objects, registry } = options;

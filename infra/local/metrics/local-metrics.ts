@@ -29,18 +29,20 @@ export interface LocalMetrics extends LocalStore {
 /** @param options.file the ring's file @param options.port 0 selects a free port */
 export function createLocalMetrics(options: {
   kube: KubeClient;
+  /** Reviews tokens. */
+  reviews: Pick<KubeClient, 'create'>;
   sources: readonly Source[];
   file: string;
   port: number;
   clock: Clock;
   log: Logger;
 }): LocalMetrics {
-  const { kube, sources, file, port, clock } = options;
+  const { kube, reviews, sources, file, port, clock } = options;
   const log = options.log.child({ part: 'metrics' });
   /** Undefined while it is disabled. */
   let running: (Answers & { ring: Ring; scraper: PeriodicTask }) | undefined;
   const silences = openSilences(join(dirname(file), 'silences.json'), () => clock.now());
-  const verify = createTokenVerifier({ kube, clock, namespace: systemNamespace, serviceAccounts: askers });
+  const verify = createTokenVerifier({ kube: reviews, clock, namespace: systemNamespace, serviceAccounts: askers });
   const server = createRingServer({ answers: () => running, verify, log });
   const disable = async () => {
     const last = running;

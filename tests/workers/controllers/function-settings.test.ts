@@ -124,8 +124,11 @@ t.test('of pods that were created in the same second, the newest have the curren
         resourceVersion: '1',
         creationTimestamp: createdAt,
       },
-      spec: { ...template.spec, nodeName: 'node-1' },
+      spec: { ...template.spec, containers: containersOn(template.spec), nodeName: 'node-1' },
     }) as Stored<Pod>;
+  /** With ports of the node, as on the embedded cluster. */
+  const containersOn = ({ containers }: Record<string, unknown>) =>
+    (containers as object[]).map((container) => ({ ...container, env: [], ports: [{ containerPort: 20_001 }] }));
   const versions = ['first', 'second', 'third'].map((code) => functionWith({ code }));
   const current = live(1, functionWith({ code: 'third' }));
   current.status = { observedGeneration: 1, replicas: 3, updatedReplicas: 1 };

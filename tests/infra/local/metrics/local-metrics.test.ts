@@ -69,6 +69,7 @@ async function world(t: Test) {
   const source = { name: 'node', text: '' };
   const metrics = createLocalMetrics({
     kube,
+    reviews: kube,
     sources: [
       { name: 'broken', metrics: () => Promise.reject(new Error('no metrics')) },
       { name: source.name, metrics: () => source.text },
