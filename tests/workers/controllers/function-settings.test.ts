@@ -125,7 +125,7 @@ t.test('of pods that were created in the same second, the newest have the curren
         creationTimestamp: createdAt,
       },
       spec: { ...template.spec, containers: containersOn(template.spec), nodeName: 'node-1' },
-    }) as Stored<Pod>;
+    }) as unknown as Stored<Pod>;
   /** With ports of the node, as on the embedded cluster. */
   const containersOn = ({ containers }: Record<string, unknown>) =>
     (containers as object[]).map((container) => ({ ...container, env: [], ports: [{ containerPort: 20_001 }] }));
