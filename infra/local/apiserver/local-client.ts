@@ -44,8 +44,8 @@ export function createLocalClient(options: { store: Store; objects: Objects; reg
   const select = (kind: ResourceKind, { namespace, labelSelector = '', fieldSelector = '' }: Selection) =>
     selectionOf(find(kind), namespace, new URLSearchParams({ labelSelector, fieldSelector }));
   const replace = (object: Stored<KubeObject>, part: 'main' | 'status') => {
-    const { apiVersion, kind, metadata } = object;
-    const place = placeOf(resourceOf({ apiVersion, kind }), metadata.name, metadata.namespace);
+    const { name, namespace } = object.metadata;
+    const place = placeOf(resourceOf(object), name, namespace);
     return objects.update(place, () => copyOf(object), part);
   };
 
@@ -80,12 +80,12 @@ export function createLocalClient(options: { store: Store; objects: Objects; reg
       });
     },
     async delete(ref, { propagationPolicy = 'Background', ...deleting } = {}) {
-      const place = () => refPlace(ref);
-      return (await unlessMissing(() => objects.delete(place(), { propagationPolicy, ...deleting }))) !== undefined;
+      const remove = () => objects.delete(refPlace(ref), { propagationPolicy, ...deleting });
+      return (await unlessMissing(remove)) !== undefined;
     },
     async getScale(namespace, name) {
       return unlessMissing(() => {
-        const { metadata, spec, status } = scale.read(objects.get(deploymentPlace(find, namespace, name)));
+        const { metadata, spec, status } = scale.read(objects.get(placeOf(kinds.Deployment, name, namespace)));
         return {
           namespace,
           name,
@@ -98,7 +98,7 @@ export function createLocalClient(options: { store: Store; objects: Objects; reg
     async replaceScale({ namespace, name, resourceVersion }, replicas) {
       await inTurn(() => {
         const body = { metadata: { namespace, name, resourceVersion }, spec: { replicas } };
-        objects.update(deploymentPlace(find, namespace, name), (live) => scale.write(live, body), scale.part);
+        objects.update(placeOf(kinds.Deployment, name, namespace), (live) => scale.write(live, body), scale.part);
       });
     },
     async *watch<T extends KubeObject>(
@@ -117,10 +117,6 @@ export function createLocalClient(options: { store: Store; objects: Objects; reg
       throw new KubeError(501, 'NotImplemented', 'the client in the process of the API server streams no logs');
     },
   };
-}
-
-function deploymentPlace(find: (kind: ResourceKind) => Resource, namespace: string, name: string): Place {
-  return { resource: find(kinds.Deployment), namespace, name };
 }
 
 /** The caller's own copy of a stored object. */
