@@ -57,9 +57,8 @@ const set = command({
     const scope = resolveScope(context, flags);
     const path = scope.path('apps', args.app, 'git');
     const read = () => scope.api.call('GET', path, gitSourceView, { query: scope.query });
-    const { polledAt } = flags.wait ? await read() : {};
     let git = await scope.api.call('PUT', path, gitSourceView, { query: scope.query, body });
-    if (flags.wait) git = await untilPolled(context, { scope, app: args.app, since: polledAt, read, flags });
+    if (flags.wait) git = await untilPolled(context, { scope, app: args.app, read, flags });
     context.print(toOutput(args.app, git, context.clock.now()), flags.output);
     context.say(`building the newest commit; check with: svc app history ${args.app} ${scope.flags}`);
   },
@@ -68,23 +67,20 @@ const set = command({
 interface PollWait {
   scope: Scope;
   app: string;
-  /** The last poll before the source was stored. */
-  since: string | undefined;
   read: () => Promise<GitSourceView>;
   flags: WaitFlags;
 }
 
 /** Waits until the platform has read the repository of a source that was just stored. @throws Failure when it cannot */
-function untilPolled(context: Context, { scope, app, since, read, flags }: PollWait): Promise<GitSourceView> {
+function untilPolled(context: Context, { scope, app, read, flags }: PollWait): Promise<GitSourceView> {
   return waitFor(
     context,
     flags,
     async () => {
       const git = await read();
-      const polled = git.polledAt !== undefined && git.polledAt !== since;
-      if (git.error === undefined) return polled ? { done: git } : { progress: 'reading the repository' };
+      if (git.polledAt === undefined) return { progress: 'reading the repository' };
+      if (git.error === undefined) return { done: git };
       if (git.problem === 'unreachable') {
-        if (!polled) return { progress: 'reading the repository' };
         throw new Failure(`The git source is stored, but the repository is unreachable: ${git.error}`, {
           code: 'git_source',
           hint: `the platform tries again every minute; check with: svc app git status ${app} ${scope.flags}`,

@@ -30,9 +30,8 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
 import {
   findGitSource,
-  forgetHostKeys,
-  forgetPollFailure,
   expeditePoll,
+  renewGitSource,
   projectGitSource,
 } from '../../runtime/records/git-sources.ts';
 import { readBuildLog } from '../../runtime/workloads/build-log.ts';
@@ -109,9 +108,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
         const id = workloadIdOf(app);
         // Recorded here so that webhooks use the new source from this response on; the controller would do it later.
         await projectGitSource(pool, id, app.spec.git);
-        if (body.knownHosts === null) await forgetHostKeys(pool, id);
-        await forgetPollFailure(pool, id);
-        await expeditePoll(pool, id);
+        await renewGitSource(pool, id, { forgetHostKeys: body.knownHosts === null });
         return { status: 200, body: await sourceToView(app), audit: { ...app.spec.git } };
       },
     }),

@@ -12,6 +12,8 @@ export interface GitSourceState extends GitSource {
   project: string;
   namespace: string;
   name: string;
+  /** Another one after each change of the source, its credentials or host keys: the result of a poll counts for one version. */
+  version: Id;
   /** The newest commit of the branch at the last poll. */
   commit: string | null;
   polledAt: Date | null;
@@ -33,6 +35,9 @@ export async function findPolled(database: Database, workloadIds: readonly Id[])
   const polled = new Set(rows.map(({ id }) => id));
   return workloadIds.map((id) => polled.has(id) || undefined);
 }
+
+/** What a change of a source sets: nothing is known of a poll of the new version. */
+const newVersion = `version = gen_random_uuid(), polled_at = NULL, error = NULL, problem = NULL, failures = 0`;
 
 /**
  * Writes an app's git source from its object. A removed source is no longer polled; a changed one is polled
@@ -56,14 +61,14 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
       `INSERT INTO git_sources (workload_id, url, branch, path, dockerfile)
        SELECT id, $2, $3, $4, $5 FROM workloads WHERE id = $1
        ON CONFLICT (workload_id) DO UPDATE SET url = $2, branch = $3, path = $4, dockerfile = $5, commit = NULL,
-         seen_at = NULL, polled_at = NULL, error = NULL, problem = NULL, failures = 0`,
+         seen_at = NULL, ${newVersion}`,
       values,
     );
     if (written.rowCount === 1) await renewWork(client, 'polling', workloadId);
   });
 }
 
-const columns = `s.workload_id AS "workloadId", w.project, w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile,
+const columns = `s.workload_id AS "workloadId", w.project, w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile, s.version,
   s.commit, s.polled_at AS "polledAt", s.error, s.problem, s.failures, s.server, s.host_keys AS "hostKeys", clock_timestamp() AS "readAt"`;
 
 /** The git source of an existing app; undefined without one, or before its controller projected it. */
@@ -84,22 +89,39 @@ export async function findGitSource(database: Database, workloadId: Id): Promise
   };
 }
 
-/** Stores the host keys that a source's server presented, unless some are stored: only the first ones are trusted. */
+/**
+ * Stores the host keys that a source's server presented, unless some are stored: only the first ones are trusted. Those that a
+ * poll of an earlier version saw are not stored.
+ */
 export async function keepHostKeys(
   database: Database,
-  { workloadId, url }: Pick<GitSourceState, 'workloadId' | 'url'>,
+  { workloadId, version, url }: Pick<GitSourceState, 'workloadId' | 'version' | 'url'>,
   hostKeys: readonly string[],
 ): Promise<void> {
   await database.query(
     `UPDATE git_sources SET server = $2, host_keys = $3
-     WHERE workload_id = $1 AND url = $4 AND (host_keys IS NULL OR server <> $2)`,
-    [workloadId, hostOfGit(url), hostKeys, url],
+     WHERE workload_id = $1 AND version = $4 AND (host_keys IS NULL OR server <> $2)`,
+    [workloadId, hostOfGit(url), hostKeys, version],
   );
 }
 
-/** Deletes the stored host keys, so that the keys which the server presents next are trusted. */
-export async function forgetHostKeys(database: Database, workloadId: Id): Promise<void> {
-  await database.query(`UPDATE git_sources SET server = NULL, host_keys = NULL WHERE workload_id = $1`, [workloadId]);
+/**
+ * Begins a new version of a source, whose credentials or host keys may have changed, and makes its next poll due now. The
+ * result of a poll that is running is not recorded.
+ * @param options.forgetHostKeys also deletes the stored host keys, so that those which the server presents next are trusted
+ */
+export async function renewGitSource(
+  pool: Pool,
+  workloadId: Id,
+  { forgetHostKeys = false }: { forgetHostKeys?: boolean } = {},
+): Promise<void> {
+  await transaction(pool, async (client) => {
+    await client.query(
+      `UPDATE git_sources SET ${newVersion}${forgetHostKeys ? ', server = NULL, host_keys = NULL' : ''} WHERE workload_id = $1`,
+      [workloadId],
+    );
+    await expeditePoll(client, workloadId);
+  });
 }
 
 /** Makes the next poll of an app's source due now. */
@@ -107,25 +129,16 @@ export async function expeditePoll(database: Database, workloadId: Id): Promise<
   await expediteWork(database, 'polling', [workloadId]);
 }
 
-/** Deletes the error of the last poll, whose cause may be fixed. */
-export async function forgetPollFailure(database: Database, workloadId: Id): Promise<void> {
-  await database.query(
-    `UPDATE git_sources SET polled_at = NULL, error = NULL, problem = NULL, failures = 0
-     WHERE workload_id = $1 AND error IS NOT NULL`,
-    [workloadId],
-  );
-}
-
-/** Records that a poll failed, unless the source was changed. */
+/** Records that a poll failed, unless the source has another version by now. */
 export async function recordPollFailure(
   database: Database,
-  { workloadId, url, branch }: Pick<GitSourceState, 'workloadId' | 'url' | 'branch'>,
+  { workloadId, version }: Pick<GitSourceState, 'workloadId' | 'version'>,
   { error, problem }: { error: string; problem: GitProblem },
 ): Promise<void> {
   await database.query(
-    `UPDATE git_sources SET polled_at = now(), error = $4, problem = $5, failures = failures + 1
-     WHERE workload_id = $1 AND url = $2 AND branch = $3`,
-    [workloadId, url, branch, error, problem],
+    `UPDATE git_sources SET polled_at = now(), error = $3, problem = $4, failures = failures + 1
+     WHERE workload_id = $1 AND version = $2`,
+    [workloadId, version, error, problem],
   );
 }
 
@@ -144,7 +157,7 @@ export type PollOutcome = { deployed: Acceptance } | 'unchanged' | 'overtaken';
  */
 export async function recordTip(
   pool: Pool,
-  { workloadId, url, branch }: Pick<GitSourceState, 'workloadId' | 'url' | 'branch'>,
+  { workloadId, version, branch }: Pick<GitSourceState, 'workloadId' | 'version' | 'branch'>,
   commit: string,
   since: Date,
 ): Promise<PollOutcome> {
@@ -152,13 +165,13 @@ export async function recordTip(
     await lockAppRow(client, workloadId);
     const { rows } = await client.query<{ before: string | null; overtaken: boolean; handled: boolean }>(
       `SELECT s.commit AS before,
-         EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND accepted_at > $5) AS overtaken,
-         EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND starts_with($4, commit) AND length(commit) >= 7
+         EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND accepted_at > $4) AS overtaken,
+         EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND starts_with($3, commit) AND length(commit) >= 7
            AND (accepted_at > s.seen_at OR id = (
              SELECT id FROM deployments WHERE workload_id = $1 AND trigger IN ('webhook', 'git', 'manual')
              ORDER BY accepted_at DESC, id DESC LIMIT 1))) AS handled
-       FROM git_sources s WHERE workload_id = $1 AND url = $2 AND branch = $3 FOR UPDATE`,
-      [workloadId, url, branch, commit, since],
+       FROM git_sources s WHERE workload_id = $1 AND version = $2 FOR UPDATE`,
+      [workloadId, version, commit, since],
     );
     const state = rows[0];
     // The source was removed or changed, which schedules another poll.

@@ -52,23 +52,17 @@ t.test('app git set sends the given fields; a token is read from a file, stdin o
 });
 
 t.test('app git set waits until the repository was read, and fails when it cannot be', async (t) => {
-  const earlier = { ...source, polledAt: '2026-01-01T00:00:00Z' };
   const now = { ...source, polledAt: '2026-01-01T01:00:00Z', commit: '0123456' };
   const { run, routes, seen } = await world(t, {
-    [`PUT ${path}`]: { body: earlier },
-    [`GET ${path}`]: sequence(
-      { body: earlier },
-      { body: earlier },
-      { body: { ...earlier, error: 'no route', problem: 'unreachable' } },
-      { body: now },
-    ),
+    [`PUT ${path}`]: { body: source },
+    [`GET ${path}`]: sequence({ body: source }, { body: source }, { body: now }),
   });
   const set = ['app', 'git', 'set', 'api', '--url', url];
   const read = await run(set);
   t.match(read, { code: 0, stdout: /Last commit: +0123456/ });
   t.match(read.stderr, /^reading the repository\nbuilding the newest commit/);
 
-  const refusal = { ...source, error: 'The branch "nope" does not exist.', problem: 'repository' };
+  const refusal = { ...now, error: 'The branch "nope" does not exist.', problem: 'repository' };
   routes[`GET ${path}`] = { body: refusal };
   t.match(await run([...set, '--branch', 'nope']), {
     code: 1,
@@ -77,7 +71,7 @@ t.test('app git set waits until the repository was read, and fails when it canno
 
   // Sooner than the time-out: a repository that cannot be reached now rarely can be a moment later.
   const unreachable = { ...now, commit: undefined, error: 'no route', problem: 'unreachable' };
-  routes[`GET ${path}`] = sequence({ body: earlier }, { body: earlier }, { body: unreachable });
+  routes[`GET ${path}`] = sequence({ body: source }, { body: unreachable });
   t.match(await run(set), {
     code: 1,
     stderr: /^reading the repository\nerror: .*unreachable: no route \(git_source\)\nhint: .*svc app git status api/,

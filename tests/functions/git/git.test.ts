@@ -10,7 +10,12 @@ import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { endDeployment, startBuild } from '../../../runtime/records/deployments.ts';
 import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
-import { keepHostKeys, projectGitSource, recordPollFailure } from '../../../runtime/records/git-sources.ts';
+import {
+  findGitSource,
+  keepHostKeys,
+  projectGitSource,
+  recordPollFailure,
+} from '../../../runtime/records/git-sources.ts';
 import { findReceiver } from '../../../runtime/records/webhooks.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
@@ -141,8 +146,10 @@ t.test('the host keys of an ssh server are given, or stored at the first contact
   await set({ url: ssh, knownHosts: null });
   t.equal(await readHostKeys(), undefined);
   const workloadId = await project();
-  await keepHostKeys(pool, { workloadId, url: ssh }, [publicKey]);
-  await keepHostKeys(pool, { workloadId, url: ssh }, [other]);
+  const source = await findGitSource(pool, workloadId);
+  if (!source) throw new Error('the source is not projected');
+  await keepHostKeys(pool, source, [publicKey]);
+  await keepHostKeys(pool, source, [other]);
   t.match(await readHostKeys(), [{ fingerprint, given: false }], 'the first contact counts');
   await set({ url: `${ssh}2` });
   t.match(await readHostKeys(), [{ fingerprint }]);
@@ -150,6 +157,8 @@ t.test('the host keys of an ssh server are given, or stored at the first contact
   t.equal(await readHostKeys(), undefined, 'another server');
   await set({ url: ssh, knownHosts: null });
   t.equal(await readHostKeys(), undefined, 'what was forgotten');
+  await keepHostKeys(pool, source, [publicKey]);
+  t.equal(await readHostKeys(), undefined, 'a poll that began earlier does not bring it back');
   for (const [body, message] of [
     [{ url, knownHosts }, /requires an ssh URL/],
     [{ url: ssh, knownHosts: `git.example.com ${publicKey}` }, /ssh-keyscan -p 2222 git.example.com/],
@@ -232,7 +241,13 @@ t.test('polls and builds are reported', async (t) => {
   await create({ image: 'r.test/api:1' });
   await set({ url });
   const id = await project();
-  await recordPollFailure(pool, { workloadId: id, url, branch: 'main' }, { error: 'no route', problem: 'unreachable' });
+  const failure = { error: 'no route', problem: 'unreachable' } as const;
+  const fail = async () => {
+    const source = await findGitSource(pool, id);
+    if (source) await recordPollFailure(pool, source, failure);
+    return source;
+  };
+  const polled = await fail();
   t.match((await api.call('GET', path)).body, { error: 'no route', problem: 'unreachable', polledAt: String });
   t.equal((await api.call('POST', `${path}/sync`)).status, 204);
   const due = await pool.query(`SELECT due_at <= now() AS due FROM work WHERE kind = 'polling' AND record_id = $1`, [
@@ -242,7 +257,9 @@ t.test('polls and builds are reported', async (t) => {
   await set({ url, credentials: { token } });
   const repaired = (await api.call('GET', path)).body;
   t.same([repaired.error, repaired.polledAt], [undefined, undefined], 'a poll with another token is not reported');
-  await recordPollFailure(pool, { workloadId: id, url, branch: 'main' }, { error: 'no route', problem: 'unreachable' });
+  if (polled) await recordPollFailure(pool, polled, failure);
+  t.equal((await api.call('GET', path)).body.error, undefined, 'nor one that began with the earlier token');
+  await fail();
   await set({ url, branch: 'other' });
   t.equal((await api.call('GET', path)).body.error, undefined, 'a poll of another branch is not reported');
 

@@ -14,10 +14,11 @@ import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { restartTarget } from '../../../runtime/records/deployments.ts';
 import {
-  forgetHostKeys,
+  findGitSource,
   keepHostKeys,
   projectGitSource,
   recordPollFailure,
+  renewGitSource,
 } from '../../../runtime/records/git-sources.ts';
 import { insertDeploymentSource } from '../../../runtime/records/sources.ts';
 import { markWorkloadDeleted } from '../../../runtime/records/workloads.ts';
@@ -452,7 +453,12 @@ t.test('over ssh a build waits until the server’s host key is stored, and rece
   const id = await accept();
   t.match(await step(id), { again: Date });
   t.same(builds(), [], 'the host key is unknown');
-  await keepHostKeys(pool, { workloadId: app.id, url }, [hostKey]);
+  const source = async () => {
+    const state = await findGitSource(pool, app.id);
+    if (!state) throw new Error('the source is not projected');
+    return state;
+  };
+  await keepHostKeys(pool, await source(), [hostKey]);
   await step(id);
   t.match(builds(), [{ spec: { source: { url, hostKeys: [hostKey] } } }]);
 
@@ -468,9 +474,11 @@ t.test('over ssh a build waits until the server’s host key is stored, and rece
   );
 
   await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: null } } });
-  await forgetHostKeys(pool, app.id);
-  const source = { workloadId: app.id, url, branch: 'main' };
-  await recordPollFailure(pool, source, { error: 'The git server refused the deploy key.', problem: 'credentials' });
+  await renewGitSource(pool, app.id, { forgetHostKeys: true });
+  await recordPollFailure(pool, await source(), {
+    error: 'The git server refused the deploy key.',
+    problem: 'credentials',
+  });
   await step(await accept());
   t.match((await app.history())[0], { state: 'failed', reason: 'The git server refused the deploy key.' });
 });

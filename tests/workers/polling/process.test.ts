@@ -9,7 +9,7 @@ import { hostKeysIn } from '../../../runtime/domain/ssh-keys.ts';
 import { cancelDeployment, failDeployment } from '../../../runtime/records/automatic-rollback.ts';
 import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { startDeployment, succeedDeployment } from '../../../runtime/records/deployments.ts';
-import { findGitSource, projectGitSource } from '../../../runtime/records/git-sources.ts';
+import { findGitSource, projectGitSource, renewGitSource } from '../../../runtime/records/git-sources.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
 import { createPollingProcessor } from '../../../workers/polling/process.ts';
@@ -115,6 +115,23 @@ t.test('a webhook’s commit is not built again, and a commit that it overtook i
   await poll();
   const history = await app.history();
   t.match(history[0], { trigger: 'webhook', commit: newer }, `${polledCommit} is older than the webhook’s commit`);
+});
+
+t.test('the result of a poll that began before the source was set again is not recorded', async (t) => {
+  const { app, pool, server, use, poll, state } = await world(t, { token: secret });
+  server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'main' });
+  server.answer = (request) => {
+    server.answer = undefined;
+    void renewGitSource(pool, app.id).then(() => request.resume());
+    return false;
+  };
+  await poll();
+  t.match(await state(), { polledAt: null, error: null, failures: 0 }, 'the server refused it without a token');
+  const { rows } = await pool.query(`SELECT due_at <= now() AS due FROM work WHERE kind = 'polling'`);
+  t.same(rows, [{ due: true }]);
+  await poll();
+  t.match(await state(), { error: /token/, failures: 1 });
 });
 
 t.test('a webhook’s commit that did not stay is not built by the poll', async (t) => {
