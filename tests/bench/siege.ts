@@ -51,8 +51,8 @@ function settings(args: string[]): Settings {
  * once; the figures compare the two, so that a machine whose speed drifts compares like with like.
  *
  * The attacks: 700 unfinished bodies of 1 MB, webhooks of 256 KiB against regular expressions, an item of 32 MiB in a
- * Redis that is an event source, a git source with references without end, and up to 10,000 wrong logins from a
- * thousand addresses. Each runs in a process of its own at the lowest priority and at a bounded rate, so that two cores
+ * Redis that is an event source, a git source with references without end, and 10,000 wrong logins from a
+ * thousand addresses, spread over all rounds. Each runs in a process of its own at the lowest priority and at a bounded rate, so that two cores
  * measure what the platform spends on an attack and not what the attacker does; `attacker-cores` is what it used. The
  * tenants' clients, which stand for other machines, do not wait for a core.
  *
@@ -137,6 +137,8 @@ async function besiege(
 function report(name: string, quiet: readonly Measured[], attacked: readonly Measured[]): void {
   const compare = (what: string, unit: string, of: (measured: Measured) => number, target: Target) => {
     const [before, after] = [quiet.map(of), attacked.map(of)];
+    const rounds = before.map((figure, round) => `${figure.toFixed(1)} to ${after[round]?.toFixed(1)}`);
+    say(`${name}: ${what}, ${unit}, quiet to attacked in each round: ${rounds.join(', ')}`);
     const value = median(after.map((figure, round) => figure / (before[round] ?? Number.NaN)));
     printFigure({ name: `siege.${name}.${what}.quiet`, value: median(before), unit });
     printFigure({ name: `siege.${name}.${what}`, value: median(after), unit });

@@ -2,17 +2,23 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { appLabel, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import type { NodePod } from './pod-spec.ts';
 
-const behind = 5;
-/** The platform's processes that no request to an app or function waits for. */
-const notServing: readonly (string | undefined)[] = ['console-api', 'svc-workers'];
+const buildNiceness = 5;
+/**
+ * Of the platform's processes that no request to an app or function waits for. Those who call console-api wait for its
+ * answer, and nobody for svc-workers.
+ */
+const processNiceness: ReadonlyMap<string | undefined, number> = new Map([
+  ['console-api', 3],
+  ['svc-workers', 5],
+]);
 
 /**
- * How far a pod stands back for others when the processors are busy: 0, or 5 for builds and for what strangers' webhooks,
- * uploads and servers keep busy. https://man7.org/linux/man-pages/man7/sched.7.html
+ * How far a pod stands back for others when the processors are busy: 0, or more for builds and for what strangers'
+ * webhooks, uploads and servers keep busy. https://man7.org/linux/man-pages/man7/sched.7.html
  */
 export function nicenessOf({ metadata: { namespace, labels = {} } }: Pick<NodePod, 'metadata'>): number {
-  if (namespace === buildNamespace) return behind;
-  return namespace === systemNamespace && notServing.includes(labels[appLabel]) ? behind : 0;
+  if (namespace === buildNamespace) return buildNiceness;
+  return namespace === systemNamespace ? (processNiceness.get(labels[appLabel]) ?? 0) : 0;
 }
 
 /**

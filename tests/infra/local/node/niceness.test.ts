@@ -10,7 +10,7 @@ t.test('the API, the workers and builds stand back, and what they start', async 
   const waitForSession = 'for i in $(seq 100); do grep -q "nice $0$" /proc/self/autogroup && break; sleep 0.1; done';
   const script = `nice; sh -c nice; if [ -e /proc/self/autogroup ]; then ${waitForSession}; cat /proc/self/autogroup; fi`;
   const cases: [namespace: string, app: string, niceness: number][] = [
-    ['svc-system', 'console-api', 5],
+    ['svc-system', 'console-api', 3],
     ['svc-system', 'svc-workers', 5],
     ['svc-system', 'svc-authz', 0],
     ['svc-system', 'svc-interceptor', 0],
