@@ -117,8 +117,8 @@ function isName(bytes: Buffer, at: number, name: Uint8Array): boolean {
 }
 
 function isKeepAlive(bytes: Buffer, from: number, to: number): boolean {
-  const [first, last] = withoutBlanks(bytes, from, to);
-  return last - first === keepAlive.length && isName(bytes, first, keepAlive);
+  const first = firstAfterBlanks(bytes, from, to);
+  return endBeforeBlanks(bytes, first, to) - first === keepAlive.length && isName(bytes, first, keepAlive);
 }
 
 /** Repeated fields are joined with a comma, as node:http does. */
@@ -147,15 +147,20 @@ function joined(previous: string | undefined, value: string): string {
 }
 
 function textWithoutBlanks(bytes: Buffer, from: number, to: number): string {
-  const [first, last] = withoutBlanks(bytes, from, to);
-  return bytes.toString('latin1', first, last);
+  const first = firstAfterBlanks(bytes, from, to);
+  return bytes.toString('latin1', first, endBeforeBlanks(bytes, first, to));
 }
 
-function withoutBlanks(bytes: Buffer, from: number, to: number): [first: number, last: number] {
-  let [first, last] = [from, to];
-  while (first < last && isBlank(bytes[first])) first++;
-  while (last > first && isBlank(bytes[last - 1])) last--;
-  return [first, last];
+function firstAfterBlanks(bytes: Buffer, from: number, to: number): number {
+  let first = from;
+  while (first < to && isBlank(bytes[first])) first++;
+  return first;
+}
+
+function endBeforeBlanks(bytes: Buffer, from: number, to: number): number {
+  let end = to;
+  while (end > from && isBlank(bytes[end - 1])) end--;
+  return end;
 }
 
 function isBlank(byte: number | undefined): boolean {

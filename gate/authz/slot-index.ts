@@ -1,11 +1,17 @@
 const shardBits = 8;
 const initialPlaces = 16;
 
-/** An open-addressing hash table with linear probing; 0 is a free place. */
+/**
+ * An open-addressing hash table with linear probing: for each place its slot, where 0 is a free place, and the slot's hash.
+ * A search passes slots of other hashes without a look at what they contain, which is rarely in the processor's cache.
+ */
 interface Shard {
   places: Int32Array;
   used: number;
 }
+
+/** The numbers of a place. */
+const [slotField, hashField, placeFields] = [0, 1, 2] as const;
 
 /**
  * Finds slots (positive integers) by a hash of what they contain. A Map with a million texts takes ten times the memory,
@@ -13,7 +19,7 @@ interface Shard {
  */
 export class SlotIndex {
   readonly #shards: Shard[] = Array.from({ length: 1 << shardBits }, () => ({
-    places: new Int32Array(initialPlaces),
+    places: new Int32Array(initialPlaces * placeFields),
     used: 0,
   }));
   readonly #hashOf: (slot: number) => number;
@@ -26,36 +32,38 @@ export class SlotIndex {
   /** The slot with this hash that matches; 0 for none. */
   find(hash: number, matches: (slot: number) => boolean): number {
     const { places } = this.#shard(hash);
-    const mask = places.length - 1;
-    for (let place = home(hash, mask); ; place = (place + 1) & mask) {
-      const slot = places[place] ?? 0;
-      if (slot === 0 || matches(slot)) return slot;
+    const mask = maskOf(places);
+    const signed = hash | 0;
+    for (let place = home(hash, mask); ; place = next(place, mask)) {
+      const slot = places[place + slotField] ?? 0;
+      if (slot === 0 || (places[place + hashField] === signed && matches(slot))) return slot;
     }
   }
 
   /** Adds a slot that the index does not contain. */
   add(slot: number): void {
-    const shard = this.#shard(this.#hashOf(slot));
-    if (++shard.used * 4 > shard.places.length * 3) this.#grow(shard);
-    this.#place(shard.places, slot);
+    const hash = this.#hashOf(slot);
+    const shard = this.#shard(hash);
+    if (++shard.used * placeFields * 4 > shard.places.length * 3) grow(shard);
+    put(shard.places, slot, hash);
   }
 
   /** Removes a slot that the index contains. */
   remove(slot: number): void {
-    const shard = this.#shard(this.#hashOf(slot));
+    const hash = this.#hashOf(slot);
+    const shard = this.#shard(hash);
     const { places } = shard;
-    const mask = places.length - 1;
-    let gap = home(this.#hashOf(slot), mask);
-    while (places[gap] !== slot) gap = (gap + 1) & mask;
+    const mask = maskOf(places);
+    let gap = home(hash, mask);
+    while (places[gap + slotField] !== slot) gap = next(gap, mask);
     // Closes the gap, since a search ends at a free place: moves back each slot that may be there.
-    for (let place = (gap + 1) & mask; places[place] !== 0; place = (place + 1) & mask) {
-      const moved = places[place] ?? 0;
-      const distance = (place - home(this.#hashOf(moved), mask)) & mask;
+    for (let place = next(gap, mask); places[place + slotField] !== 0; place = next(place, mask)) {
+      const distance = (place - home(places[place + hashField] ?? 0, mask)) & mask;
       if (distance < ((place - gap) & mask)) continue;
-      places[gap] = moved;
+      places.copyWithin(gap, place, place + placeFields);
       gap = place;
     }
-    places[gap] = 0;
+    places[gap + slotField] = 0;
     shard.used--;
   }
 
@@ -64,24 +72,38 @@ export class SlotIndex {
     if (!shard) throw new Error('a hash is an integer');
     return shard;
   }
+}
 
-  #place(places: Int32Array, slot: number): void {
-    const mask = places.length - 1;
-    let place = home(this.#hashOf(slot), mask);
-    while (places[place] !== 0) place = (place + 1) & mask;
-    places[place] = slot;
+function grow(shard: Shard): void {
+  const { places } = shard;
+  const larger = new Int32Array(places.length * 2);
+  for (let place = 0; place < places.length; place += placeFields) {
+    const slot = places[place + slotField] ?? 0;
+    if (slot !== 0) put(larger, slot, places[place + hashField] ?? 0);
   }
+  shard.places = larger;
+}
 
-  #grow(shard: Shard): void {
-    const places = new Int32Array(shard.places.length * 2);
-    for (const slot of shard.places) if (slot !== 0) this.#place(places, slot);
-    shard.places = places;
-  }
+function put(places: Int32Array, slot: number, hash: number): void {
+  const mask = maskOf(places);
+  let place = home(hash, mask);
+  while (places[place + slotField] !== 0) place = next(place, mask);
+  places[place + slotField] = slot;
+  places[place + hashField] = hash;
+}
+
+/** The bits of a place's first index. */
+function maskOf(places: Int32Array): number {
+  return places.length - placeFields;
+}
+
+function next(place: number, mask: number): number {
+  return (place + placeFields) & mask;
 }
 
 /** The place where the search for a hash begins. */
 function home(hash: number, mask: number): number {
-  return (hash >>> shardBits) & mask;
+  return ((hash >>> shardBits) * placeFields) & mask;
 }
 
 /** FNV-1a. The handles of keys are random, so that nobody can choose ones that collide. */
