@@ -51,10 +51,10 @@ export function createInformers(options: {
       // Every reconcile reads like this, so that a scan of all objects would take a time that grows with their square.
       const id = labels[idLabel];
       const candidates =
-        namespace !== undefined
-          ? informer.listIn(namespace)
-          : id !== undefined
-            ? informer.listLabeled(idLabel, id)
+        id !== undefined
+          ? informer.listLabeled(idLabel, id)
+          : namespace !== undefined
+            ? informer.listIn(namespace)
             : informer.list();
       return candidates.filter(({ metadata }) => {
         if (namespace !== undefined && metadata.namespace !== namespace) return false;
