@@ -46,18 +46,22 @@ function isSettled({ status }: AppView): boolean {
   return status === 'running' || status === 'stopped';
 }
 
-/** The progress of the first read of the repository. @throws Failure when the git source has to be fixed */
+/** The progress of the first read of the repository. @throws Failure when that read failed */
 async function gitProgress(scope: Scope, name: string): Promise<string> {
   const path = scope.path('apps', name, 'git');
   const { url = '', error, problem } = await scope.api.call('GET', path, gitSourceView, { query: scope.query });
-  if (error !== undefined && problem !== undefined && problem !== 'unreachable') {
-    const newUrl = problem === 'repository' ? '<url>' : url;
-    throw new Failure(`Cannot build "${name}" from its repository: ${error}`, {
+  if (error === undefined) return 'reading the repository';
+  if (problem === undefined || problem === 'unreachable') {
+    throw new Failure(`The app "${name}" is created, but its repository is unreachable: ${error}`, {
       code: 'git_source',
-      hint: `the app is created and is built when you fix this: svc app git set ${name} --url ${newUrl} ${scope.flags}`,
+      hint: `the platform tries again every minute and then builds the app; for another URL: svc app git set ${name} --url <url> ${scope.flags}`,
     });
   }
-  return error === undefined ? 'reading the repository' : `the repository is unreachable: ${error}`;
+  const newUrl = problem === 'repository' ? '<url>' : url;
+  throw new Failure(`Cannot build "${name}" from its repository: ${error}`, {
+    code: 'git_source',
+    hint: `the app is created and is built when you fix this: svc app git set ${name} --url ${newUrl} ${scope.flags}`,
+  });
 }
 
 /** Waits until all pods of an app have its current settings. @throws Failure `failed` with the reason */

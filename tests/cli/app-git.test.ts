@@ -106,14 +106,13 @@ t.test('app git status, sync, build and remove', async (t) => {
   t.match(seen.at(-1), { method: 'DELETE', query: { environment: 'prod' } });
 });
 
-t.test('app create --git waits for the first build, and prints what delays it', async (t) => {
+t.test('app create --git waits for the first build, and ends when the repository cannot be read', async (t) => {
   const unbuilt = { ...app, image: '', status: 'pending', readyReplicas: 0 };
   const { run, seen } = await world(t, {
     [`POST ${apps}`]: { status: 201, body: unbuilt },
-    [`GET ${apps}/api`]: sequence({ body: unbuilt }, { body: unbuilt }, { body: unbuilt }, { body: app }),
-    [`GET ${path}`]: sequence({ body: source }, { body: { ...source, error: 'no route' } }),
+    [`GET ${apps}/api`]: sequence({ body: unbuilt }, { body: unbuilt }, { body: app }),
+    [`GET ${path}`]: { body: source },
     [`GET ${apps}/api/history`]: sequence(
-      { body: { items: [] } },
       { body: { items: [] } },
       { body: { items: [{ ...deployment, status: 'building' }] } },
       { body: { items: [deployment] } },
@@ -121,8 +120,7 @@ t.test('app create --git waits for the first build, and prints what delays it', 
   });
   const ran = await run(['app', 'create', 'api', '--git', url, '--branch', 'release', '--port', '80']);
   t.equal(ran.code, 0, ran.stderr);
-  const [looking, unreached] = ['reading the repository', 'the repository is unreachable: no route'];
-  t.equal(ran.stderr, `api: ${looking}\napi: ${unreached}\napi: building\n`);
+  t.equal(ran.stderr, 'api: reading the repository\napi: building\n');
   t.same(seen[0]?.body, { name: 'api', git: { url, branch: 'release' }, port: 80 });
 
   const withError = { ...source, error: 'The git server refused the token.', problem: 'credentials' };
@@ -141,6 +139,15 @@ t.test('app create --git waits for the first build, and prints what delays it', 
     redirected,
     { code: 1, stderr: /sends elsewhere.*svc app git set api --url <url>/s },
     'the same line is not repeated',
+  );
+
+  const unresolved = { ...source, error: 'The host git.example.com cannot be resolved.', problem: 'unreachable' };
+  other.routes[`GET ${path}`] = sequence({ body: source }, { body: unresolved });
+  const unreached = await other.run(['app', 'create', 'api', '--git', url]);
+  t.equal(unreached.code, 1, 'not after the time-out');
+  t.match(
+    unreached.stderr,
+    /^api: reading the repository\nerror: .*is created, but.*cannot be resolved\. \(git_source\)\nhint: .*every minute/,
   );
 
   const create = ['app', 'create', 'api', '--no-wait'];
