@@ -15,6 +15,8 @@ export interface Flag<Value> {
   either?: boolean;
   /** Left out of the help. */
   hidden?: boolean;
+  /** Whether no value begins with a hyphen, so that a word that does is the next option and the value is missing. */
+  hyphenless?: boolean;
   /** @param name the flag as typed @throws Failure (usage) */
   read(raw: RawValue, name: string): Value;
 }
@@ -54,6 +56,7 @@ function onlyOne(raw: RawValue, name: string): string | undefined {
 interface Options {
   short?: string;
   hidden?: boolean;
+  hyphenless?: boolean;
 }
 
 /** A flag with one value. */
@@ -66,11 +69,17 @@ export function textOrNone(placeholder: string, description: string): Flag<strin
   return { placeholder, description, read: onlyOne };
 }
 
+/** A flag with an image reference. */
+export function imageReference(description: string): Flag<string | undefined> {
+  return text('<image>', description, { hyphenless: true });
+}
+
 /** A required flag with one value. */
-export function requiredText(placeholder: string, description: string): Flag<string> {
+export function requiredText(placeholder: string, description: string, options: Options = {}): Flag<string> {
   return {
     placeholder,
     description: `${description} (required)`,
+    ...options,
     read: (raw, name) => {
       const value = single(raw, name);
       if (value === undefined) throw usageFailure(`${name} ${placeholder} is required.`);

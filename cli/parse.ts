@@ -194,7 +194,7 @@ function guarded(command: Command, words: readonly string[]): string[] {
     const optional = flag.placeholder.startsWith('[');
     const value = inline ?? (optional && !isValue(queue[0]) ? '' : queue.shift());
     // A flag after a flag is not its value: the user forgot the value. A value that starts with -- needs --flag=--value.
-    if (value === undefined || (inline === undefined && value.startsWith('--'))) {
+    if (value === undefined || (inline === undefined && value.startsWith(flag.hyphenless ? '-' : '--'))) {
       throw usageFailure(`${typed} needs a value: ${typed} ${flag.placeholder}`);
     }
     result.push(`--${key}=${guard}${value}`);

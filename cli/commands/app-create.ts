@@ -2,7 +2,7 @@ import { appView } from '../../runtime/contracts/api/apps.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { text, texts } from '../flags.ts';
+import { imageReference, text, texts } from '../flags.ts';
 import { gitSourceBody, gitSourceFlags, usedGitFlags } from '../git-source.ts';
 import { newEnvironmentBody, newEnvironmentFlags } from '../new-environment.ts';
 import { resolveScope } from '../scope.ts';
@@ -17,8 +17,8 @@ export const createCommand = command({
   args: ['app'],
   description: 'Create an app from an image or a git repository.',
   flags: {
-    image: text('<image>', 'image with registry, name and tag'),
-    git: text('<url>', 'build from this repository instead of using an image'),
+    image: imageReference('image with registry, name and tag'),
+    git: text('<url>', 'build from this repository instead of using an image', { hyphenless: true }),
     ...gitSourceFlags,
     hostname: text('<host>', 'public host (default <app>--<project>-<environment>.<apps domain>)'),
     ...settingFlags,

@@ -2,7 +2,7 @@ import { deploymentAccepted, type DeploymentAccepted } from '../../runtime/contr
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { text } from '../flags.ts';
+import { imageReference, text } from '../flags.ts';
 import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags } from '../wait.ts';
 import { printDeployment } from './deployment.ts';
@@ -20,7 +20,7 @@ export const deployCommand = command({
   args: ['app'],
   description: 'Deploy an image, or a commit from git, and wait for the result.',
   flags: {
-    image: text('<image>', 'image with registry, name and tag'),
+    image: imageReference('image with registry, name and tag'),
     commit: text('<sha>', 'commit of the image; without --image, the commit to build from git'),
     ...waitFlags,
     ...scopeFlags,

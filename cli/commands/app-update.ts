@@ -3,7 +3,7 @@ import { appView, deploymentAccepted } from '../../runtime/contracts/api/apps.ts
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { text, withoutDefaults } from '../flags.ts';
+import { imageReference, text, withoutDefaults } from '../flags.ts';
 import { resolveScope } from '../scope.ts';
 import { waitFlags } from '../wait.ts';
 import { buildCommit } from './app-deploy.ts';
@@ -17,7 +17,7 @@ export const updateCommand = command({
   args: ['app'],
   description: 'Deploy an image or change settings. --volume replaces all mounts.',
   flags: {
-    image: text('<image>', 'image with registry, name and tag; creates a new revision'),
+    image: imageReference('image with registry, name and tag; creates a new revision'),
     commit: text('<sha>', 'commit of the image; without --image, the commit to build from git'),
     ...withoutDefaults(settingFlags),
     ...removalFlags,

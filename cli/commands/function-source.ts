@@ -1,7 +1,7 @@
 import { codeMaxBytes, functionRuntimes } from '../../runtime/contracts/resources/function.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
-import { choice, flagName, text, texts, negated, type FlagValues } from '../flags.ts';
+import { choice, flagName, imageReference, negated, text, texts, type FlagValues } from '../flags.ts';
 import { readInput, runtimeOf } from '../input-file.ts';
 import { checkExclusive } from '../pod-settings.ts';
 
@@ -10,7 +10,7 @@ export const sourceFlags = {
   codeFile: text('<file>', 'source file with the handler; - for standard input'),
   runtime: choice(functionRuntimes, 'runtime of the code (default python for *.py, otherwise node)'),
   dependency: texts('<name@version>', 'package to install for the code; replaces all packages'),
-  image: text('<image>', 'container image to run instead of code; it listens on --port'),
+  image: imageReference('container image to run instead of code; it listens on --port'),
 };
 
 /** For `update`: removes settings. */

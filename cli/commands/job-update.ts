@@ -2,7 +2,7 @@ import { variablesView } from '../../runtime/contracts/api/variables.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { negated, text, texts, toggle, withoutDefaults } from '../flags.ts';
+import { imageReference, negated, texts, toggle, withoutDefaults } from '../flags.ts';
 import { readVariable } from '../key-values.ts';
 import { resolveScope } from '../scope.ts';
 import { jobKind } from './job-kind.ts';
@@ -13,7 +13,7 @@ export const updateCommand = command({
   args: ['job'],
   description: 'Change a job for later runs. --volume replaces all mounts.',
   flags: {
-    image: text('<image>', 'image with registry, name and tag'),
+    image: imageReference('image with registry, name and tag'),
     ...withoutDefaults(settingFlags),
     env: texts('<NAME=value>', 'variable to set; the others stay, as with svc job env set'),
     manual: toggle('remove the schedule'),

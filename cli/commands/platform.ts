@@ -11,7 +11,17 @@ import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, choice, duration, orDefault, text, texts, negated, type FlagValues } from '../flags.ts';
+import {
+  amount,
+  choice,
+  duration,
+  imageReference,
+  negated,
+  orDefault,
+  text,
+  texts,
+  type FlagValues,
+} from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
 import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
@@ -108,11 +118,11 @@ const warmFlags = {
 };
 
 const imageFlags = {
-  imagePostgres: text('<image>', 'image of PostgreSQL services'),
-  imageMysql: text('<image>', 'image of MySQL services'),
-  imageRedis: text('<image>', 'image of Redis services'),
-  imageMinio: text('<image>', 'image of MinIO services'),
-  imageMongodb: text('<image>', 'image of MongoDB services'),
+  imagePostgres: imageReference('image of PostgreSQL services'),
+  imageMysql: imageReference('image of MySQL services'),
+  imageRedis: imageReference('image of Redis services'),
+  imageMinio: imageReference('image of MinIO services'),
+  imageMongodb: imageReference('image of MongoDB services'),
 };
 
 const settingFlags = {

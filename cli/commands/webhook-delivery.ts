@@ -9,7 +9,7 @@ import { segment } from '../client.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
-import { amount, text } from '../flags.ts';
+import { amount, imageReference, text } from '../flags.ts';
 import { ago, fields, table, type Output } from '../output.ts';
 import { resolveScope } from '../scope.ts';
 
@@ -96,7 +96,7 @@ export const testCommand = command({
   args: ['app'],
   description: 'Show what the webhook would do, without deploying (default: a ping).',
   flags: {
-    image: text('<image>', 'simulate a CI request with this image'),
+    image: imageReference('simulate a CI request with this image'),
     commit: text('<hash>', 'simulate a CI request with this commit'),
     branch: text('<branch>', 'simulate a push to this branch'),
     ...scopeFlags,
