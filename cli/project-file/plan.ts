@@ -6,7 +6,7 @@ import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
 import { Failure, unlessMissing, usageFailure } from '../failure.ts';
 import { resolveScope, type Scope } from '../scope.ts';
-import { compareSettings, type Comparison, type SettingChange, type Settings } from './compare.ts';
+import { compareSettings, isRecord, type Comparison, type SettingChange, type Settings } from './compare.ts';
 import { readLiveObjects, type LiveObject } from './live.ts';
 import { keyOf, loadObjects, type FileObject } from './load.ts';
 import type { FileEnvironment, ProjectFile } from './read.ts';
@@ -28,6 +28,8 @@ export interface ObjectPlan {
   live?: LiveObject;
   /** Secrets that it needs and does not have. */
   missingSecrets: readonly string[];
+  /** Services that its bindings or events name, and that neither the file nor the environment has. */
+  missingServices?: readonly string[];
   /** Why nothing can be done about it here. */
   note?: string;
 }
@@ -39,6 +41,8 @@ export interface EnvironmentPlan {
   isNew: boolean;
   limits: Comparison;
   objects: readonly ObjectPlan[];
+  /** Objects that the file neither has nor had. Nothing happens to them. */
+  others: readonly Pick<LiveObject, 'kind' | 'name'>[];
   /** What was applied before; undefined if nothing was. */
   applied: AppliedConfigurationView | undefined;
   /** What the file has now, for the record. */
@@ -113,6 +117,11 @@ async function planEnvironment(
   const objects = loadObjects(own.objects, file.path);
   const applied = view && (await readApplied(scope, file.name));
   const live = view ? await readLiveObjects(scope, objects) : new Map<string, LiveObject>();
+  const services = new Set(
+    [...objects, ...[...live.values()].filter(({ deleting }) => !deleting)].flatMap((object) =>
+      object.kind === 'services' ? [object.name] : [],
+    ),
+  );
   const desired = { ...recordOf(objects), environments: { [name]: { limits: own.limits ?? {} } } };
   const limits = compareSettings(limitRules, {
     desired: own.limits ?? {},
@@ -126,9 +135,13 @@ async function planEnvironment(
     isNew: view === undefined,
     limits,
     objects: [
-      ...objects.map((object) => planObject(object, live.get(keyOf(object)), applied)),
+      ...objects.map((object) => ({
+        ...planObject(object, live.get(keyOf(object)), applied),
+        missingServices: servicesOf(object).filter((service) => !services.has(service)),
+      })),
       ...removedObjects(objects, live, applied, options),
     ],
+    others: otherObjects(objects, live, applied),
     applied,
     desired,
   };
@@ -181,7 +194,30 @@ function planObject(
     };
   }
   if (!live) return { ...common, action: 'create', body: { ...desired } };
+  if (live.deleting) {
+    const note = 'is being deleted; apply the file again when it is gone';
+    return { ...common, action: undefined, changes: [], missingSecrets: [], body: {}, note };
+  }
   return { ...common, action: changes.length > 0 ? 'update' : undefined, body, live };
+}
+
+/** The services that an object uses. */
+function servicesOf({ settings: { bindings, events } }: FileObject): string[] {
+  const source = isRecord(events) ? events['source'] : undefined;
+  const names = [...Object.keys(isRecord(bindings) ? bindings : {}), ...(typeof source === 'string' ? [source] : [])];
+  return [...new Set(names)];
+}
+
+/** Objects of the environment that are in no state of the file. */
+function otherObjects(
+  objects: readonly FileObject[],
+  live: ReadonlyMap<string, LiveObject>,
+  applied: AppliedConfigurationView | undefined,
+): LiveObject[] {
+  const present = new Set(objects.map(keyOf));
+  return [...live.values()].filter(
+    (object) => !object.deleting && !present.has(keyOf(object)) && !appliedSettings(applied, object.kind, object.name),
+  );
 }
 
 /** Objects that were applied from the file before, are no longer in it, and still exist; in the order of their deletion. */

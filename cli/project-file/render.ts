@@ -2,6 +2,8 @@ import type { Action, EnvironmentPlan, ObjectPlan, Plan } from './plan.ts';
 import type { SettingChange } from './compare.ts';
 
 const signs: Readonly<Record<Action, string>> = { create: '+', update: '~', delete: '-', forget: '?' };
+/** The most objects outside of the file that are named. */
+const othersMax = 10;
 /** The most characters of a value that are shown. */
 const valueMax = 120;
 const digestShape = /^[0-9a-f]{64}$/;
@@ -30,16 +32,28 @@ export function planText({ file, isNewProject, environments }: Plan): string {
   return [...lines, `${parts.join(', ')}.`].join('\n');
 }
 
-function environmentLines({ limits, objects }: EnvironmentPlan): string[] {
+function environmentLines({ limits, objects, others }: EnvironmentPlan): string[] {
   const limitLines = limits.changes.map((change) => `  ~ limits.${changeText(change, '(default)')}`);
-  return [...limitLines, ...objects.flatMap(objectLines)];
+  return [...limitLines, ...objects.flatMap(objectLines), ...otherLines(others)];
 }
 
-function objectLines({ kind, name, action, changes, missingSecrets, note }: ObjectPlan): string[] {
+/** One line for all, because another file may describe many of them. */
+function otherLines(others: EnvironmentPlan['others']): string[] {
+  if (others.length === 0) return [];
+  const names = others.slice(0, othersMax).map(({ kind, name }) => `${kind.slice(0, -1)} ${name}`);
+  const rest = others.length > othersMax ? ` and ${others.length - othersMax} more` : '';
+  return [`  ? not in the file: ${names.join(', ')}${rest}`];
+}
+
+function objectLines(object: ObjectPlan): string[] {
+  const { kind, name, action, changes, missingSecrets, missingServices = [], note } = object;
   const subject = `${kind.slice(0, -1)} ${name}`;
   const details = [
     ...(action === 'update' ? changes.map((change) => `      ${changeText(change)}`) : []),
     ...missingSecrets.map((secret) => `      secret ${secret} has no value yet`),
+    ...missingServices.map(
+      (service) => `      service ${service} does not exist: add it to the file, or create it first`,
+    ),
   ];
   if (note !== undefined) return [`  ? ${subject}: ${note}`, ...details];
   if (action === undefined) return details.length > 0 ? [`  ~ ${subject}`, ...details] : [];
@@ -74,22 +88,29 @@ export function planData({ file, isNewProject, environments }: Plan): object {
   return {
     project: file.project,
     createProject: isNewProject,
-    environments: environments.map(({ environment, isNew, limits, objects }) => ({
+    environments: environments.map(({ environment, isNew, limits, objects, others }) => ({
       environment,
       create: isNew,
       limits: limits.changes,
       objects: objects
-        .filter(({ action, missingSecrets, note }) => action ?? note ?? missingSecrets.length > 0)
-        .map(({ kind, name, action, changes, missingSecrets, note }) => ({
+        .filter((object) => object.action ?? object.note ?? lacksSomething(object))
+        .map(({ kind, name, action, changes, missingSecrets, missingServices = [], note }) => ({
           kind,
           name,
           ...(action !== undefined && { action }),
           ...(action === 'update' && { changes }),
           ...(missingSecrets.length > 0 && { missingSecrets }),
+          ...(missingServices.length > 0 && { missingServices }),
           ...(note !== undefined && { note }),
         })),
+      others: others.map(({ kind, name }) => ({ kind, name })),
     })),
   };
+}
+
+/** Whether an object needs secrets or services that do not exist. */
+function lacksSomething({ missingSecrets, missingServices = [] }: ObjectPlan): boolean {
+  return missingSecrets.length > 0 || missingServices.length > 0;
 }
 
 /** Whether applying the plan changes anything on the platform. */
@@ -100,9 +121,7 @@ export function hasChanges({ isNewProject, environments }: Plan): boolean {
       ({ isNew, limits, objects }) =>
         isNew ||
         limits.changes.length > 0 ||
-        objects.some(
-          ({ action, missingSecrets }) => (action !== undefined && action !== 'forget') || missingSecrets.length > 0,
-        ),
+        objects.some((object) => (object.action !== undefined && object.action !== 'forget') || lacksSomething(object)),
     )
   );
 }

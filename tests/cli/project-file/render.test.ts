@@ -4,7 +4,7 @@ import { hasChanges, planText } from '../../../cli/project-file/render.ts';
 
 t.test('the sum counts each line of the plan: projects, environments and objects', (t) => {
   const web = { kind: 'apps', name: 'web', action: 'create', changes: [], missingSecrets: [] };
-  const prod = { environment: 'prod', isNew: true, limits: { changes: [] }, objects: [web] };
+  const prod = { environment: 'prod', isNew: true, limits: { changes: [] }, objects: [web], others: [] };
   const dev = { ...prod, environment: 'dev', isNew: false, objects: [{ ...web, action: undefined }] };
   // Only what is shown.
   const plan = { file: { project: 'shop' }, isNewProject: true, environments: [prod, dev] } as unknown as Plan;
