@@ -67,12 +67,17 @@ const list = command({
   },
 });
 
-/** Waits until an image is deleted. @throws Failure with the registry's reason when it is not */
+/**
+ * Waits until an image is deleted.
+ * @param position the place among the images that are deleted, such as `1 of 3: `, for the progress
+ * @throws Failure with the registry's reason when it is not
+ */
 async function waitForDeletion(
   context: Context,
   flags: WaitFlags,
   scope: Scope,
   { id, name }: ImageView,
+  position = '',
 ): Promise<ImageView> {
   return waitFor(
     context,
@@ -85,7 +90,8 @@ async function waitForDeletion(
           code: current.problem,
         });
       }
-      return { progress: `${name}: deleting` };
+      const { message } = current;
+      return { progress: `${position}${name}: deleting${message === undefined ? '' : `. ${message}`}` };
     },
     `svc image list ${scope.flags}`,
   );
@@ -163,7 +169,9 @@ const prune = command({
       ({ more } = page);
     }
     const deleted: ImageView[] = [];
-    if (flags.wait) for (const image of requested) deleted.push(await waitForDeletion(context, flags, scope, image));
+    for (const [index, image] of flags.wait ? requested.entries() : []) {
+      deleted.push(await waitForDeletion(context, flags, scope, image, `${index + 1} of ${requested.length}: `));
+    }
     context.say(
       `${requested.length} ${requested.length === 1 ? 'image' : 'images'} ${flags.wait ? 'deleted' : 'are being deleted'}`,
     );

@@ -153,9 +153,13 @@ export async function beginDeletion(
   return { ...image, state: 'deleting' };
 }
 
-/** Takes a deletion back until its next attempt. Its request stays. */
-export async function postponeDeletion(database: Database, id: Id): Promise<void> {
-  await database.query(`UPDATE images SET state = 'stored' WHERE id = $1 AND state = 'deleting'`, [id]);
+/** Takes a deletion back until its next attempt. Its request stays, with the reason for the wait. */
+export async function postponeDeletion(database: Database, id: Id, reason: string): Promise<void> {
+  await database.query(
+    `UPDATE images SET state = 'stored', message = CASE WHEN requested_at IS NULL THEN message ELSE $2 END
+     WHERE id = $1 AND state <> 'deleted'`,
+    [id, reason],
+  );
 }
 
 /** Ends a deletion: the image no longer exists. */

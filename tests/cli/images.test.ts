@@ -64,7 +64,11 @@ t.test('image prune asks first, pages, and only lists with --dry-run', async (t)
   const gone = { body: { ...old, status: 'deleted' } };
   const cli = await world(t, {
     [`POST ${images}/prune`]: sequence(page(false), page(true), page(true), page(false)),
-    [`GET ${images}/${id}`]: gone,
+    [`GET ${images}/${id}`]: sequence(
+      { body: { ...old, status: 'deleting' } },
+      { body: { ...old, status: 'deleting', message: 'It waits for a build of its app.' } },
+      gone,
+    ),
   });
   const listed = await cli.run(['image', 'prune', '--keep', '2', '--dry-run']);
   t.equal(listed.code, 0, listed.stderr);
@@ -74,7 +78,8 @@ t.test('image prune asks first, pages, and only lists with --dry-run', async (t)
   );
   const ran = await cli.run(['image', 'prune', '--keep', '2', '--yes']);
   t.equal(ran.code, 0, ran.stderr);
-  t.match(ran.stderr, /2 images deleted/);
+  const progress = '1 of 2: web:1-xyz: deleting';
+  t.equal(ran.stderr, `${progress}\n${progress}. It waits for a build of its app.\n2 images deleted\n`);
   t.match(ran.stdout, / deleted /, 'as the images are after the wait');
   t.notMatch(ran.stdout, / deleting /);
   t.match(

@@ -103,7 +103,7 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
     const user = await findImageUser(kube, await namespacesOf(pool, image.project), { ...image, names });
     if (user?.isStopping === true) {
       // Meanwhile builds of its app go on.
-      await postponeDeletion(pool, image.id);
+      await postponeDeletion(pool, image.id, `It waits until ${user.name} has ended.`);
       return { again: new Date(clock.now().getTime() + waitMs) };
     }
     if (user !== undefined) {
@@ -155,7 +155,10 @@ export function createImageProcessor(dependencies: ImageDependencies): Processor
 
 async function keepIt(pool: Pool, clock: Clock, id: Id, needed: Needed): Promise<Outcome> {
   // The build ends soon, and the image may then be the one that its deployment runs.
-  if (needed.by === 'build') return { again: new Date(clock.now().getTime() + waitMs) };
+  if (needed.by === 'build') {
+    await postponeDeletion(pool, id, 'It waits for a build of its app.');
+    return { again: new Date(clock.now().getTime() + waitMs) };
+  }
   if (needed.by === 'deployment' && needed.requested) {
     const { app, environment, revision } = needed;
     const message = `The image is in use by revision ${revision} of ${app} in ${environment}.`;

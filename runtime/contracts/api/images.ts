@@ -24,7 +24,7 @@ export const imageView = z.object({
   usedBy: revision.optional(),
   /** `deleting` also for an image whose deletion was requested and has not begun. */
   status: z.enum(['stored', 'deleting', 'deleted']),
-  /** Why the last deletion failed: a stable code and a message. */
+  /** Why the last deletion failed: a stable code and a message. A message alone says what a deletion waits for. */
   problem: z.string().optional(),
   message: z.string().optional(),
   builtAt: timestamp,

@@ -192,7 +192,12 @@ t.test('a job, a function or a pod that names the image by tag, digest or anothe
   kube.seed(stopping);
   await request(digestOf(1));
   t.match(await step(await idOf(digestOf(1))), { again: Date }, 'it waits for a pod that is being stopped');
-  t.match(await state(digestOf(1)), { state: 'stored', requestedBy: 'ann@svc.local', problem: null });
+  t.match(await state(digestOf(1)), {
+    state: 'stored',
+    requestedBy: 'ann@svc.local',
+    problem: null,
+    message: 'It waits until pod web-1 in shop-prod has ended.',
+  });
   t.same(deletions(), []);
   kube.seed(pod('Succeeded'), job(`${repository}@${digestOf(2)}`));
   await request(digestOf(1));
@@ -258,6 +263,7 @@ t.test('a deletion waits for a build of the same app, which may push the same im
   const build = await app.accept();
   await request(digestOf(1));
   t.match(await step(await idOf(digestOf(1))), { again: Date });
+  t.match(await state(digestOf(1)), { problem: null, message: 'It waits for a build of its app.' });
   t.same(deletions(), []);
   await app.built(build, digestOf(1));
   await step(await idOf(digestOf(1)));
