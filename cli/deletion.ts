@@ -13,6 +13,8 @@ export interface Deletable<View> {
   path(scope: Scope, name: string): string;
   /** Additional deleted things, such as `all data`. */
   loss?: string;
+  /** A consequence for other things, which is printed before the question; undefined for none. */
+  consequence?(view: View): string | undefined;
   /** Returns a warning about the loss, for kinds whose name the user must type to confirm. */
   warning?(view: View, scope: Scope): string;
   /** Whether the API deletes the thing before it responds, so that no wait is needed. */
@@ -41,6 +43,10 @@ export async function confirmDeletion<View>(
 ): Promise<{ name: string; view: View }[]> {
   const items: { name: string; view: View }[] = [];
   for (const name of new Set(names)) items.push({ name, view: await kind.read(scope, name) });
+  for (const { view } of items) {
+    const consequence = kind.consequence?.(view);
+    if (consequence !== undefined) context.say(consequence);
+  }
   if (kind.warning) {
     for (const { view } of items) await confirmName(context, flags, kind.warning(view, scope), kind.id(view));
     return items;

@@ -54,6 +54,7 @@ interface Definition<View> {
   /** Descriptions of the commands that replace the defaults. */
   help?: { list?: string; show?: string; delete?: string };
   loss?: string;
+  consequence?(view: View): string | undefined;
   warning?(view: View, scope: Scope): string;
   immediate?: boolean;
   /** Finds a thing in the list, for a kind without a route for one thing. */

@@ -270,7 +270,7 @@ function consoleRoutes(dependencies: RouteDependencies): Route[] {
   };
   return [
     ...createSessionRoutes({ pool, clock, passwords, loginLimit, devices: createDevices({ keyRing, clock }), baseUrl }),
-    ...createUserRoutes({ pool, clock, passwords, loginLimit }),
+    ...createUserRoutes({ pool, kube, clock, passwords, loginLimit }),
     ...createProjectRoutes({
       kube,
       visibleProjects,

@@ -28,6 +28,14 @@ const userKind = defineKind<UserView>({
     show: 'Show a user, by address or ID.',
     delete: 'Delete users and their roles, and end their sessions.',
   },
+  consequence: ({ email, onlyAdminOf = [] }) => {
+    const [first] = onlyAdminOf;
+    if (first === undefined) return undefined;
+    const projects = `${onlyAdminOf.length === 1 ? 'project' : 'projects'} ${onlyAdminOf.join(', ')}`;
+    const set = `svc member set <email> --role admin --project ${first}`;
+    const rest = onlyAdminOf.length === 1 ? 'it' : 'them';
+    return `${email} is the only admin of the ${projects}; without the user, only platform admins can manage ${rest}. Set another admin first: ${set}`;
+  },
   immediate: true,
 });
 

@@ -1,13 +1,18 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { UserView } from '../../runtime/contracts/api/users.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkEmail } from '../../runtime/domain/email.ts';
-import { newId } from '../../runtime/domain/ids.ts';
+import { newId, type Id } from '../../runtime/domain/ids.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
 import { checkPassword, generatePassword } from '../../runtime/domain/password.ts';
 import { Problem, tooManyAttempts } from '../../runtime/domain/problem.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { listOnlyAdminOf } from '../../runtime/records/members.ts';
 import {
   deleteUser,
   findUserByEmail,
@@ -33,6 +38,7 @@ const oneTimeMs = 7 * 24 * 3_600_000;
 
 export interface UserDependencies {
   pool: Pool;
+  kube: Pick<KubeClient, 'list'>;
   clock: Clock;
   passwords: {
     hash(password: string, account: string): Promise<string>;
@@ -65,12 +71,19 @@ function auditOf({ id, email }: Pick<User, 'id' | 'email'>, changes?: object) {
 }
 
 /** `/users`: user management for platform admins, and every user's own password. */
-export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDependencies): Route[] {
+export function createUserRoutes({ pool, kube, clock, passwords, loginLimit }: UserDependencies): Route[] {
   const find = async (idOrEmail: string): Promise<User> => {
     const byId = z.uuid().safeParse(idOrEmail).success;
     const user = await (byId ? findUserById(pool, idOrEmail) : findUserByEmail(pool, idOrEmail));
     if (!user) throw noUser(idOrEmail);
     return user;
+  };
+  /** The names of the projects whose only admin is the user, sorted. */
+  const onlyAdminOf = async (userId: Id): Promise<string[]> => {
+    const ids = new Set<string | undefined>(await listOnlyAdminOf(pool, userId));
+    if (ids.size === 0) return [];
+    const { items } = await kube.list<Project>(kinds.Project);
+    return items.flatMap(({ metadata: { name, labels } }) => (ids.has(labels?.[idLabel]) ? [name] : [])).sort();
   };
   /** A chosen password, or a generated one-time password, which the response shows. */
   const newPassword = (requestedPassword: string | undefined, email: string) => {
@@ -159,7 +172,10 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       access: 'platform-admin',
       tag,
       summary: 'Shows a user, by email address or id.',
-      handle: async ({ params }) => ({ status: 200, body: toView(await find(params.user)) }),
+      async handle({ params }) {
+        const user = await find(params.user);
+        return { status: 200, body: { ...toView(user), onlyAdminOf: await onlyAdminOf(user.id) } };
+      },
     }),
     route({
       ...updateUserSchema,

@@ -41,6 +41,18 @@ export async function listRoles(pool: Pool, userId: Id): Promise<Map<Id, Project
   return new Map(rows.map(({ projectId, role }) => [projectId, role]));
 }
 
+/** The projects in which a user is an admin and no other enabled user is. */
+export async function listOnlyAdminOf(pool: Pool, userId: Id): Promise<Id[]> {
+  const { rows } = await pool.query<{ projectId: Id }>(
+    `SELECT own.project_id AS "projectId" FROM project_members AS own
+     WHERE own.user_id = $1 AND own.role = 'admin' AND NOT EXISTS (
+       SELECT FROM ${joined} WHERE project_members.project_id = own.project_id AND project_members.user_id <> $1
+         AND project_members.role = 'admin' AND users.disabled_at IS NULL)`,
+    [userId],
+  );
+  return rows.map(({ projectId }) => projectId);
+}
+
 /** The addresses of up to `limit` enabled admins of a project, sorted. */
 export async function listAdmins(pool: Pool, projectId: Id, limit: number): Promise<string[]> {
   const { rows } = await pool.query<{ email: string }>(

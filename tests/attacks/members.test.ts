@@ -26,7 +26,7 @@ async function world(t: Test) {
   const api = await testApi(t, {
     routes: [
       ...createMemberRoutes({ pool }),
-      ...createUserRoutes({ pool, clock, passwords: passwords as never, loginLimit }),
+      ...createUserRoutes({ pool, kube, clock, passwords: passwords as never, loginLimit }),
     ],
     authenticate: createAuthenticate({ pool, clock, baseUrl: 'http://console.test' }),
     authorize: createProjectAccess({ kube, pool }).authorize,

@@ -56,6 +56,26 @@ t.test('user list, show, update, reset-password and delete', async (t) => {
   t.match(await run(['user', 'delete', 'dana@example.com', '--yes']), { code: 0, stderr: /is deleted/ });
 });
 
+t.test('user delete names the projects that lose their only admin, before it asks', async (t) => {
+  const one = `${users}/dana%40example.com`;
+  const { run, seen, routes } = await world(t, {
+    [`GET ${one}`]: { body: { ...user, onlyAdminOf: ['shop'] } },
+    [`DELETE ${one}`]: { status: 204 },
+  });
+  const remove = ['user', 'delete', 'dana@example.com'];
+  const refused = await run(remove, { typed: ['n\r'] });
+  t.match(
+    refused.stderr,
+    /^dana@example\.com is the only admin of the project shop; without the user, only platform admins can manage it\. Set another admin first: svc member set <email> --role admin --project shop\n.*Delete user/,
+  );
+  t.equal(seen.filter(({ method }) => method === 'DELETE').length, 0);
+  t.match(await run([...remove, '--yes']), { code: 0, stderr: /only admin of the project shop.*\n.*is deleted/ });
+  routes[`GET ${one}`] = { body: { ...user, onlyAdminOf: ['blog', 'shop'] } };
+  t.match(await run([...remove, '--yes']), { stderr: /only admin of the projects blog, shop; .* manage them\./ });
+  routes[`GET ${one}`] = { body: { ...user, onlyAdminOf: [] } };
+  t.same(await run([...remove, '--yes']), { code: 0, stdout: '', stderr: 'user dana@example.com is deleted\n' });
+});
+
 t.test('user password asks for the current one and twice for the new one, or reads two lines', async (t) => {
   const { run, seen } = await world(t, { [`PUT ${users}/me/password`]: { status: 204 } });
   const change = ['user', 'password'];

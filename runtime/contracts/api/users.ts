@@ -28,6 +28,8 @@ export const userView = z.object({
   status: z.enum(['active', 'invited', 'disabled']),
   /** For an invited user: when the one-time password expires. */
   passwordExpiresAt: timestamp.optional(),
+  /** Only of one user, not in lists: the projects that have no other admin. Without the user, platform admins manage them. */
+  onlyAdminOf: z.array(z.string()).optional(),
   createdAt: timestamp,
 });
 

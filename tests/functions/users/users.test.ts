@@ -6,11 +6,14 @@ import { createSessionRoutes } from '../../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../../functions/sessions/password.ts';
 import { createUserRoutes } from '../../../functions/users/handler.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
 import { updateUser } from '../../../runtime/records/users.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
 import { testKeyRing } from '../../support/key-ring.ts';
 import { recordingLog } from '../../support/log.ts';
+import { seedProject } from '../../support/objects.ts';
 import { signedIn } from '../../support/people.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
@@ -24,6 +27,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const clock = fakeClock(new Date());
   const passwords = createPasswords();
   const loginLimit = createLoginLimit({ pool, clock });
+  const kube = fakeKube();
   const recorded = recordingLog();
   const api = await testApi(t, {
     log: recorded.log,
@@ -37,7 +41,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
         devices: createDevices({ keyRing: testKeyRing(), clock }),
         baseUrl,
       }),
-      ...createUserRoutes({ pool, clock, passwords, loginLimit }),
+      ...createUserRoutes({ pool, kube, clock, passwords, loginLimit }),
     ],
   });
   const boss = await signedIn(pool, 'boss', { role: 'admin' });
@@ -47,7 +51,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
     api.call('POST', '/api/v1/session', { headers: { authorization: '' }, body: { email, password: word } });
   const enter = async (email: string, word: string) =>
     as({ authorization: `Bearer ${(await login(email, word)).body.token}` });
-  return { pool, clock, recorded, boss, call: as(boss.headers), as, login, enter };
+  return { pool, kube, clock, recorded, boss, call: as(boss.headers), as, login, enter };
 }
 
 const sessions = async (pool: Pool, email: string) =>
@@ -121,6 +125,21 @@ t.test('users are listed in pages, and found by address and id', async (t) => {
   for (const method of ['GET', 'DELETE']) t.equal((await call(method, `${path}/nobody@svc.local`)).status, 404);
   t.equal((await call('PATCH', `${path}/nobody@svc.local`, { disabled: true })).status, 404);
   t.equal((await call('PATCH', `${path}/a@svc.local`, {})).status, 400);
+});
+
+t.test('a user is shown with the projects that would be left without an admin', async (t) => {
+  const { pool, kube, call } = await service(t);
+  const [shop, blog, wiki, docs] = [newId(), newId(), newId(), newId()];
+  for (const [name, id] of Object.entries({ shop, blog, wiki, docs })) seedProject(kube, { name, id });
+  const dana = await signedIn(pool, 'dana', {
+    projects: { [shop]: 'admin', [blog]: 'admin', [wiki]: 'admin', [docs]: 'viewer' },
+  });
+  const off = await signedIn(pool, 'off', { projects: { [shop]: 'admin' } });
+  await signedIn(pool, 'eve', { projects: { [blog]: 'admin', [wiki]: 'deployer', [docs]: 'admin' } });
+  await pool.query('UPDATE users SET disabled_at = now() WHERE id = $1', [off.id]);
+  t.same((await call('GET', `${path}/${dana.id}`)).body.onlyAdminOf, ['shop', 'wiki']);
+  t.same((await call('GET', `${path}/eve@svc.local`)).body.onlyAdminOf, ['docs']);
+  t.same((await call('GET', `${path}/boss@svc.local`)).body.onlyAdminOf, []);
 });
 
 t.test('a user who is disabled, deleted or reset is signed out at once', async (t) => {

@@ -213,6 +213,8 @@ export const platformText = {
     deleteTitle: (email: string) => `Delete ${email}?`,
     deleteWhat:
       'The user, their roles in projects and their sessions are deleted. Projects and what runs in them stay. This cannot be undone.',
+    deleteOnlyAdmin: (projects: readonly string[]) =>
+      `The user is the only admin of ${projects.join(', ')}. Without the user, only platform admins can manage ${projects.length === 1 ? 'this project' : 'these projects'}; set another admin first.`,
     confirm: (email: string) => `Type ${email} to confirm`,
     password: {
       title: 'Copy the one-time password now',

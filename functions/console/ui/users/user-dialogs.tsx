@@ -78,7 +78,11 @@ export function ResetDialog({
 }
 
 /** Deletes a user, behind the email address. */
-export function DeleteDialog({ user: { email }, close, deleted }: DialogProps & { deleted: () => void }) {
+export function DeleteDialog({
+  user: { email, onlyAdminOf = [] },
+  close,
+  deleted,
+}: DialogProps & { deleted: () => void }) {
   const [typed, setTyped] = useState('');
   const remove = usePlatformChange<unknown>('users', deleted);
   return (
@@ -93,6 +97,7 @@ export function DeleteDialog({ user: { email }, close, deleted }: DialogProps & 
       submit={() => remove.mutate({ path: ['users', email], method: 'DELETE' })}
     >
       <p>{words.deleteWhat}</p>
+      {onlyAdminOf.length > 0 && <p>{words.deleteOnlyAdmin(onlyAdminOf)}</p>}
       <Field
         label={words.confirm(email)}
         value={typed}
