@@ -1,11 +1,15 @@
 import type { ComponentUpdate, PlatformStatus } from '../../runtime/contracts/api/platform.ts';
+import type { PlatformState } from '../../runtime/contracts/platform-state.ts';
 import { isEnabled, memoryOf, possibleComponents } from '../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { ComponentName } from '../../runtime/domain/monitoring.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { formatBytes, parseBytes } from '../../runtime/domain/quantity.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { StoredSettings } from '../../runtime/workloads/platform-config.ts';
 import { writeSettings } from './store.ts';
+
+const mebibyte = 2 ** 20;
 
 type ComponentView = PlatformStatus['components'][number];
 
@@ -33,11 +37,12 @@ export function componentsOf({ config, settings }: StoredSettings): ComponentVie
 
 /**
  * Enables, disables or resizes a component.
+ * @param nodes of the cluster; none are known while the controllers do not report them
  * @throws Problem `component_not_installed` when the installation cannot run it, `invalid_request` for a change of
- * nothing, and as `writeSettings`
+ * nothing, `invalid_value` for more memory than a node has, and as `writeSettings`
  */
 export async function changeComponent(
-  kube: Pick<KubeClient, 'get' | 'replace'>,
+  { kube, nodes }: { kube: Pick<KubeClient, 'get' | 'replace'>; nodes: () => Promise<PlatformState['nodes']> },
   name: ComponentName,
   update: ComponentUpdate,
 ): Promise<ComponentView> {
@@ -47,9 +52,22 @@ export async function changeComponent(
   if (update.deleteData !== undefined && update.enabled !== false) {
     throw new Problem('invalid_request', 'deleteData is only valid together with "enabled": false.');
   }
+  if (typeof update.memory === 'string') checkFits(update.memory, await nodes().catch(() => []));
   const result = await writeSettings(kube, (settings, config) => applyUpdate(name, update, settings, config));
   const view = componentsOf(result).find((component) => component.name === name);
   return view ?? { name, status: 'starting' };
+}
+
+/** No node would accept the pod, or its limit would end nothing before the node itself has no memory left. */
+function checkFits(memory: string, nodes: PlatformState['nodes']): void {
+  const largest = Math.max(...nodes.map(({ memoryBytes = 0 }) => memoryBytes));
+  if (!(largest > 0) || (parseBytes(memory) ?? 0) <= largest) return;
+  const most = formatBytes(Math.floor(largest / mebibyte) * mebibyte);
+  throw new Problem(
+    'invalid_value',
+    `No node of the cluster has ${memory} of memory. Set at most ${most}, which is what pods can have on the largest node.`,
+    { details: { field: 'memory' } },
+  );
 }
 
 function applyUpdate(

@@ -95,7 +95,7 @@ export function createPlatformRoutes({ version, kube, components, nodes }: Platf
       audit: 'platform.component.update',
       async handle(request) {
         const { component } = request.params;
-        const body = await changeComponent(kube, component, request.body);
+        const body = await changeComponent({ kube, nodes }, component, request.body);
         return { status: 200, body, audit: { component, change: request.body } };
       },
     }),

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { BuiltIn } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { parseBytes } from '../../runtime/domain/quantity.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { createPeriodicTask, type PeriodicTask } from '../../runtime/process/periodic-task.ts';
 
@@ -16,6 +17,8 @@ export interface ClusterNode {
   ready: boolean;
   /** Its addresses in the cluster's network. */
   addresses: string[];
+  /** The memory that its pods can have. */
+  memoryBytes?: number;
 }
 
 /** Lists the nodes every 15 s. The embedded cluster has no Node objects; it has none here either. */
@@ -35,6 +38,7 @@ export function createNodeList(options: { kube: Pick<KubeClient, 'list'>; clock:
         name: metadata.name,
         ready: status?.conditions?.some(({ type, status: state }) => type === 'Ready' && state === 'True') ?? false,
         addresses: (status?.addresses ?? []).flatMap(({ type, address }) => (type === 'Hostname' ? [] : [address])),
+        ...memoryOf(status?.allocatable?.['memory']),
       }));
     },
     onError(error) {
@@ -42,4 +46,9 @@ export function createNodeList(options: { kube: Pick<KubeClient, 'list'>; clock:
     },
   });
   return { ...task, current: () => nodes };
+}
+
+function memoryOf(quantity = ''): Pick<ClusterNode, 'memoryBytes'> {
+  const memoryBytes = parseBytes(quantity);
+  return memoryBytes === undefined ? {} : { memoryBytes };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { clusterNode } from '../platform-state.ts';
 import { componentPhases, notRaisedReasons } from '../resources/monitoring.ts';
 
 /** A process, a store or a component of monitoring. */
@@ -38,7 +39,7 @@ export const platformStatus = z.object({
   appsDomain: z.string(),
   components: z.array(componentView),
   /** Only for platform admins: the nodes of the cluster; none in the embedded cluster. */
-  nodes: z.array(z.object({ name: z.string(), ready: z.boolean(), addresses: z.array(z.string()) })).optional(),
+  nodes: z.array(clusterNode).optional(),
 });
 
 export type PlatformStatus = z.infer<typeof platformStatus>;

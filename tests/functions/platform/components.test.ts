@@ -1,6 +1,7 @@
 import t from 'tap';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
 import { localStoresController, type LocalStore } from '../../../infra/local/stores.ts';
+import type { PlatformState } from '../../../runtime/contracts/platform-state.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { MonitoringSettings } from '../../../runtime/contracts/resources/monitoring.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
@@ -15,10 +16,14 @@ import { settleComponents } from '../../support/monitoring.ts';
 import { platformConfigObject, settings } from '../../support/objects.ts';
 
 /** The API, and the controllers that carry out what it stores. */
-async function setUp(test: Parameters<typeof testApi>[0], monitoring?: MonitoringSettings) {
+async function setUp(
+  test: Parameters<typeof testApi>[0],
+  monitoring?: MonitoringSettings,
+  nodes: PlatformState['nodes'] = [],
+) {
   const kube = fakeKube();
   const recorded = recordingLog();
-  const routes = createPlatformRoutes({ version: '1.2.3', kube, components: {}, nodes: () => Promise.resolve([]) });
+  const routes = createPlatformRoutes({ version: '1.2.3', kube, components: {}, nodes: () => Promise.resolve(nodes) });
   const api = await testApi(test, { routes, log: recorded.log });
   const clock = fakeClock();
   const { definition } = platformConfigController({
@@ -195,4 +200,27 @@ t.test('the stores of the embedded cluster are switched by its process, and have
     status: 422,
     body: { code: 'invalid_value', message: /no memory limit/ },
   });
+});
+
+t.test('a component gets no more memory than pods can have on the largest node', async (t) => {
+  const node = (name: string, memoryBytes?: number) => ({
+    name,
+    ready: true,
+    addresses: [],
+    ...(memoryBytes !== undefined && { memoryBytes }),
+  });
+  const nodes = [node('n1', 4 * 2 ** 30), node('n2', 7.5 * 2 ** 30 + 1), node('n3')];
+  const { change, stored } = await setUp(t, { mode: 'cluster' }, nodes);
+  const { status, body } = await change('metrics-store', { memory: '3Ti' });
+  t.equal(status, 422);
+  t.match(body, {
+    code: 'invalid_value',
+    message:
+      'No node of the cluster has 3Ti of memory. Set at most 7680Mi, which is what pods can have on the largest node.',
+    details: { field: 'memory' },
+  });
+  t.notOk(stored());
+  t.match(await change('metrics-store', { memory: '7680Mi' }), { status: 200 });
+  const unknown = await setUp(t, { mode: 'cluster' }, [node('n3')]);
+  t.match(await unknown.change('metrics-store', { memory: '3Ti' }), { status: 200 }, 'the nodes are not known');
 });

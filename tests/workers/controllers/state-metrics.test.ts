@@ -138,7 +138,7 @@ t.test('a schedule that changes is a new one', (t) => {
 t.test('nodes are listed again and again; a cluster without Node objects has none', async (t) => {
   const kube = fakeKube();
   const clock = fakeClock();
-  const node = (name: string, ready: string) => ({
+  const node = (name: string, ready: string, memory?: string) => ({
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name },
@@ -148,16 +148,17 @@ t.test('nodes are listed again and again; a cluster without Node objects has non
         { type: 'InternalIP', address: '10.0.0.1' },
         { type: 'Hostname', address: name },
       ],
+      ...(memory !== undefined && { allocatable: { cpu: '4', memory } }),
     },
   });
-  kube.seed(node('n1', 'True'), node('n2', 'Unknown'));
+  kube.seed(node('n1', 'True', '16277536Ki'), node('n2', 'Unknown'));
   const nodes = createNodeList({ kube, clock, log: silentLog });
   t.teardown(() => nodes.stop());
   t.same(nodes.current(), []);
   nodes.start();
   await settle();
   t.same(nodes.current(), [
-    { name: 'n1', ready: true, addresses: ['10.0.0.1'] },
+    { name: 'n1', ready: true, addresses: ['10.0.0.1'], memoryBytes: 16277536 * 1024 },
     { name: 'n2', ready: false, addresses: ['10.0.0.1'] },
   ]);
   kube.seed(node('n3', 'True'));
