@@ -42,6 +42,7 @@ import { otherReleasesGoneInMs, patienceLeftMs } from './app-release.ts';
 import { deleteRuns, ensureReleaseCommand, ensureRuns, type CommandState } from './app-runs.ts';
 import { publicHosts } from './app-routing.ts';
 import { observedStatus } from './app-status.ts';
+import { ensureDisruptionBudget, removeDisruptionBudget } from './disruption-budget.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep, type GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
@@ -222,7 +223,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     await ensureRouteParts(kube, app, route);
     const pods = withPods && (await ensurePods(kube, app, input));
     await ensureChild(kube, app, appService(input), { cached: true });
-    return { route: await ensureRoute(kube, app, route, gate), pods };
+    const changed = { route: await ensureRoute(kube, app, route, gate), pods };
+    await ensureDisruptionBudget(kube, app, { ...input, kind: 'App' }, app.spec.replicas);
+    return changed;
   };
 
   const observe = async (
@@ -252,6 +255,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     if (identity) {
       // The route first.
       const results = [await deleteRoute(kube, app, identity)];
+      results.push(await removeDisruptionBudget(kube, app, identity));
       for (const ref of childRefs(identity)) results.push(await deleteChild(kube, app, ref));
       results.push(await deleteRuns(kube, app, identity));
       if (results.includes(false)) throw new NotYetError('objects of the app are still being deleted');
@@ -270,7 +274,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     name: 'App',
     kind: kinds.App,
     fromCopies: true,
-    owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware],
+    owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware, kinds.PodDisruptionBudget],
     watches: [
       // The Deployment object does not show why a pod does not start. Uses the same informer as PodOOM.
       { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: (pod) => appOfPod(pod as Stored<Pod>) },

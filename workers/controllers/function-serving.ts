@@ -10,6 +10,7 @@ import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
 import { collectEnvironments } from './environment-secrets.ts';
+import { ensureDisruptionBudget, removeDisruptionBudget } from './disruption-budget.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
 import { createRouting, type RoutingOptions } from './function-routing.ts';
@@ -65,12 +66,14 @@ export function createServing(options: RoutingOptions) {
       const keep = (live: Stored<FunctionDeployment>, next: FunctionDeployment) =>
         mergedDeployment(live, next, reportedPods);
       const { minReplicas, maxReplicas } = functionLimits(spec, volume !== undefined);
+      const least = Math.min(minReplicas, maxReplicas);
       const { object: deployment } = await ensureChildObject(kube, resource, desired, {
         keep,
         // The scaler would only do so seconds later, with a second rollout.
-        initially: (deploymentObject) => withReplicas(deploymentObject, Math.min(minReplicas, maxReplicas)),
+        initially: (deploymentObject) => withReplicas(deploymentObject, least),
         cached: true,
       });
+      await ensureDisruptionBudget(kube, resource, { ...identity, kind: 'Function' }, least);
       const pods = await podsOf(identity);
       if (host === undefined && resource.status?.host !== undefined && !(await routing.remove(resource, identity))) {
         throw new NotYetError("the function's former route is still being deleted");
@@ -98,14 +101,15 @@ export function createServing(options: RoutingOptions) {
     },
 
     /**
-     * Deletes the route before the Deployment object.
+     * Deletes the route and the disruption budget before the Deployment object, which shows that there may be others.
      * @returns whether all of it is deleted; its host claims are kept
      */
     async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
       const { name, namespace } = identity;
       const routeGone = await routing.remove(resource, identity);
+      const budgetGone = await removeDisruptionBudget(kube, resource, identity);
       const deploymentGone = await deleteChild(kube, resource, refIn(namespace, kinds.Deployment, name));
-      return routeGone && deploymentGone;
+      return routeGone && budgetGone && deploymentGone;
     },
   };
 }

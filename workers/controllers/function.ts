@@ -119,7 +119,14 @@ export function functionController(options: FunctionControllerOptions): Controll
     name: 'Function',
     kind: kinds.Function,
     fromCopies: true,
-    owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob, kinds.PersistentVolumeClaim, kinds.NetworkPolicy],
+    owns: [
+      kinds.Deployment,
+      kinds.ConfigMap,
+      kinds.CronJob,
+      kinds.PersistentVolumeClaim,
+      kinds.NetworkPolicy,
+      kinds.PodDisruptionBudget,
+    ],
     watches: [
       // Pods are owned by a ReplicaSet or a run, the schedule's runs by the CronJob, and a route in another namespace
       // has no owner.

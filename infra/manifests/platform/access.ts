@@ -131,6 +131,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Deployment, child),
     rule(kinds.Deployment, ['update'], 'scale'),
     rule(kinds.StatefulSet, child),
+    rule(kinds.PodDisruptionBudget, child),
     rule(kinds.ReplicaSet, read),
     rule(kinds.CronJob, child),
     rule(kinds.BatchJob, [...child, 'patch']),

@@ -39,6 +39,7 @@ const additions: Readonly<Record<string, Additions>> = {
       'create NetworkPolicy shop-prod/svc-environment-services',
       'create NetworkPolicy shop-test/svc-environment-functions',
       'create NetworkPolicy shop-test/svc-environment-services',
+      'create PodDisruptionBudget shop-prod/site',
       'create RoleBinding shop-prod/svc-console-api',
       'create RoleBinding shop-prod/svc-controllers',
       'create RoleBinding shop-prod/svc-interceptor',

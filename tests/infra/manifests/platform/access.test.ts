@@ -69,6 +69,7 @@ const needed: Record<ProcessName, string[]> = {
     'list,watch,get,create,update,delete /namespaces',
     'list,watch,get,create,update,delete apps/deployments',
     'list,watch,get,create,update,delete apps/statefulsets',
+    'list,watch,get,create,update,delete policy/poddisruptionbudgets',
     'update apps/deployments/scale',
     'list,watch /pods',
     'list apps/replicasets',
