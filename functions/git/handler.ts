@@ -28,12 +28,7 @@ import { route, type Route } from '../../runtime/http/route.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
-import {
-  findGitSource,
-  expeditePoll,
-  renewGitSource,
-  projectGitSource,
-} from '../../runtime/records/git-sources.ts';
+import { findGitSource, expeditePoll, renewGitSource, projectGitSource } from '../../runtime/records/git-sources.ts';
 import { readBuildLog } from '../../runtime/workloads/build-log.ts';
 import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { listBuilds } from './store.ts';
