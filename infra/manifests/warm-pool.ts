@@ -130,6 +130,8 @@ export function warmPool(
       replicas,
       revisionHistoryLimit: 1,
       selector: { matchLabels: { [warmLabel]: digest } },
+      // Generic pods are never ready, and a rolling update would wait for the new ones until they are.
+      strategy: { type: 'Recreate' },
       template: {
         metadata: { labels: { ...labels, [kindLabel]: 'Function' satisfies WorkloadKind } },
         spec: { ...spec, containers: [Object.assign({}, container, { env }), ...others] },

@@ -130,7 +130,8 @@ await runProcess({
         return current && warmPodsOf(current);
       },
     });
-    const warmStarts = createWarmStarts({ ...warm, call: createWarmCall(), registry });
+    const onFailure = (namespace: string) => warmPools.recheck(namespace);
+    const warmStarts = createWarmStarts({ ...warm, call: createWarmCall(), onFailure, registry });
     manager.addLeaderPart({ name: 'warm pools', start: () => warmPools.start(), stop: () => warmPools.stop() });
     manager.addLeaderPart({ name: 'warm starts', start: () => warmStarts.start(), stop: () => warmStarts.stop() });
 

@@ -2,13 +2,13 @@ import type { V1ResourceQuota } from '@kubernetes/client-node';
 import type { Logger } from 'pino';
 import type { FunctionDeployment } from '../../infra/manifests/function.ts';
 import { warmPool, warmPoolName } from '../../infra/manifests/warm-pool.ts';
-import type { BuiltIn, KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { BuiltIn, KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { environmentIdLabel, kindLabel, warmLabel } from '../../runtime/domain/labels.ts';
 import { applyObject, deleteChild, refOf } from '../../runtime/kube/children.ts';
-import type { Informer } from '../../runtime/kube/informer.ts';
+import type { Change, Informer } from '../../runtime/kube/informer.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { hasRoom, poolsOf } from './pool-size.ts';
 import { deleteToken, digestOfToken, ensureToken } from './token.ts';
@@ -18,11 +18,13 @@ import { warmTemplateOf } from './warmable.ts';
 const settleMs = 1_000;
 /** After a failure, an environment is adjusted again this much later. */
 const retryMs = 15_000;
+/** The token of an environment is read again after this time, because the platform may not watch Secrets. */
+const tokenMs = 300_000;
 
 export type Quota = BuiltIn<V1ResourceQuota, 'spec'>;
 
 export interface WarmPoolsOptions {
-  kube: Pick<KubeClient, 'get' | 'create' | 'replace' | 'delete'>;
+  kube: Pick<KubeClient, 'get' | 'create' | 'replace' | 'delete' | 'cache'>;
   namespaces: Pick<Informer<KubeObject>, 'get' | 'list'>;
   functions: Pick<Informer<FunctionResource>, 'get' | 'onChange'>;
   /** The platform's Deployment objects, of functions and pools among others. */
@@ -41,15 +43,27 @@ export interface WarmPools {
   stop(): Promise<void>;
   /** Adjusts the pools of one environment; writes nothing when they are as they should be. */
   adjust(namespace: string): Promise<void>;
+  /** Reads the token of an environment again, and adjusts its pools to it: a start in one of its pods failed. */
+  recheck(namespace: string): void;
 }
 
 export function createWarmPools(options: WarmPoolsOptions): WarmPools {
   const { kube, namespaces, functions, deployments, pods, quotas, size, clock, log } = options;
   /** When each environment is due, on the monotonic clock. */
   const dueAt = new Map<string, number>();
+  /** What each environment's pods know of its token, and when that was read; the oldest first. */
+  const tokens = new Map<string, { digest: string; readAt: number }>();
   let subscriptions: (() => void)[] = [];
   let stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
+
+  const tokenDigestOf = async (namespace: string): Promise<string> => {
+    const current = tokens.get(namespace);
+    if (current) return current.digest;
+    const digest = digestOfToken(await ensureToken(kube, namespace));
+    tokens.set(namespace, { digest, readAt: clock.monotonic() });
+    return digest;
+  };
 
   const adjust = async (namespace: string): Promise<void> => {
     const environment = namespaces.get(namespace);
@@ -68,20 +82,26 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     for (const pool of existing) {
       if (!names.has(pool.metadata.name)) await deleteChild(kube, undefined, refOf(pool));
     }
-    // Last, because a pool that stays needs it.
-    if (desired.length === 0 && existing.length > 0) await deleteToken(kube, namespace);
+    if (desired.length === 0) {
+      // Last, because a pool that stays needs it.
+      if (existing.length > 0 || tokens.has(namespace)) await deleteToken(kube, namespace);
+      tokens.delete(namespace);
+      return;
+    }
     const generic = pods.listIn(namespace).filter((pod) => isPodLive(pod) && pod.metadata.labels?.[warmLabel]);
     const all = desired.flatMap(({ spec }) => Array.from({ length: replicas }, () => spec));
     const rooms = quotas.listIn(namespace).map(({ status = {} }) => status);
     const hasPods = rooms.every((room) => hasRoom(room, { existing: generic.map(({ spec }) => spec), desired: all }));
-    const count = hasPods ? replicas : 0;
-    const isCurrent = ({ digest }: { digest: string }) =>
-      existing.some(({ metadata, spec }) => metadata.name === warmPoolName(digest) && spec.replicas === count);
-    if (desired.every(isCurrent)) return;
-    const tokenDigest = digestOfToken(await ensureToken(kube, namespace));
+    const tokenDigest = await tokenDigestOf(namespace);
     for (const template of desired) {
-      await applyObject(kube, warmPool(namespace, template, { replicas: count, tokenDigest }));
+      const pool = warmPool(namespace, template, { replicas: hasPods ? replicas : 0, tokenDigest });
+      await applyObject(kube, pool, { cached: true });
     }
+  };
+
+  const recheck = (namespace: string) => {
+    tokens.delete(namespace);
+    dueAt.set(namespace, clock.monotonic());
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -90,6 +110,9 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
       const now = clock.monotonic();
       if (adjustedTo !== size()) for (const { metadata } of namespaces.list()) dueAt.set(metadata.name, now);
       adjustedTo = size();
+      // One at a time, so that the reads of many environments are spread.
+      const [oldest] = tokens;
+      if (oldest && now - oldest[1].readAt >= tokenMs) recheck(oldest[0]);
       for (const [namespace, at] of [...dueAt]) {
         if (signal.aborted) return;
         if (at > now) continue;
@@ -103,16 +126,18 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     }
   };
 
-  const note = ({ object, previous }: { object: Stored<KubeObject>; previous?: Stored<KubeObject> }) => {
+  const note = ({ type, object, previous }: Change<KubeObject>) => {
     const { namespace, generation } = object.metadata;
     // Functions and Deployment objects have a generation, which a change of their status leaves as it is.
-    const isStatus = generation !== undefined && generation === previous?.metadata.generation;
+    const isStatus = type === 'modified' && generation !== undefined && generation === previous?.metadata.generation;
     if (namespace !== undefined && !isStatus) dueAt.set(namespace, clock.monotonic());
   };
 
   return {
     start() {
       stopping = new AbortController();
+      // Another process may have led meanwhile.
+      tokens.clear();
       subscriptions = [functions.onChange(note), deployments.onChange(note), quotas.onChange(note)];
       running = run(stopping.signal);
     },
@@ -122,5 +147,6 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
       await running;
     },
     adjust,
+    recheck,
   };
 }

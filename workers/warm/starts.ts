@@ -2,9 +2,16 @@ import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import type { FunctionDeployment } from '../../infra/manifests/function.ts';
 import { functionContainer, type CodeConfigMap } from '../../infra/manifests/function-pod.ts';
-import { warmSources, type WarmSources } from '../../infra/manifests/warm-pool.ts';
+import { warmPoolName, warmSources, type WarmSources } from '../../infra/manifests/warm-pool.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { isContainerRunning, isPodLive, isStandIn, restartsOf, type Pod } from '../../runtime/contracts/pod.ts';
+import {
+  isContainerRunning,
+  isPodLive,
+  isPodReady,
+  isStandIn,
+  restartsOf,
+  type Pod,
+} from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { WarmStart } from '../../runtime/contracts/warm-start.ts';
@@ -15,7 +22,7 @@ import type { Informer } from '../../runtime/kube/informer.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Secret } from '../../runtime/workloads/owned-secret.ts';
 import type { CallWarmPod } from './call.ts';
-import { standInEnd, type StandInEnd } from './stand-in.ts';
+import { isBroken, standInEnd, type StandInEnd } from './stand-in.ts';
 import { readToken } from './token.ts';
 import { warmTemplateOf } from './warmable.ts';
 
@@ -23,9 +30,7 @@ import { warmTemplateOf } from './warmable.ts';
 const drainSeconds = 3_600;
 /** The preStop hook and the end of the process, in addition. */
 const graceSeconds = drainSeconds + 30;
-/** A label that Kubernetes sets on the pods of a Deployment object. */
-const templateHashLabel = 'pod-template-hash';
-/** Interval of checks of all pods, for deletions that failed. */
+/** Interval of checks of all pods, for what was interrupted. */
 const sweepMs = 30_000;
 
 export interface WarmStartsOptions {
@@ -35,6 +40,8 @@ export interface WarmStartsOptions {
   /** At least all pods with the label of a workload's kind. */
   pods: Pick<Informer<Pod>, 'list' | 'listIn' | 'listLabeled' | 'onChange'>;
   call: CallWarmPod;
+  /** Called when a function could not be started in a pod that was taken. */
+  onFailure: (namespace: string) => void;
   clock: Clock;
   log: Logger;
   registry: Registry;
@@ -48,7 +55,7 @@ export interface WarmStarts {
 }
 
 export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
-  const { kube, functions, deployments, pods, call, clock, log, registry } = options;
+  const { kube, functions, deployments, pods, call, onFailure, clock, log, registry } = options;
   const starts = new Counter({
     name: 'function_warm_starts_total',
     help: 'Starts of functions from zero for which a generic pod was looked for, by result.',
@@ -81,13 +88,9 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     const { labels, annotations = {} } = template.metadata;
     for (const pod of pods.listIn(namespace).filter((pod) => isWaiting(pod, digest))) {
       const { resourceVersion, labels: generic = {} } = pod.metadata;
+      // Also the one by which its ReplicaSet finds it.
       const removed = Object.fromEntries(Object.keys(generic).map((label) => [label, null]));
-      const metadata = {
-        resourceVersion,
-        labels: { ...removed, [templateHashLabel]: null, ...labels },
-        annotations,
-        ownerReferences: [owner],
-      };
+      const metadata = { resourceVersion, labels: { ...removed, ...labels }, annotations, ownerReferences: [owner] };
       try {
         return await kube.mergePatch<Pod>(refOf(pod), { metadata });
       } catch (error) {
@@ -118,11 +121,18 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     const resource = functions.get(name, namespace);
     const template = resource && warmTemplateOf(resource, deployment);
     const sources = template && warmSources(deployment.spec.template);
-    if (!sources || !pods.listIn(namespace).some(isGeneric)) return;
+    if (!sources || !deployments.get(warmPoolName(template.digest), namespace)) return;
+    if (!pods.listIn(namespace).some((pod) => isWaiting(pod, template.digest))) {
+      starts.inc({ result: 'missed' });
+      return;
+    }
     const reading = Promise.all([sourcesOf(namespace, sources), readToken(kube, namespace)]);
     // Handled below, unless there is no pod.
     reading.catch(() => undefined);
-    const pod = await take(resource, deployment, template.digest);
+    const pod = await take(resource, deployment, template.digest).catch((error: unknown) => {
+      starts.inc({ result: 'failed' });
+      throw error;
+    });
     if (!pod) {
       starts.inc({ result: 'missed' });
       return;
@@ -137,6 +147,7 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     } catch (error) {
       starts.inc({ result: 'failed' });
       log.warn({ err: error, ...fields }, 'cannot start the function in a generic pod; its own pod starts');
+      onFailure(namespace);
       await end(pod, 'failed');
     }
   };
@@ -167,14 +178,22 @@ export function createWarmStarts(options: WarmStartsOptions): WarmStarts {
     }
   };
 
-  /** Ends pods that nothing else has ended, and generic ones that restarted with their node: their pool replaces them. */
+  /**
+   * Ends pods that nothing else has ended, and generic ones that cannot be used: their pool replaces them. A pod that stands
+   * in and is not ready in two sweeps was taken and never started, or is not faster than the function's own.
+   */
   const sweep = async (signal: AbortSignal): Promise<void> => {
+    let unready = new Set<string>();
     while (!signal.aborted) {
-      check(pods.list());
-      for (const pod of pods.list().filter((pod) => isRunning(pod) && restartsOf(pod) > 0 && isGeneric(pod))) {
+      const live = pods.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      check(live);
+      const late = live.filter((pod) => isStandIn(pod) && !isPodReady(pod));
+      const broken = live.filter((pod) => isGeneric(pod) && isBroken(pod, clock.now()));
+      for (const pod of [...broken, ...late.filter(({ metadata }) => unready.has(metadata.uid))]) {
         const { namespace, name } = pod.metadata;
         track(end(pod, 'failed'), { namespace, pod: name }, 'cannot delete a generic pod');
       }
+      unready = new Set(late.map(({ metadata }) => metadata.uid));
       await clock.sleep(sweepMs, signal).catch(() => undefined);
     }
   };

@@ -16,10 +16,15 @@ export async function readToken(kube: Pick<KubeClient, 'get'>, namespace: string
   return token === '' ? undefined : token;
 }
 
-/** As {@link readToken}, and creates it if needed. @throws KubeError 409 for a foreign Secret */
-export async function ensureToken(kube: Pick<KubeClient, 'get' | 'create'>, namespace: string): Promise<string> {
+/** As {@link readToken}, and creates it if needed. @throws Error for a foreign Secret */
+export async function ensureToken(
+  kube: Pick<KubeClient, 'get' | 'create' | 'delete'>,
+  namespace: string,
+): Promise<string> {
   const existing = await readToken(kube, namespace);
   if (existing !== undefined) return existing;
+  // A Secret of the platform without its token was changed by hand.
+  await deleteToken(kube, namespace);
   const token = randomBytes(32).toString('base64url');
   try {
     await kube.create<Secret>({
@@ -31,13 +36,18 @@ export async function ensureToken(kube: Pick<KubeClient, 'get' | 'create'>, name
     });
     return token;
   } catch (error) {
-    const other = isKubeError(error, 409) ? await readToken(kube, namespace) : undefined;
-    if (other === undefined) throw error;
-    return other;
+    if (!isKubeError(error, 409)) throw error;
+    const other = await readToken(kube, namespace);
+    if (other !== undefined) return other;
+    const place = `Secret "${warmSecretName}" in ${namespace}`;
+    throw new Error(
+      `${place} was not created by the platform. Delete it or, if the platform created it, restore its label ${managedByLabel}=${managedByValue}.`,
+      { cause: error },
+    );
   }
 }
 
-/** Deletes the token of an environment. */
+/** Deletes the token of an environment, unless another program created the Secret. */
 export async function deleteToken(kube: Pick<KubeClient, 'get' | 'delete'>, namespace: string): Promise<void> {
   const { apiVersion, kind } = kinds.Secret;
   await deleteChild(kube, undefined, { apiVersion, kind, name: warmSecretName, namespace });

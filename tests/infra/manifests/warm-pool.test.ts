@@ -75,6 +75,14 @@ t.test('a function with more than code starts cold', (t) => {
     t.equal(warmTemplate(templateOf(more), 'node'), undefined, what);
     t.equal(warmSources(templateOf(more)), undefined, what);
   }
+  for (const variable of [
+    { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+    { name: 'URL', value: 'http://$(HOST)/' },
+  ]) {
+    const template = templateOf();
+    podOf(template).containers[0]?.env?.push(variable);
+    t.equal(warmTemplate(template, 'node'), undefined, `a variable that the kubelet resolves: ${variable.name}`);
+  }
   const { runtime: _, code: __, ...rest } = spec;
   const own = functionDeployment(hello, { ...rest, image: 'registry.test/own:1' }, { image: 'registry.test/own:1' });
   t.equal(warmTemplate(own.spec.template, 'node'), undefined, 'an image');

@@ -1,7 +1,8 @@
 import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
-import { isStandIn } from '../../../runtime/contracts/pod.ts';
+import { isStandIn, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { warmLabel } from '../../../runtime/domain/labels.ts';
 import { namespace, token, warmWorld } from './world.ts';
 
 const envSecret = 'function-hello-env-1';
@@ -108,6 +109,45 @@ t.test('two functions never get the same pod', async (t) => {
   t.equal(new Set(world.calls.map(({ uid }) => uid)).size, 2);
   t.equal(await world.startsBy('missed'), 1);
 });
+
+t.test(
+  'of 40 functions that are woken at once, as many start in generic pods as there are, and the pool refills',
+  async (t) => {
+    const world = await warmWorld(t, { size: 2 });
+    const names = Array.from({ length: 40 }, (_, index) => `f${index}`);
+    for (const name of names) world.addFunction(name);
+    const generic = () => world.kube.all<Pod>(kinds.Pod).filter(({ metadata }) => warmLabel in (metadata.labels ?? {}));
+    let created = 0;
+    const addPod = () => {
+      created += 1;
+      world.addGenericPod(`generic-${created}`, 'f0', { podIP: `10.0.0.${created}`, phase: 'Running' });
+    };
+    for (let count = 0; count < 2; count++) addPod();
+    // As the pool's ReplicaSet does.
+    world.kube.intercept = ({ verb, kind }) => {
+      if (verb === 'mergePatch' && kind === 'Pod') setImmediate(() => generic().length < 2 && addPod());
+    };
+    await world.start();
+    await Promise.all(names.map((name) => world.scale(name, 1)));
+    const results = async () => (await world.startsBy('started')) + (await world.startsBy('missed'));
+    for (let tries = 0; tries < 100 && (await results()) < 40; tries++) await new Promise((r) => setTimeout(r, 5));
+    t.equal(await results(), 40, 'each function has been looked at');
+    t.ok((await world.startsBy('started')) >= 2);
+    t.equal(await world.startsBy('failed'), 0);
+    const standIns = world.kube.all<Pod>(kinds.Pod).filter(isStandInObject);
+    t.equal(standIns.length, world.calls.length);
+    t.equal(new Set(world.calls.map(({ uid }) => uid)).size, world.calls.length, 'no pod was started twice');
+    t.equal(
+      new Set(standIns.map(({ metadata }) => metadata.labels?.['app'])).size,
+      standIns.length,
+      'no function twice',
+    );
+    for (const name of names) await world.report(name, 1);
+    const isEnding = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined;
+    await world.until(() => world.kube.all<Pod>(kinds.Pod).filter(isStandInObject).every(isEnding));
+    t.equal(generic().length, 2);
+  },
+);
 
 t.test('only a pod that runs, of the same template and environment, is used', async (t) => {
   const world = await warmWorld(t);

@@ -49,14 +49,29 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
     clock,
     size: size as number | undefined,
     calls: [] as Call[],
+    /** Whether answers to patches of pods are lost. */
+    loses: false,
     /** Answers calls. */
     answer: (): Promise<void> => Promise.resolve(),
     registry: new Registry(),
   };
-  const common = { kube: { ...kube, cache: informers.cache }, functions, deployments, pods, clock, log: silentLog };
+  const mergePatch: typeof kube.mergePatch = async (...parameters) => {
+    const patched = await kube.mergePatch<KubeObject>(...parameters);
+    if (world.loses) throw new Error('socket hang up');
+    return patched as never;
+  };
+  const common = {
+    kube: { ...kube, mergePatch, cache: informers.cache },
+    functions,
+    deployments,
+    pods,
+    clock,
+    log: silentLog,
+  };
   const pools = createWarmPools({ ...common, namespaces, quotas, size: () => world.size });
   const starts = createWarmStarts({
     ...common,
+    onFailure: (home) => pools.recheck(home),
     registry: world.registry,
     call(pod, bearer, start) {
       world.calls.push({ ...pod, token: bearer, start });
@@ -98,13 +113,24 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
     deployment: (name = 'hello') => one<FunctionDeployment>('Deployment', name),
     poolsNow: () =>
       kube.all<FunctionDeployment>(kinds.Deployment).filter(({ metadata }) => metadata.name.startsWith('svc-warm-')),
+    /** Whether the informer has a pool that meets the condition. */
+    seesPool: (holds: (pool: FunctionDeployment) => boolean = () => true) =>
+      deployments.listIn(namespace).some((each) => each.metadata.name.startsWith('svc-warm-') && holds(each)),
     podNamed: (name: string) => kube.all<Pod>(kinds.Pod).find(({ metadata }) => metadata.name === name),
-    /** Creates a generic pod that runs, as the pool's ReplicaSet does, and the environment's token. */
-    addGenericPod(name: string, of = 'hello', status: Pod['status'] = { podIP: '10.0.0.7', phase: 'Running' }) {
+    /** Creates a generic pod that runs, as the pool's ReplicaSet does, with its pool and the environment's token. */
+    addGenericPod(
+      name: string,
+      of = 'hello',
+      status: Pod['status'] = { podIP: '10.0.0.7', phase: 'Running' },
+      node: string | null = 'node',
+    ) {
       const template = warmTemplate(one<FunctionDeployment>('Deployment', of).spec.template, 'node');
       if (!template) throw new Error('the function starts cold');
       const digest = createHash('sha256').update(token).digest('hex');
-      const pool = warmPool(namespace, template, { replicas: 1, tokenDigest: digest }).spec.template;
+      const deployment = warmPool(namespace, template, { replicas: 1, tokenDigest: digest });
+      const exists = kube.all(kinds.Deployment).some(({ metadata }) => metadata.name === deployment.metadata.name);
+      if (!exists) kube.seed(deployment);
+      const pool = deployment.spec.template;
       const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'svc-warm', uid: 'set', controller: true };
       const containerStatuses = [{ name: 'function', ready: false, restartCount: 0, state: { running: {} } }];
       kube.seed({
@@ -116,7 +142,7 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
           labels: { ...pool.metadata.labels, 'pod-template-hash': 'abc' },
           ownerReferences: [owner],
         },
-        spec: { ...pool.spec, nodeName: 'node' },
+        spec: { ...pool.spec, ...(node !== null && { nodeName: node }) },
         status: { containerStatuses, ...status },
       });
       if (!kube.all(kinds.Secret).some(({ metadata }) => metadata.name === 'svc-warm')) {
