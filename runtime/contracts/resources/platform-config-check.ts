@@ -35,6 +35,7 @@ export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec):
     ...issues.map(({ path, message }) => ({ path: path.join('.'), message })),
     ...hostFaults(settings),
     ...domainFaults(settings),
+    ...warmFaults(settings),
     ...(active ? changeFaults(active, settings) : []),
     ...proxies.faults,
     ...open.faults,
@@ -119,6 +120,12 @@ function domainFaults({ hostDomains = [] }: Partial<PlatformConfigSpec>): Settin
       refusal(`hostDomains.${index}.projects.${at}`, () => checkProjectName(project)),
     ),
   ]);
+}
+
+/** Checks that there are generic pods where they can wait. */
+function warmFaults({ warmPods = 0, monitoring }: Partial<PlatformConfigSpec>): SettingFault[] {
+  if (warmPods === 0 || monitoring?.mode !== 'embedded') return [];
+  return [{ path: 'warmPods', message: 'the embedded cluster has no generic pods; only 0 is possible' }];
 }
 
 function refusal(path: string, check: () => unknown): SettingFault[] {

@@ -184,9 +184,13 @@ export function functionImage(
   );
 }
 
-/** The number of generic pods of a pool. */
-export function warmPodsOf({ warmPods, profile }: Pick<PlatformConfigSpec, 'warmPods' | 'profile'>): number {
-  return warmPods ?? profileWarmPods(profile);
+/** The number of generic pods of a pool: none in the embedded cluster, whose pods share the port that they wait on. */
+export function warmPodsOf({
+  warmPods,
+  profile,
+  monitoring,
+}: Pick<PlatformConfigSpec, 'warmPods' | 'profile' | 'monitoring'>): number {
+  return monitoring?.mode === 'embedded' ? 0 : (warmPods ?? profileWarmPods(profile));
 }
 
 /** The public URL of a host, without a trailing slash. */

@@ -4,7 +4,7 @@ import {
   newestGoodSettings,
   settingsInForce,
 } from '../../../../runtime/contracts/resources/platform-config-check.ts';
-import type { PlatformConfig } from '../../../../runtime/contracts/resources/platform-config.ts';
+import { warmPodsOf, type PlatformConfig } from '../../../../runtime/contracts/resources/platform-config.ts';
 import { settings } from '../../../support/objects.ts';
 
 const pathsOf = (checked: ReturnType<typeof checkPlatformConfig>) =>
@@ -88,4 +88,15 @@ t.test('memory limits of components are quantities, and the embedded cluster has
     'monitoring.components.metrics-store.memory',
     'monitoring.components.dashboards.enabled',
   ]);
+});
+
+t.test('the embedded cluster has no generic pods', async (t) => {
+  const embedded = { ...settings, monitoring: { mode: 'embedded' as const } };
+  t.same(pathsOf(checkPlatformConfig({ ...embedded, warmPods: 1 })), ['warmPods']);
+  t.same(pathsOf(checkPlatformConfig({ ...embedded, warmPods: 0 })), []);
+  t.same(pathsOf(checkPlatformConfig({ ...settings, warmPods: 1 })), []);
+  t.equal(warmPodsOf({ ...embedded, profile: 'large' }), 0, 'whatever its profile');
+  t.equal(warmPodsOf({ ...settings, profile: 'large' }), 1);
+  t.equal(warmPodsOf({ ...settings, profile: 'nano' }), 0);
+  t.equal(warmPodsOf({ ...settings, profile: 'nano', warmPods: 2 }), 2);
 });
