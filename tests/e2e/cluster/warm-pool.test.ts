@@ -1,5 +1,5 @@
 import t from 'tap';
-import { functionContainer } from '../../../infra/manifests/function-pod.ts';
+import { codeVolume, functionContainer } from '../../../infra/manifests/function-pod.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { isContainerRunning, isPodLive, isStandIn, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -29,7 +29,8 @@ export const handler = () => ({
 def handler(event, context=None):
     kernel = sorted(line.split('=')[0] for line in open('/proc/self/environ').read().split(chr(0)) if line)
     return {'env': dict(os.environ), 'kernel': kernel, 'user': [os.getuid(), os.getgid(), *os.getgroups()],
-            'code': len(open(os.environ['SVC_CODE_FILE']).read()), 'folder': os.getcwd(), 'tmp': os.stat('/tmp').st_mode}
+            'code': len(open(os.environ['SVC_CODE_FILE']).read()), 'folder': os.getcwd(), 'tmp': os.stat('/tmp').st_mode,
+            'caps': [line for line in open('/proc/self/status') if line.startswith(('Cap', 'NoNewPrivs', 'Seccomp'))]}
 `,
 };
 
@@ -74,7 +75,8 @@ for (const runtime of ['node', 'python'] as const) {
     t.equal(cold.env['HOSTNAME'], own?.metadata.name);
     t.strictSame(withoutHost(warm), withoutHost(cold), 'variables, user, rights, code and folders are the same');
     t.strictSame(labelsOf(standIn), labelsOf(own), 'and so are the labels, except the one that a ReplicaSet adds');
-    t.strictSame(securityOf(standIn), securityOf(own));
+    t.strictSame(standIn?.metadata.annotations ?? {}, own?.metadata.annotations ?? {});
+    t.strictSame(specOf(standIn), specOf(own), 'account, user, rights, limits, ports and volumes');
     t.equal(warm.env['GREETING'], 'a "b" $c ü');
 
     const [refilled] = await eventually(waiting, (pods) => pods.length === 1);
@@ -109,22 +111,15 @@ function labelsOf(pod: Stored<Pod> | undefined): object {
   return labels;
 }
 
-/** The parts of a pod's spec that the cluster's rules are about. */
-function securityOf(pod: Stored<Pod> | undefined): object {
-  const { containers, ...spec } = (pod?.spec ?? { containers: [] }) as unknown as Record<string, unknown> & {
-    containers: Record<string, unknown>[];
+/** The containers of a pod, and the rest of its spec without what a generic pod has instead of code and variables. */
+function specOf(pod: Stored<Pod> | undefined): object {
+  const { containers, volumes, ...spec } = structuredClone(pod?.spec ?? {}) as Record<string, unknown> & {
+    containers?: Record<string, unknown>[];
+    volumes?: { name: string }[];
   };
-  const [container = {}] = containers;
-  const { securityContext, serviceAccountName, automountServiceAccountToken, enableServiceLinks } = spec;
-  const { resources, image, ports, securityContext: ofContainer } = container;
-  return {
-    securityContext,
-    serviceAccountName,
-    automountServiceAccountToken,
-    enableServiceLinks,
-    resources,
-    image,
-    ports,
-    ofContainer,
-  };
+  const others = containers?.map(({ command: _, env: __, envFrom: ___, volumeMounts, ...container }) => ({
+    ...container,
+    volumeMounts: (volumeMounts as { name: string; mountPath: string }[]).filter(({ name }) => name !== codeVolume),
+  }));
+  return { ...spec, containers: others, volumes: volumes?.filter(({ name }) => name !== codeVolume) };
 }
