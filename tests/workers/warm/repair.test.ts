@@ -59,6 +59,30 @@ t.test('a pool whose Deployment object is deleted or changed by hand is restored
   t.ok(isConsistent(world), 'with the same token');
 });
 
+t.test('after an upgrade to another runtime image, the pool is replaced and none of its pods is used', async (t) => {
+  const world = await poolWorld(t);
+  const former = poolOf(world)?.metadata.name;
+  world.addGenericPod('generic-1');
+  await world.until(() => world.podNamed('generic-1') !== undefined);
+  const live = world.deployment();
+  const [container] = live.spec.template.spec['containers'] as unknown as { image: string }[];
+  if (!container) throw new Error('it has no container');
+  container.image = 'registry.test/function-node:2';
+  await world.kube.replace(live);
+  await world.scale('hello', 1);
+  await world.clock.advance(1_000);
+  await world.until(() => world.poolsNow().length === 1 && poolOf(world)?.metadata.name !== former);
+  t.match(JSON.stringify(poolOf(world)), 'registry.test/function-node:2');
+  t.same(world.calls, []);
+  await world.scale('hello', 0);
+  await world.until(() => world.seesPool());
+  world.addGenericPod('generic-2');
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  await world.scale('hello', 1);
+  await world.until(() => world.calls.length === 1);
+  t.equal(world.calls[0]?.uid, world.podNamed('generic-2')?.metadata.uid);
+});
+
 for (const [what, change] of [
   ['deleted', ({ kube }: World) => kube.delete(secret)],
   ['emptied', ({ kube }: World) => kube.mergePatch(secret, { data: null })],
