@@ -117,9 +117,10 @@ function specOf(pod: Stored<Pod> | undefined): object {
     containers?: Record<string, unknown>[];
     volumes?: { name: string }[];
   };
-  const others = containers?.map(({ command: _, env: __, envFrom: ___, volumeMounts, ...container }) => ({
-    ...container,
-    volumeMounts: (volumeMounts as { name: string; mountPath: string }[]).filter(({ name }) => name !== codeVolume),
-  }));
+  const others = containers?.map((container) => {
+    const { command: _, env: __, envFrom: ___, volumeMounts, ...rest } = container;
+    const mounts = volumeMounts as { name: string; mountPath: string }[];
+    return { ...rest, volumeMounts: mounts.filter(({ name }) => name !== codeVolume) };
+  });
   return { ...spec, containers: others, volumes: volumes?.filter(({ name }) => name !== codeVolume) };
 }
