@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { median, printFigure, printRounds, type Target } from '../figure.ts';
 import { processorSeconds } from './cores.ts';
 import type { LoadClient } from './load-client.ts';
@@ -6,6 +7,8 @@ import type { LoadResult } from './load.ts';
 const warmUpSeconds = 1;
 /** Before the first round each server gets requests for this long, so that its code is compiled. */
 const compileSeconds = 4;
+/** A server at rest uses no more of its core than this, over this time. */
+const [restShare, restMs] = [0.05, 400] as const;
 /** Above this the generator itself may be the limit. */
 const busyMax = 0.95;
 /** Above this share of a latency, the generator may have caused it. */
@@ -76,6 +79,7 @@ async function measure(
   { seconds, connections, rate, pids }: RoundsOptions & { rate?: number },
 ): Promise<Round> {
   const pid = pids[target];
+  await othersRest(Object.values(pids).filter((other) => other !== pid));
   const used = () => (pid === undefined ? Number.NaN : processorSeconds(pid));
   const [before, startedAt] = [used(), performance.now()];
   const result = await load.run(target, { connections, warmUpSeconds, seconds, ...(rate !== undefined && { rate }) });
@@ -85,6 +89,15 @@ async function measure(
     process.stderr.write(`${target} answered ${result.requestsPerSecond.toFixed(0)} of ${rate} requests a second\n`);
   }
   return { ...result, microseconds: (spent * 1e6) / result.answers, serverBusy: spent / wall };
+}
+
+/** Waits until the servers that share the core have done what their own rounds left, such as to write the usage of keys. */
+async function othersRest(pids: readonly number[]): Promise<void> {
+  const used = () => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
+  for (let [before, now] = [-Infinity, used()]; now - before > restShare * (restMs / 1000); now = used()) {
+    before = now;
+    await wait(restMs);
+  }
 }
 
 /** The rounds of two targets that count for both. */
