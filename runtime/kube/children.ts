@@ -120,13 +120,17 @@ export function applyObject<T extends KubeObject>(kube: Writer, desired: T, opti
 
 /**
  * Deletes an object if it belongs to the owner.
+ * @param options.cached takes one that the cache does not have for deleted: when the cache gets it, its owner is
+ *   reconciled again
  * @returns false while it is being deleted; true when it is gone or belongs to another owner
  */
 export async function deleteChild(
-  kube: Pick<KubeClient, 'get' | 'delete'>,
+  kube: Pick<KubeClient, 'get' | 'delete' | 'cache'>,
   owner: Stored<KubeObject> | undefined,
   ref: ObjectRef,
+  { cached = false }: { cached?: boolean } = {},
 ): Promise<boolean> {
+  if (cached && kube.cache && !kube.cache.get(resourceOf(ref), ref.name, ref.namespace)) return true;
   const live = await kube.get(resourceOf(ref), ref.name, ref.namespace);
   if (!live || !isOurs(live) || (owner && ownerOf(live)?.uid !== owner.metadata.uid)) return true;
   if (live.metadata.deletionTimestamp !== undefined) return false;

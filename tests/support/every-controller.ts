@@ -14,6 +14,8 @@ import { volumeController } from '../../workers/controllers/volume.ts';
 import { fakeClock, type FakeClock } from './clock.ts';
 import { fakeKube, type FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
+import { platformConfigObject } from './objects.ts';
+import { fixedId } from './state-space.ts';
 
 /**
  * Every controller, led by one process as in `main.ts`, with records that do nothing and an ingress that always demands
@@ -80,4 +82,26 @@ export function everyController({
   manager.add(serviceController({ ...shared, platformConfig, records }));
   manager.add(podOomController(shared));
   return { clock, kube, manager };
+}
+
+/**
+ * Every controller at work in a cluster with the project `shop`, whose environments are ready. They stop at the end of the
+ * test.
+ */
+export async function runningControllers(
+  t: { teardown(end: () => unknown): void },
+  { environments = ['prod'] }: { environments?: readonly string[] } = {},
+): Promise<ReturnType<typeof everyController>> {
+  const world = everyController();
+  const { clock, kube, manager } = world;
+  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
+    apiVersion: 'platform.svc/v1',
+    kind: 'Project',
+    metadata: { name: 'shop' },
+    spec: { environments: environments.map((name, index) => ({ name, id: fixedId(index + 1) })) },
+  });
+  t.teardown(() => manager.stop());
+  manager.start();
+  await clock.advance(5_000);
+  return world;
 }

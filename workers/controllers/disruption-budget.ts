@@ -22,8 +22,7 @@ export async function ensureDisruptionBudget(
 }
 
 /**
- * Deletes the budget of a workload. One that the cache does not have yet causes another pass, and is deleted with its
- * owner in any case, so that a workload without a budget costs no request.
+ * Deletes the budget of a workload; one without a budget costs no request.
  * @returns whether it is deleted
  */
 export async function removeDisruptionBudget(
@@ -32,6 +31,5 @@ export async function removeDisruptionBudget(
   { name, namespace }: Pick<BudgetOwner, 'name' | 'namespace'>,
 ): Promise<boolean> {
   const { apiVersion, kind } = kinds.PodDisruptionBudget;
-  if (kube.cache && !kube.cache.get(kinds.PodDisruptionBudget, name, namespace)) return true;
-  return deleteChild(kube, resource, { apiVersion, kind, name, namespace });
+  return deleteChild(kube, resource, { apiVersion, kind, name, namespace }, { cached: true });
 }

@@ -20,7 +20,6 @@ export async function ensureNetwork(
     await ensureChild(kube, resource, boundServicesPolicy(identity, services), { cached: true });
     return;
   }
-  // A policy that is not in the cache yet causes another reconcile.
-  if (kube.cache && !kube.cache.get(kinds.NetworkPolicy, boundServicesPolicyName(name), namespace)) return;
-  await deleteChild(kube, resource, refIn(namespace, kinds.NetworkPolicy, boundServicesPolicyName(name)));
+  const policy = refIn(namespace, kinds.NetworkPolicy, boundServicesPolicyName(name));
+  await deleteChild(kube, resource, policy, { cached: true });
 }

@@ -7,7 +7,7 @@ import type { LoadResult } from './load.ts';
 const warmUpSeconds = 1;
 /** Before the first round each server gets requests for this long, so that its code is compiled. */
 const compileSeconds = 4;
-/** A server at rest uses no more of its core than this, over this time. */
+/** A server is at rest when it has used at most this share of its core for this long, in ms. */
 const [restShare, restMs] = [0.05, 400] as const;
 /** Above this the generator itself may be the limit. */
 const busyMax = 0.95;

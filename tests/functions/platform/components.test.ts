@@ -202,7 +202,7 @@ t.test('the stores of the embedded cluster are switched by its process, and have
   });
 });
 
-t.test('a component gets no more memory than pods can have on the largest node', async (t) => {
+t.test('the memory of a component is limited to what the largest node has for pods', async (t) => {
   const node = (name: string, memoryBytes?: number) => ({
     name,
     ready: true,

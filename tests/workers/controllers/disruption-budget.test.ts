@@ -1,8 +1,7 @@
 import t from 'tap';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { settleDeployments } from '../../support/cluster.ts';
-import { everyController } from '../../support/every-controller.ts';
-import { platformConfigObject } from '../../support/objects.ts';
+import { runningControllers } from '../../support/every-controller.ts';
 import { fixedId } from '../../support/state-space.ts';
 
 const namespace = 'shop-prod';
@@ -20,16 +19,7 @@ const refOf = (kind: string, name: string) => ({ apiVersion: 'platform.svc/v1', 
 
 /** Every controller with the workloads, which run. */
 async function world(test: { teardown(end: () => unknown): void }, workloads: [string, string, object][]) {
-  const { clock, kube, manager } = everyController();
-  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
-    apiVersion: 'platform.svc/v1',
-    kind: 'Project',
-    metadata: { name: 'shop' },
-    spec: { environments: [{ name: 'prod', id: fixedId(1) }] },
-  });
-  test.teardown(() => manager.stop());
-  manager.start();
-  await clock.advance(5_000);
+  const { clock, kube } = await runningControllers(test);
   for (const [kind, name, spec] of workloads) {
     await kube.create({ apiVersion: 'platform.svc/v1', kind, metadata: { namespace, name }, spec });
   }

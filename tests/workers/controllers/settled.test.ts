@@ -6,7 +6,7 @@ import { jobSpec } from '../../../runtime/contracts/resources/job.ts';
 import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { settleDeployments } from '../../support/cluster.ts';
-import { everyController } from '../../support/every-controller.ts';
+import { everyController, runningControllers } from '../../support/every-controller.ts';
 import { platformConfigObject, settings as platformSettings } from '../../support/objects.ts';
 import { fixedId } from '../../support/state-space.ts';
 
@@ -82,16 +82,7 @@ t.test('an idle cluster gets only the Lease’s writes and hardly any reads in t
 });
 
 t.test('a pod that a quota counts causes no pass of its project', async (t) => {
-  const { clock, kube, manager } = everyController();
-  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
-    apiVersion: 'platform.svc/v1',
-    kind: 'Project',
-    metadata: { name: 'shop' },
-    spec: { environments: [{ name: 'prod', id: fixedId(1) }] },
-  });
-  t.teardown(() => manager.stop());
-  manager.start();
-  await clock.advance(5_000);
+  const { clock, kube } = await runningControllers(t);
   const quota = async () => {
     const live = await kube.get<KubeObject>(kinds.ResourceQuota, 'svc-environment', 'shop-prod');
     if (!live) throw new Error('no quota');
@@ -117,16 +108,7 @@ t.test('every controller of the platform is in its report', async (t) => {
 t.test(
   'a pass over an app or a function without changes reads nothing, and neither does that of a new leader',
   async (t) => {
-    const { clock, kube, manager } = everyController();
-    kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
-      apiVersion: 'platform.svc/v1',
-      kind: 'Project',
-      metadata: { name: 'shop' },
-      spec: { environments: [{ name: 'prod', id: fixedId(1) }] },
-    });
-    t.teardown(() => manager.stop());
-    manager.start();
-    await clock.advance(5_000);
+    const { clock, kube, manager } = await runningControllers(t);
     const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
     const specs = {
       App: { image: 'registry.test/api:1', port: 8080, replicas: 1, security: { headers: true }, release },

@@ -2,23 +2,13 @@ import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { settleDeployments } from '../../support/cluster.ts';
-import { everyController } from '../../support/every-controller.ts';
-import { platformConfigObject } from '../../support/objects.ts';
+import { runningControllers } from '../../support/every-controller.ts';
 import { fixedId } from '../../support/state-space.ts';
 
 t.test(
   'shared objects of routes exist once for each environment, and are restored when someone changes them',
   async (t) => {
-    const { clock, kube, manager } = everyController();
-    kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
-      apiVersion: 'platform.svc/v1',
-      kind: 'Project',
-      metadata: { name: 'shop' },
-      spec: { environments: ['prod', 'dev'].map((name, index) => ({ name, id: fixedId(index + 1) })) },
-    });
-    t.teardown(() => manager.stop());
-    manager.start();
-    await clock.advance(5_000);
+    const { clock, kube } = await runningControllers(t, { environments: ['prod', 'dev'] });
     const names = Array.from({ length: 5 }, (_, number) => `w${number}`);
     for (const namespace of ['shop-prod', 'shop-dev']) {
       const workload = (kind: string, name: string, spec: object): KubeObject => ({

@@ -217,11 +217,7 @@ for (const [what, breakIt] of halves) {
 
 t.test('a pod that stands in and is ready stays until the function’s own is, however long that takes', async (t) => {
   const world = await warmWorld(t);
-  world.addFunction();
-  world.addGenericPod('generic-1');
-  await world.start();
-  await world.scale('hello', 1);
-  await world.until(() => world.calls.length > 0);
+  await world.startInGenericPod();
   await world.report('hello', 0);
   const pod = world.podNamed('generic-1');
   if (!pod) throw new Error('it is gone');

@@ -41,11 +41,7 @@ t.test(
 
 t.test('it ends when the own pod is ready, and its requests have an hour', async (t) => {
   const world = await warmWorld(t);
-  world.addFunction();
-  world.addGenericPod('generic-1');
-  await world.start();
-  await world.scale('hello', 1);
-  await world.until(() => world.calls.length > 0);
+  await world.startInGenericPod();
   await world.report('hello', 0);
   await world.until(() => true);
   t.equal(world.podNamed('generic-1')?.metadata.deletionTimestamp, undefined, 'the own pod is not ready');
@@ -70,11 +66,7 @@ t.test('it ends with the function at zero, deleted or crashed', async (t) => {
   ];
   for (const [what, happen] of ends) {
     const world = await warmWorld(t);
-    world.addFunction();
-    world.addGenericPod('generic-1');
-    await world.start();
-    await world.scale('hello', 1);
-    await world.until(() => world.calls.length > 0);
+    await world.startInGenericPod();
     await happen(world);
     await world.until(() => world.podNamed('generic-1')?.metadata.deletionTimestamp !== undefined);
     t.match(world.podNamed('generic-1')?.metadata, { deletionGracePeriodSeconds: 30 }, what);

@@ -105,7 +105,7 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
     if (!object) throw new Error(`there is no ${kind} ${name}`);
     return object;
   };
-  return Object.assign(world, {
+  const whole = Object.assign(world, {
     pools,
     starts,
     one,
@@ -183,5 +183,14 @@ export async function warmWorld(t: Test, { size = 1 }: { size?: number } = {}) {
       const { values } = (await world.registry.getSingleMetric('function_warm_starts_total')?.get()) ?? { values: [] };
       return values.find(({ labels: { result: of } }) => of === result)?.value ?? 0;
     },
+    /** Starts a new function, hello, in the new generic pod generic-1. */
+    async startInGenericPod() {
+      addFunction();
+      whole.addGenericPod('generic-1');
+      await whole.start();
+      await whole.scale('hello', 1);
+      await whole.until(() => world.calls.length > 0);
+    },
   });
+  return whole;
 }
