@@ -67,14 +67,14 @@ function single(header: string | string[] | undefined): string | undefined {
 
 type LimitedVerdict = Extract<Verdict, { limits: unknown }>;
 
-function limitHeaders({ key: { plan }, limits }: LimitedVerdict): string[] {
-  return ['RateLimit-Policy', policyField(plan, limits.calendar), 'RateLimit', limitField(limits)];
+function limitHeaders({ key: { terms }, limits }: LimitedVerdict): string[] {
+  return ['RateLimit-Policy', policyField(terms.plan, limits.calendar), 'RateLimit', limitField(limits)];
 }
 
 /** Headers that the ingress adds to the client's request. The client does not get them. */
 function allowHeaders(verdict: LimitedVerdict): string[] {
-  const { plan, handle, nameHeader } = verdict.key;
-  const policy = policyField(plan, verdict.limits.calendar);
+  const { terms, handle, nameHeader } = verdict.key;
+  const policy = policyField(terms.plan, verdict.limits.calendar);
   const limit = limitField(verdict.limits);
   const headers = ['X-Svc-Key-Prefix', handle, 'RateLimit-Policy', policy, 'RateLimit', limit, 'Content-Length', '0'];
   if (nameHeader !== undefined) headers.push('X-Svc-Key-Name', nameHeader);

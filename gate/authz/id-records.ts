@@ -43,6 +43,13 @@ export class IdRecords {
     return this.#text.toString('latin1');
   }
 
+  /** Writes the 16 bytes of the slot's id; zeros for none. */
+  copy(slot: number, target: Buffer, at: number): void {
+    const page = this.#pages[slot >>> pageBits];
+    const start = (slot & pageMask) * words;
+    for (let word = 0; word < words; word++) target.writeUInt32BE(page?.[start + word] ?? 0, at + 4 * word);
+  }
+
   has(slot: number): boolean {
     const page = this.#pages[slot >>> pageBits];
     const start = (slot & pageMask) * words;

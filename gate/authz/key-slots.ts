@@ -13,6 +13,8 @@ export interface KeySlots {
   slotOf(id: Id): number;
   /** The id of the slot's key. @throws Error when the slot is free */
   idOf(slot: number): Id;
+  /** Writes the 16 bytes of that id. @throws Error when the slot is free */
+  copyId(slot: number, target: Buffer, at: number): void;
   /** The highest slot that was ever used. */
   last(): number;
   /** Frees each slot that is not used any more. */
@@ -43,6 +45,10 @@ export function createKeySlots(): KeySlots {
       const id = ids.get(slot);
       if (id === undefined) throw new Error('the slot is free');
       return id;
+    },
+    copyId(slot, target, at) {
+      if (!ids.has(slot)) throw new Error('the slot is free');
+      ids.copy(slot, target, at);
     },
     last: () => last,
     free(isUsed) {

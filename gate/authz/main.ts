@@ -81,7 +81,8 @@ async function serve(): Promise<void> {
         clock,
         log,
         onFirstLoad: () => {
-          if (view.size().keys <= collectMaxKeys) globalThis.gc?.();
+          // The usual collection keeps the pages of the first load for later.
+          if (view.size().keys <= collectMaxKeys) globalThis.gc?.({ type: 'major', flavor: 'last-resort' });
         },
         observe: (outcome) => metrics.polled(outcome),
       });

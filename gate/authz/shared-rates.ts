@@ -61,7 +61,7 @@ export function createSharedRates(view: GateView, slots: KeySlots, clock: Clock)
     replicas: () => effective,
     took(key, { unshared }) {
       if (effective === 1) return;
-      const max = unsharedMax(key.plan, effective);
+      const max = unsharedMax(key.terms.plan, effective);
       if (unshared < max * reportedPart) return;
       due.add(key.slot);
       wake?.(unshared >= max * urgentPart);
@@ -100,7 +100,7 @@ export function createSharedRates(view: GateView, slots: KeySlots, clock: Clock)
       const key = view.keyOf(keyId);
       if (!key || effective === 1) return;
       const bucket = view.bucket(key);
-      takeForOther(bucket, key.plan, clock.monotonic(), effective, tokens);
+      takeForOther(bucket, key.terms.plan, clock.monotonic(), effective, tokens);
       view.keepBucket(key, bucket);
     },
     onDue(call) {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { closeReplica, registerReplica, reportReplica } from '../../runtime/records/gate-replicas.ts';
 import type { GateSession, GateStore } from './gate-store.ts';
 import { readChanges, readEverything, readHead } from './store-reads.ts';
-import { flushUsage } from './store-usage.ts';
+import { createUsageFlush } from './store-usage.ts';
 
 /** Time-out of a statement on the server. The feed closes a connection much earlier. */
 const statementTimeoutMs = 30_000;
@@ -46,7 +46,7 @@ function createSession(client: pg.Client): GateSession {
     register: (incarnation, name) => registerReplica(client, incarnation, name),
     report: (incarnation, feed, sharesRates) => reportReplica(client, incarnation, { ...feed, sharesRates }),
     close: (incarnation) => closeReplica(client, incarnation),
-    flush: (incarnation, batch, columns) => flushUsage(client, incarnation, batch, columns),
+    flush: createUsageFlush(client),
     end() {
       client.removeAllListeners('notification').removeAllListeners('end').removeAllListeners('error');
       client.on('error', () => undefined);

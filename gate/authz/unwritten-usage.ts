@@ -1,5 +1,5 @@
 import type { Id } from '../../runtime/domain/ids.ts';
-import { utcDay } from '../../runtime/domain/period.ts';
+import { dayMs } from '../../runtime/domain/period.ts';
 import type { UsageColumns } from './gate-store.ts';
 import type { KeySlots } from './key-slots.ts';
 import { NumberRecords } from './paged.ts';
@@ -9,13 +9,18 @@ export const counted = { allowed: 0, rateDenied: 1, quotaDenied: 2 } as const;
 type Counted = (typeof counted)[keyof typeof counted];
 const kinds: readonly Counted[] = [0, 1, 2];
 
-/** The further fields of a row: what the store has of each count, the key, the day, and the row's state. */
-const [writtenField, slotField, dayField, stateField, fieldCount] = [3, 6, 7, 8, 9] as const;
+const idBytes = 16;
+
+/** The further fields of a row: what the store has of each count, the key, the day, its state, and the row that waits next. */
+const [writtenField, slotField, dayField, stateField, nextField, fieldCount] = [3, 6, 7, 8, 9, 10] as const;
 
 /** Bits of a row's state: it has counts that are in no batch yet; its batch may be unwritten; it gets no more counts. */
 const [waits, isSent, hasEnded] = [1, 2, 4] as const;
 
-/** A batch to write. It is repeated unchanged until its outcome is known. */
+/**
+ * A batch to write. It is repeated unchanged until its outcome is known, and its columns are valid until then: the next
+ * batch uses the same memory.
+ */
 export interface UsageBatch {
   incarnation: Id;
   /** Counted from 1 in each incarnation. */
@@ -67,24 +72,57 @@ export interface UnwrittenUsage {
   restart(incarnation: Id, lastBatch: number): UnwrittenPart[];
 }
 
+/** Memory for the rows and columns of a batch, which all batches use. */
+interface BatchMemory extends UsageColumns {
+  rows: Int32Array;
+}
+
+function batchMemory(maxRows: number): BatchMemory {
+  return {
+    rows: new Int32Array(maxRows),
+    keyIds: Buffer.alloc(idBytes * maxRows),
+    days: new Int32Array(maxRows),
+    allowed: new Float64Array(maxRows),
+    rateDenied: new Float64Array(maxRows),
+    quotaDenied: new Float64Array(maxRows),
+  };
+}
+
+/** Its first rows. */
+function firstRows({ rows, keyIds, days, allowed, rateDenied, quotaDenied }: BatchMemory, length: number): BatchMemory {
+  return {
+    rows: rows.subarray(0, length),
+    keyIds: keyIds.subarray(0, idBytes * length),
+    days: days.subarray(0, length),
+    allowed: allowed.subarray(0, length),
+    rateDenied: rateDenied.subarray(0, length),
+    quotaDenied: quotaDenied.subarray(0, length),
+  };
+}
+
 export function createUnwrittenUsage(firstIncarnation: Id, keys: KeySlots): UnwrittenUsage {
   const rows = new NumberRecords(fieldCount);
   let incarnation = firstIncarnation;
   let batches = 0;
   let last = 0;
   let freed: number[] = [];
-  /** Rows that wait for a batch; those before `taken` are in batches. */
-  let waiting: number[] = [];
-  let taken = 0;
+  /**
+   * The first and the last row that waits for a batch; 0 when none does. Each names the next one. A list, given up and grown
+   * again every second, would be garbage that V8 collects in pauses of milliseconds, and so would new memory for each batch.
+   */
+  let [first, latest] = [0, 0];
   let pending = 0;
-  let outstanding: { batch: UsageBatch; rows: readonly number[] } | undefined;
+  let memory = batchMemory(0);
+  let outstanding: { batch: UsageBatch; rows: Int32Array } | undefined;
 
   const state = (row: number) => rows.get(row, stateField);
   const mark = (row: number) => {
     if (state(row) & waits) return;
     if (!(state(row) & isSent)) pending++;
     rows.set(row, stateField, state(row) | waits);
-    waiting.push(row);
+    if (first === 0) first = row;
+    else rows.set(latest, nextField, row);
+    latest = row;
   };
   const release = (row: number) => {
     rows.reset(row);
@@ -100,7 +138,11 @@ export function createUnwrittenUsage(firstIncarnation: Id, keys: KeySlots): Unwr
       if (state(row) === hasEnded) release(row);
     });
   };
-  const pendingRows = () => new Set([...waiting.slice(taken), ...(outstanding?.rows ?? [])]);
+  const pendingRows = () => {
+    const all = new Set(outstanding?.rows);
+    for (let row = first; row !== 0; row = rows.get(row, nextField)) all.add(row);
+    return all;
+  };
 
   return {
     incarnation: () => incarnation,
@@ -126,19 +168,23 @@ export function createUnwrittenUsage(firstIncarnation: Id, keys: KeySlots): Unwr
     },
     batch(maxRows) {
       if (outstanding) return outstanding.batch;
-      if (taken === waiting.length) return undefined;
-      const batchRows = waiting.slice(taken, taken + maxRows);
-      taken += batchRows.length;
-      if (taken === waiting.length) [waiting, taken] = [[], 0];
-      for (const row of batchRows) rows.set(row, stateField, (state(row) & ~waits) | isSent);
-      const dayText = textOfDays();
-      const columns: UsageColumns = {
-        keyIds: batchRows.map((row) => keys.idOf(rows.get(row, slotField))),
-        days: batchRows.map((row) => dayText(rows.get(row, dayField))),
-        allowed: batchRows.map((row) => rows.get(row, counted.allowed)),
-        rateDenied: batchRows.map((row) => rows.get(row, counted.rateDenied)),
-        quotaDenied: batchRows.map((row) => rows.get(row, counted.quotaDenied)),
-      };
+      if (first === 0) return undefined;
+      // No row is in a batch, so that all that are pending wait for one.
+      const length = Math.min(maxRows, pending);
+      if (length > memory.rows.length) memory = batchMemory(length);
+      const { rows: batchRows, ...columns } = firstRows(memory, length);
+      for (let index = 0; index < length; index++) {
+        const row = first;
+        first = rows.get(row, nextField);
+        rows.set(row, nextField, 0);
+        rows.set(row, stateField, (state(row) & ~waits) | isSent);
+        batchRows[index] = row;
+        keys.copyId(rows.get(row, slotField), columns.keyIds, idBytes * index);
+        columns.days[index] = rows.get(row, dayField) / dayMs;
+        columns.allowed[index] = rows.get(row, counted.allowed);
+        columns.rateDenied[index] = rows.get(row, counted.rateDenied);
+        columns.quotaDenied[index] = rows.get(row, counted.quotaDenied);
+      }
       outstanding = { batch: { incarnation, number: ++batches, columns }, rows: batchRows };
       return outstanding.batch;
     },
@@ -164,21 +210,10 @@ export function createUnwrittenUsage(firstIncarnation: Id, keys: KeySlots): Unwr
       batches = 0;
       last = 0;
       freed = [];
-      waiting = [];
-      taken = 0;
+      [first, latest] = [0, 0];
       pending = 0;
       outstanding = undefined;
       return parts.filter(({ counts }) => counts.some((count) => count > 0));
     },
-  };
-}
-
-/** Days as text. Most rows of a batch have the same day, and to write a date takes longer than all else for the row. */
-function textOfDays(): (start: number) => string {
-  const texts = new Map<number, string>();
-  return (start) => {
-    const text = texts.get(start) ?? utcDay(new Date(start));
-    texts.set(start, text);
-    return text;
   };
 }

@@ -62,7 +62,7 @@ export function createUsageWriter(dependencies: UsageWriterDependencies): UsageW
       const writing = connection.flush(incarnation, number, columns);
       if (!(await withTimeout(flushLimitMs, 'writing usage', writing))) return false;
       usage.written(batch);
-      left -= columns.keyIds.length;
+      left -= columns.days.length;
     }
     return true;
   };

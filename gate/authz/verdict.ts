@@ -85,7 +85,7 @@ export function createRequestCheck({ view, usage, rates, trustedProxies }: Reque
 
   /** Checks quota and rate of a valid key. */
   const checkLimits = (app: GateApp, key: GateKey, { monotonic, wall }: Moment): Verdict => {
-    const { plan } = key;
+    const { plan } = key.terms;
     const calendar = usage.calendar(wall);
     const limits: Limits = { rateLeft: 0, rateReset: 0, quota: undefined, calendar };
     if (plan.quota) {
@@ -128,30 +128,31 @@ export function createRequestCheck({ view, usage, rates, trustedProxies }: Reque
     if (handle === undefined) return denyKey(app, 'malformed', undefined);
     const key = view.key(handle);
     const matches = view.matches(key, apiKeyDigest(apiKey));
-    const allowedAddress = !key?.addresses || key.addresses(clientAddress(forwardedFor, trustedProxies));
+    const addresses = key?.terms.addresses;
+    const allowedAddress = !addresses || addresses(clientAddress(forwardedFor, trustedProxies));
     if (key && matches && allowedAddress && isValidFor(key, app, appId, moment.wall))
       return checkLimits(app, key, moment);
 
-    if (!key?.addresses) someAddresses(clientAddress(forwardedFor, trustedProxies));
+    if (!addresses) someAddresses(clientAddress(forwardedFor, trustedProxies));
     if (!key || !matches) return denyKey(app, 'unknown', handle);
     return denyKey(app, stateFault(key, app, appId, moment.wall) ?? 'address', handle);
   };
 }
 
-function isValidFor(key: GateKey, app: GateApp, appId: string, wall: number): boolean {
+function isValidFor({ terms }: GateKey, app: GateApp, appId: string, wall: number): boolean {
   return (
-    key.environmentId === app.environmentId &&
-    key.enabled &&
-    key.expiresAt > wall &&
-    (key.scope === undefined || key.scope.has(appId))
+    terms.environmentId === app.environmentId &&
+    terms.enabled &&
+    terms.expiresAt > wall &&
+    (terms.scope === undefined || terms.scope.has(appId))
   );
 }
 
 /** Why a key is not valid for the app, apart from the client's address. */
-function stateFault(key: GateKey, app: GateApp, appId: string, wall: number): KeyFault | undefined {
-  if (key.environmentId !== app.environmentId) return 'other_environment';
-  if (!key.enabled) return 'disabled';
-  if (key.expiresAt <= wall) return 'expired';
-  if (key.scope && !key.scope.has(appId)) return 'out_of_scope';
+function stateFault({ terms }: GateKey, app: GateApp, appId: string, wall: number): KeyFault | undefined {
+  if (terms.environmentId !== app.environmentId) return 'other_environment';
+  if (!terms.enabled) return 'disabled';
+  if (terms.expiresAt <= wall) return 'expired';
+  if (terms.scope && !terms.scope.has(appId)) return 'out_of_scope';
   return undefined;
 }

@@ -1,35 +1,21 @@
-import { randomBytes } from 'node:crypto';
-import { createAddressMatcher, type AddressMatcher } from '../../runtime/domain/address.ts';
+import { createAddressMatcher } from '../../runtime/domain/address.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { createDigestSlab, type DigestSlab } from './digest-slab.ts';
 import type { AppRow, Changes, KeyRow, LoadSink, PlanRow, ViewPosition } from './gate-store.ts';
 import type { KeySlots } from './key-slots.ts';
-import { NumberRecords, PagedList } from './paged.ts';
+import { KeyTable, type KeyTerms } from './key-table.ts';
+import { NumberRecords } from './paged.ts';
 import { createPlan, updatePlan, type GatePlan } from './plan.ts';
 import { createBucket, type Bucket } from './rate-limit.ts';
-import { SlotIndex, textHash } from './slot-index.ts';
 
 /** Maximum age of keys, plans and usage; beyond it, every request is denied (docs/reference/gate.md#freshness). */
 export const freshnessCeilingMs = 90_000;
 
-/**
- * A key in memory. There may be a million: rarely used fields are references, keys share equal values, and what changes
- * with requests is in records of numbers ({@link NumberRecords}).
- */
+/** A key, made of what the view stores of it: there may be a million ({@link KeyTable}). */
 export interface GateKey {
   /** See {@link KeySlots}. */
   slot: number;
   handle: string;
-  environmentId: Id;
-  /** Shared by all keys of the plan, so that a change applies to all at once. */
-  plan: GatePlan;
-  /** App ids; undefined for every app of the environment. */
-  scope: ReadonlySet<Id> | undefined;
-  /** Undefined for every client. */
-  addresses: AddressMatcher | undefined;
-  enabled: boolean;
-  /** Wall-clock milliseconds; Infinity for never. */
-  expiresAt: number;
+  terms: KeyTerms;
   /** The display name as a header's value; undefined without one. */
   nameHeader: string | undefined;
 }
@@ -90,33 +76,26 @@ export function encodeHeaderText(text: string): string {
 interface Tables {
   plans: Map<Id, GatePlan>;
   apps: Map<Id, GateApp>;
-  /** By slot. */
-  keys: PagedList<GateKey>;
-  keyCount: number;
-  handles: SlotIndex;
-  /** By slot. That of slot 0 is random; unknown handles are compared with it, so that they take the same time. */
-  digests: DigestSlab;
+  keys: KeyTable;
+  /** The terms of keys that have no property of their own, by plan. */
+  sharedTerms: WeakMap<GatePlan, KeyTerms[]>;
   /** One string per environment id, which its keys and apps share. */
   environments: Map<Id, Id>;
 }
 
 function emptyTables(): Tables {
-  const digests = createDigestSlab();
-  digests.set(0, randomBytes(32));
-  const keys = new PagedList<GateKey>();
   return {
     plans: new Map(),
     apps: new Map(),
-    keys,
-    keyCount: 0,
-    handles: new SlotIndex((slot) => textHash(keys.get(slot)?.handle ?? '')),
-    digests,
+    keys: new KeyTable(),
+    sharedTerms: new WeakMap(),
     environments: new Map(),
   };
 }
 
-function findKey({ keys, handles }: Tables, handle: string): GateKey | undefined {
-  return keys.get(handles.find(textHash(handle), (slot) => keys.get(slot)?.handle === handle));
+function keyAt({ keys }: Tables, slot: number, handle?: string): GateKey | undefined {
+  const terms = keys.terms(slot);
+  return terms && { slot, handle: handle ?? keys.handle(slot), terms, nameHeader: keys.nameHeader(slot) };
 }
 
 function putPlan({ plans }: Tables, row: PlanRow): void {
@@ -137,34 +116,35 @@ function sharedText({ environments }: Tables, environmentId: Id): Id {
   return environmentId;
 }
 
-function dropKey(tables: Tables, slot: number): void {
-  if (!tables.keys.get(slot)) return;
-  tables.handles.remove(slot);
-  tables.keys.set(slot, undefined);
-  tables.keyCount--;
-}
-
 function putKey(tables: Tables, slots: KeySlots, row: KeyRow): void {
-  const { plans, digests, keys, handles } = tables;
-  const plan = plans.get(row.planId);
+  const plan = tables.plans.get(row.planId);
   // The foreign key prevents this. The feed loads an inconsistent view again.
   if (!plan) throw new Error(`the plan ${row.planId} of a key is missing`);
-  const slot = slots.slotOf(row.id);
-  dropKey(tables, slot);
-  digests.set(slot, row.digest);
-  keys.set(slot, {
-    slot,
-    handle: row.handle,
+  const { handle, digest } = row;
+  tables.keys.put(slots.slotOf(row.id), {
+    handle,
+    digest,
+    terms: termsOf(tables, plan, row),
+    nameHeader: row.name === null || row.name === '' ? undefined : encodeHeaderText(row.name),
+  });
+}
+
+/** The terms of a key: those of others, when it has no property of its own. */
+function termsOf(tables: Tables, plan: GatePlan, row: KeyRow): KeyTerms {
+  const terms: KeyTerms = {
     environmentId: sharedText(tables, row.environmentId),
     plan,
     scope: row.scope ? new Set(row.scope) : undefined,
     addresses: row.allowedCidrs ? createAddressMatcher(row.allowedCidrs) : undefined,
     enabled: row.enabled,
     expiresAt: row.expiresAt ?? Infinity,
-    nameHeader: row.name === null || row.name === '' ? undefined : encodeHeaderText(row.name),
-  });
-  handles.add(slot);
-  tables.keyCount++;
+  };
+  if (row.scope || row.allowedCidrs || row.expiresAt !== null) return terms;
+  const shared = tables.sharedTerms.get(plan) ?? [];
+  const equal = shared.find((each) => each.environmentId === terms.environmentId && each.enabled === terms.enabled);
+  if (equal) return equal;
+  tables.sharedTerms.set(plan, [...shared, terms]);
+  return terms;
 }
 
 /** The numbers of a bucket. */
@@ -180,9 +160,9 @@ export function createGateView(slots: KeySlots): GateView {
   let provenAt: number | undefined;
 
   return {
-    key: (handle) => findKey(tables, handle),
-    keyOf: (id) => tables.keys.get(slots.find(id)),
-    hasKey: (slot) => tables.keys.get(slot) !== undefined,
+    key: (handle) => keyAt(tables, tables.keys.find(handle), handle),
+    keyOf: (id) => keyAt(tables, slots.find(id)),
+    hasKey: (slot) => tables.keys.has(slot),
     bucket({ slot }) {
       bucket.taken = buckets.get(slot, takenField);
       bucket.at = buckets.get(slot, atField);
@@ -201,7 +181,7 @@ export function createGateView(slots: KeySlots): GateView {
     },
     plan: (id) => tables.plans.get(id),
     app: (id) => tables.apps.get(id),
-    matches: (key, digest) => tables.digests.equals(key ? key.slot : 0, digest),
+    matches: (key, digest) => tables.keys.matches(key ? key.slot : 0, digest),
     position: () => position,
     beginLoad() {
       const loading = emptyTables();
@@ -211,7 +191,7 @@ export function createGateView(slots: KeySlots): GateView {
         keys: (rows) => rows.forEach((row) => putKey(loading, slots, row)),
         commit(reached) {
           tables = loading;
-          for (let slot = 1; slot <= slots.last(); slot++) if (!loading.keys.get(slot)) buckets.reset(slot);
+          for (let slot = 1; slot <= slots.last(); slot++) if (!loading.keys.has(slot)) buckets.reset(slot);
           position = reached;
         },
       };
@@ -221,7 +201,7 @@ export function createGateView(slots: KeySlots): GateView {
       for (const row of apps) putApp(tables, row);
       for (const row of keys) putKey(tables, slots, row);
       for (const slot of gone.keys.map((id) => slots.find(id))) {
-        dropKey(tables, slot);
+        tables.keys.remove(slot);
         buckets.reset(slot);
       }
       for (const id of gone.apps) tables.apps.delete(id);
@@ -233,6 +213,6 @@ export function createGateView(slots: KeySlots): GateView {
     },
     ageMs: (monotonic) => (provenAt === undefined ? undefined : monotonic - provenAt),
     fresh: (monotonic) => provenAt !== undefined && monotonic - provenAt < freshnessCeilingMs,
-    size: () => ({ keys: tables.keyCount, plans: tables.plans.size, apps: tables.apps.size }),
+    size: () => ({ keys: tables.keys.count, plans: tables.plans.size, apps: tables.apps.size }),
   };
 }

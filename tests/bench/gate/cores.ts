@@ -46,13 +46,16 @@ export function setLast(pid: number): void {
   }
 }
 
-/** Runs a TypeScript program of this bench or of the platform on one core; without `core`, on that of this process. */
+/**
+ * Runs a TypeScript program of this bench or of the platform on one core; without `core`, on that of this process.
+ * @param how.options of Node.js
+ */
 export function startProgram(
   file: string,
-  options: { core?: number; env?: NodeJS.ProcessEnv; stdio: StdioOptions },
+  how: { core?: number; options?: readonly string[]; env?: NodeJS.ProcessEnv; stdio: StdioOptions },
 ): ChildProcess {
-  const { core, env, stdio } = options;
-  const command = [process.execPath, file];
+  const { core, options = [], env, stdio } = how;
+  const command = [process.execPath, ...options, file];
   const pinned = core === undefined ? command : ['taskset', '-c', String(core), ...command];
   const [program = '', ...args] = pinned;
   return spawn(program, args, { stdio, env: { PATH: process.env['PATH'], ...env } });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { authzMemory } from '../../../infra/manifests/platform/processes.ts';
+import { authzRuntime } from '../../../infra/manifests/platform/processes.ts';
 import { freePort, untilListening } from '../../support/servers.ts';
 import { serverCore, startProgram } from './cores.ts';
 
@@ -49,17 +49,20 @@ async function measured(child: ChildProcess, port: number, ready: () => Promise<
  * @param options `stock` for the options of node:http, `lean` for those of the checker
  */
 export function startBareServer(options: 'stock' | 'lean' = 'stock'): Promise<MeasuredServer> {
-  return startListening(bareServer, { ...authzMemory, ...(options === 'lean' && { LEAN: '1' }) }, serverCore);
+  const env = { ...authzRuntime.env, ...(options === 'lean' && { LEAN: '1' }) };
+  return startListening(bareServer, env, serverCore, authzRuntime.options);
 }
 
-/** A program that listens on `PORT` once it is ready. */
+/** A program that listens on `PORT` once it is ready. @param options of Node.js */
 export async function startListening(
   program: string,
   env: NodeJS.ProcessEnv,
   core: number | undefined,
+  options: readonly string[] = [],
 ): Promise<MeasuredServer> {
   const port = await freePort();
   const child = startProgram(program, {
+    options,
     ...(core !== undefined && { core }),
     env: { ...env, PORT: String(port) },
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -71,8 +74,8 @@ export async function startListening(
 async function compileGate(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-compiled-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const env = { PATH: process.env['PATH'], ...authzMemory, NODE_COMPILE_CACHE: folder };
-  const child = spawn(process.execPath, [authz, '--compile-only'], { env, stdio: 'inherit' });
+  const env = { PATH: process.env['PATH'], ...authzRuntime.env, NODE_COMPILE_CACHE: folder };
+  const child = spawn(process.execPath, [...authzRuntime.options, authz, '--compile-only'], { env, stdio: 'inherit' });
   await once(child, 'exit');
   return folder;
 }
@@ -87,9 +90,10 @@ export async function startGate(databaseUrl: string, core: number | undefined = 
   compiled ??= compileGate();
   const [port, adminPort, folder] = [await freePort(), await freePort(), await compiled];
   const child = startProgram(authz, {
+    options: authzRuntime.options,
     ...(core !== undefined && { core }),
     env: {
-      ...authzMemory,
+      ...authzRuntime.env,
       NODE_COMPILE_CACHE: folder,
       DATABASE_URL: databaseUrl,
       PORT: String(port),

@@ -53,7 +53,7 @@ export async function insertGateRecords(
 /** The usage of a key in the store, by day and process life. */
 export async function usageRows(pool: Pool, keyId: Id) {
   const { rows } = await pool.query<{ day: string; incarnation: Id; allowed: number; rate: number; quota: number }>(
-    `SELECT day::text, incarnation, allowed::integer, rate_denied::integer AS rate, quota_denied::integer AS quota
+    `SELECT day::text, incarnation, allowed::float8, rate_denied::float8 AS rate, quota_denied::float8 AS quota
      FROM usage WHERE key_id = $1 ORDER BY day, incarnation`,
     [keyId],
   );

@@ -30,6 +30,11 @@ t.test('an id is found as it was written, and no other text', (t) => {
   for (const other of [...others, `${text.slice(0, -1)}\u0661`, newId()]) t.equal(slots.find(other), 0, other);
   t.throws(() => slots.slotOf('key'), { message: 'key is no id of a key' });
   t.throws(() => slots.idOf(5), { message: 'the slot is free' });
+  const copy = Buffer.alloc(20, 'x');
+  slots.copyId(3, copy, 2);
+  t.equal(copy.toString('latin1', 0, 2) + copy.toString('hex', 2, 18), `xx${text.replaceAll('-', '')}`);
+  t.equal(copy.toString('latin1', 18), 'xx');
+  t.throws(() => slots.copyId(5, copy, 0), { message: 'the slot is free' });
   t.end();
 });
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { authzMemory } from '../../../infra/manifests/platform/processes.ts';
+import { authzRuntime } from '../../../infra/manifests/platform/processes.ts';
 import { deleteKey } from '../../../runtime/records/keys.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { freePort } from '../../support/servers.ts';
@@ -171,11 +171,14 @@ t.test('an invalid environment ends the process before it does anything', async 
 
 t.test('the image compiles the process with the options of its pods', async (t) => {
   const dockerfile = readFileSync(join(import.meta.dirname, '../../../infra/images/platform/Dockerfile'), 'utf8');
-  const options = authzMemory['NODE_OPTIONS'] ?? '';
-  t.match(dockerfile, `env 'NODE_OPTIONS=${options}' node gate/authz/main.ts --compile-only`);
+  const { options } = authzRuntime;
+  t.match(dockerfile, ` node ${options.join(' ')} gate/authz/main.ts --compile-only`);
   const folder = t.testdir();
-  const env = { PATH: process.env['PATH'], NODE_OPTIONS: options, NODE_COMPILE_CACHE: folder };
-  const child = spawn(process.execPath, [main, '--compile-only'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: folder };
+  const child = spawn(process.execPath, [...options, main, '--compile-only'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   child.stdout.on('data', (chunk) => (output += String(chunk)));
   t.same(await once(child, 'exit'), [0, null], 'without settings');

@@ -183,7 +183,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     consumer: Consumer,
     { key, limits }: Extract<ReturnType<Replica['check']>, { decision: 'allow' }>,
   ) => {
-    const { quota } = key.plan;
+    const { quota } = key.terms.plan;
     // Clocks that disagree put the same request into different periods.
     if (!quota || jumped) return;
     const now = clock.monotonic();

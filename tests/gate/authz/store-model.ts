@@ -14,6 +14,7 @@ import {
 } from '../../../gate/authz/gate-store.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
+import { rowsOf } from './usage-columns.ts';
 
 /** One row of usage, absolute counts. */
 interface UsageRow {
@@ -180,22 +181,20 @@ export function storeModel(clock: Clock) {
     if (!replica || replica.closed) return false;
     replica.flushes = Math.max(replica.flushes, batch);
     const version = nextUsageVersion();
-    columns.keyIds.forEach((keyId, index) => {
-      if (!state.keys.has(keyId)) return;
-      const day = columns.days[index] ?? '';
+    for (const { keyId, day, allowed, rateDenied, quotaDenied } of rowsOf(columns)) {
+      if (!state.keys.has(keyId)) continue;
       const id = `${keyId} ${day} ${incarnation}`;
       const row = state.usage.get(id);
-      const greatest = (column: number[], old = 0) => Math.max(old, column[index] ?? 0);
       state.usage.set(id, {
         keyId,
         day,
         incarnation,
         version,
-        allowed: greatest(columns.allowed, row?.allowed),
-        rateDenied: greatest(columns.rateDenied, row?.rateDenied),
-        quotaDenied: greatest(columns.quotaDenied, row?.quotaDenied),
+        allowed: Math.max(allowed, row?.allowed ?? 0),
+        rateDenied: Math.max(rateDenied, row?.rateDenied ?? 0),
+        quotaDenied: Math.max(quotaDenied, row?.quotaDenied ?? 0),
       });
-    });
+    }
     return true;
   };
 

@@ -7,6 +7,7 @@ import { calendarDay } from '../../../runtime/domain/period.ts';
 import { deleteKey } from '../../../runtime/records/keys.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { insertGateRecords, usageRows } from './gate-records.ts';
+import { columnsOf } from './usage-columns.ts';
 
 const incarnation = newId();
 const question = { incarnation, calendar: calendarDay(Date.parse('2026-03-04T12:00:00Z')) };
@@ -158,18 +159,20 @@ t.test('changes come with the usage of the keys that they concern', async (t) =>
   t.same(await read(), { ...nothing, plans: 1, keys: 1 }, 'without a quota');
 });
 
+/** More than 32 bits. */
+const large = 2 ** 40 + 2 ** 32 + 2 ** 31 + 5;
+
 t.test('writing again counts nothing twice, and a deleted key is skipped', async (t) => {
   const { pool, session } = await rig(t);
   const records = await insertGateRecords(pool);
   const [kept, gone] = [await records.key(), await records.key()];
   await deleteKey(pool, gone.id);
-  const columns = (allowed: number) => ({
-    keyIds: [gone.id, kept.id, kept.id],
-    days: ['2026-03-01', '2026-03-01', '2026-03-02'],
-    allowed: [9, allowed, 1],
-    rateDenied: [0, 2, 0],
-    quotaDenied: [0, 0, 3],
-  });
+  const columns = (allowed: number) =>
+    columnsOf([
+      { keyId: gone.id, day: '2026-03-01', allowed: 9, rateDenied: 0, quotaDenied: 0 },
+      { keyId: kept.id, day: '2026-03-01', allowed, rateDenied: 2, quotaDenied: 0 },
+      { keyId: kept.id, day: '2026-03-02', allowed: large, rateDenied: 0, quotaDenied: 3 },
+    ]);
   t.equal(await session.flush(incarnation, 1, columns(5)), false, 'the process life is not recorded');
   await session.register(incarnation, 'a');
   t.equal(await session.flush(incarnation, 1, columns(5)), true);
@@ -177,7 +180,7 @@ t.test('writing again counts nothing twice, and a deleted key is skipped', async
   t.equal(await session.flush(incarnation, 2, columns(3)), true, 'a late batch does not lower the counts');
   const counts = [
     { day: '2026-03-01', allowed: 5, rate: 2, quota: 0 },
-    { day: '2026-03-02', allowed: 1, rate: 0, quota: 3 },
+    { day: '2026-03-02', allowed: large, rate: 0, quota: 3 },
   ];
   t.match(await usageRows(pool, kept.id), counts);
   t.same(await usageRows(pool, gone.id), []);

@@ -19,8 +19,8 @@ function rig(t: Test, { flush, close }: { flush: () => Promise<boolean>; close?:
   const closed: string[] = [];
   const calls = { failures: 0, closed: 0 };
   const { store, connections } = scriptedStore({
-    flush(_, number, { keyIds, allowed }) {
-      batches.push({ at: clock.monotonic(), number, rows: keyIds.length, allowed: allowed[0] });
+    flush(_, number, { days, allowed }) {
+      batches.push({ at: clock.monotonic(), number, rows: days.length, allowed: allowed[0] });
       return flush();
     },
     close(incarnation) {

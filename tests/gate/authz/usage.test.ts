@@ -5,6 +5,7 @@ import { createKeySlots } from '../../../gate/authz/key-slots.ts';
 import { createUsage } from '../../../gate/authz/usage.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay, type Period } from '../../../runtime/domain/period.ts';
+import { rowsOf } from './usage-columns.ts';
 
 const [first, second, key, other] = [newId(), newId(), newId(), newId()];
 const monday = Date.parse('2026-03-02T12:00:00Z');
@@ -13,13 +14,12 @@ const dayMs = 86_400_000;
 /** A batch as rows: key, day, allowed, rate-denied, quota-denied. */
 function rows(batch: UsageBatch | undefined) {
   if (!batch) return undefined;
-  const { keyIds, days, allowed, rateDenied, quotaDenied } = batch.columns;
-  return keyIds.map((id, row) => [
-    id === key ? 'key' : 'other',
-    days[row]?.slice(5),
-    allowed[row],
-    rateDenied[row],
-    quotaDenied[row],
+  return rowsOf(batch.columns).map(({ keyId, day, allowed, rateDenied, quotaDenied }) => [
+    keyId === key ? 'key' : 'other',
+    day.slice(5),
+    allowed,
+    rateDenied,
+    quotaDenied,
   ]);
 }
 

@@ -1,6 +1,8 @@
 import t from 'tap';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
-import { bench, keyRow, planRow } from './records.ts';
+import type { KeyRow } from '../../../gate/authz/gate-store.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { app, bench, changeOf, environmentId, keyRow, planRow } from './records.ts';
 
 /** A view with three keys, whose slots are 1 to 3. */
 function rig() {
@@ -57,5 +59,41 @@ t.test('without a key, no digest matches: neither one of zeros nor that of anoth
     t.equal(view.matches(keyAt(index), apiKeyDigest(key)), true);
     t.equal(view.matches(keyAt((index + 1) % 3), apiKeyDigest(key)), false);
   }
+  t.end();
+});
+
+t.test('keys without a property of their own share their terms, which follow their plan', (t) => {
+  const gate = bench();
+  const [plan, otherPlan] = [planRow(), planRow({ id: newId() })];
+  const rows = {
+    usual: {},
+    equal: {},
+    disabled: { enabled: false },
+    scoped: { scope: [app.id] },
+    local: { allowedCidrs: ['192.0.2.0/24'] },
+    expiring: { expiresAt: 1 },
+    other: { planId: otherPlan.id },
+    foreign: { environmentId: newId() },
+  };
+  const keys = Object.values(rows).map((change) => keyRow(change, generateApiKey()));
+  const terms = () => keys.map(({ handle }) => gate.view.key(handle)?.terms);
+  gate.load({ plans: [plan, otherPlan], keys });
+  const [usual, equal, ...others] = terms();
+  t.equal(usual, equal);
+  t.equal(new Set([usual, ...others]).size, keys.length - 1);
+  t.match(usual, { environmentId, enabled: true, scope: undefined, addresses: undefined, expiresAt: Infinity });
+  t.match(others, [
+    { enabled: false },
+    { scope: new Set([app.id]) },
+    { addresses: Function },
+    { expiresAt: 1 },
+    { plan: gate.view.plan(otherPlan.id) },
+    { environmentId: rows.foreign.environmentId },
+  ]);
+  gate.view.apply(changeOf({ plans: [{ ...plan, burst: 77 }], keys: [{ ...keys[1], enabled: false } as KeyRow] }));
+  const [first, second, disabled] = terms();
+  t.equal(first, usual);
+  t.equal(first?.plan.burst, 77);
+  t.equal(second, disabled);
   t.end();
 });

@@ -126,7 +126,7 @@ t.test('a real function scales from zero and back, and no request is lost', { sk
   const scaler = createScaler({
     ...noEvents,
     kube: counting,
-    functions,
+    functions: { ...functions, version: () => '1' },
     deployments,
     clock,
     log,
