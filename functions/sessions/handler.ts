@@ -6,6 +6,7 @@ import {
   sessionCreate,
   sessionCreated,
   sessionView,
+  signInBodyLimit,
 } from '../../runtime/contracts/api/sessions.ts';
 import { clientNetwork } from '../../runtime/domain/address.ts';
 import { generateSessionToken } from '../../runtime/domain/api-key.ts';
@@ -77,7 +78,7 @@ export function createSessionRoutes({
       summary: 'Signs in with an email address and a password. The token is shown only once.',
       tag: 'sessions',
       body: sessionCreate,
-      bodyLimit: 8 * 1024,
+      bodyLimit: signInBodyLimit,
       replies: { 201: sessionCreated },
       async handle(request) {
         const { body, clientAddress, log } = request;

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { Handler, Layer } from './exchange.ts';
+import { bufferingLayer } from './buffering.ts';
 import { forwardAuthLayer } from './forward-auth.ts';
 import { canonicalName, type Headers } from './headers.ts';
 import {
@@ -30,6 +31,7 @@ export function layerOf({ metadata, spec }: Middleware, dependencies: LayerDepen
     return errorPagesLayer(parsed.errors, proxyHandler(upstream(metadata.namespace ?? '', parsed.errors.service)));
   }
   if ('retry' in parsed) return retryLayer(parsed.retry);
+  if ('buffering' in parsed) return bufferingLayer(parsed.buffering);
   const { namespace, name } = parsed.forwardAuth.address;
   return forwardAuthLayer(parsed.forwardAuth, { checker: addressUpstream(namespace, { name, port: 80 }), log });
 }

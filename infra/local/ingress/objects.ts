@@ -20,22 +20,24 @@ export type ServiceRef = Pick<z.infer<typeof serviceRef>, 'name' | 'port'>;
 
 const hostTerm = 'Host\\(`[^`]+`\\)';
 const hosts = `${hostTerm}(?: \\|\\| ${hostTerm})*`;
-/** One or several `Host` terms, joined by `||`; in brackets, they may be joined with one term about a header. */
-const ruleForm = new RegExp(
-  `^(?:(?<all>${hosts})|\\((?<some>${hosts})\\) && HeaderRegexp\\(\`(?<name>[^\`]+)\`, \`(?<pattern>[^\`]+)\`\\))$`,
-);
+const headerTerm = 'HeaderRegexp\\(`(?<name>[^`]+)`, `(?<pattern>[^`]+)`\\)';
+const pathTerm = 'Path\\(`(?<path>/[\\w./-]*)`\\)';
+/** One or several `Host` terms, joined by `||`; in brackets, they may be joined with one term about a header or the path. */
+const ruleForm = new RegExp(`^(?:(?<all>${hosts})|\\((?<some>${hosts})\\) && (?:${headerTerm}|${pathTerm}))$`);
 
-/** A rule: the requests for these hosts, or those of them that have a header with such a value. */
+/** A rule: the requests for these hosts, or those of them that have a header with such a value, or this path. */
 export interface Match {
   /** Of the rule's text, which is its weight without a priority. */
   length: number;
   hosts: readonly string[];
   header?: { name: string; pattern: RegExp };
+  path?: string;
 }
 
 const match = z.string().transform((text, context): Match => {
-  const { all, some = '', name, pattern } = ruleForm.exec(text)?.groups ?? {};
+  const { all, some = '', name, pattern, path } = ruleForm.exec(text)?.groups ?? {};
   const names = [...(all ?? some).matchAll(/`([^`]+)`/g)].map(([, host = '']) => host);
+  if (path !== undefined) return { length: text.length, hosts: names, path };
   if (names.length > 0 && name === undefined) return { length: text.length, hosts: names };
   // The `u` flag refuses syntax that JavaScript would read in another way than Go.
   const compiled = name !== undefined && pattern !== undefined && compile(pattern);
@@ -122,6 +124,10 @@ const errorsSpec = z.strictObject({
 
 export type ErrorsSpec = z.infer<typeof errorsSpec>;
 
+const bufferingSpec = z.strictObject({ maxRequestBodyBytes: z.int().min(1) });
+
+export type BufferingSpec = z.infer<typeof bufferingSpec>;
+
 const retrySpec = z.strictObject({ attempts: z.int().min(1) });
 
 export type RetrySpec = z.infer<typeof retrySpec>;
@@ -132,6 +138,7 @@ export const middlewareSpec = z.union([
   z.strictObject({ headers: headersSpec }),
   z.strictObject({ errors: errorsSpec }),
   z.strictObject({ retry: retrySpec }),
+  z.strictObject({ buffering: bufferingSpec }),
 ]);
 
 export interface IngressRoute extends KubeObject {

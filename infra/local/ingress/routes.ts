@@ -125,7 +125,8 @@ function keyOf({ metadata: { name, namespace } }: Stored<IngressRoute>): string 
   return `${namespace}/${name}`;
 }
 
-function acceptanceOf({ header }: Match): Rule['accepts'] {
+function acceptanceOf({ header, path }: Match): Rule['accepts'] {
+  if (path !== undefined) return ({ uri }) => uri.split('?', 1)[0] === path;
   if (!header) return always;
   const name = canonicalName(header.name);
   return ({ headers }) => headers.get(name)?.some((value) => header.pattern.test(value)) ?? false;

@@ -44,7 +44,7 @@ function rollingUpdate({ serves }: PlatformProcess): V1RollingUpdateDeployment {
 }
 
 function podSpec(platformProcess: PlatformProcess, image: string): Json<V1PodSpec> {
-  const { name, main, args, before, replicas, kubernetes, secrets, failpoints, probes: pace } = platformProcess;
+  const { name, before, replicas, kubernetes, secrets, failpoints, probes: pace } = platformProcess;
   const container = {
     image,
     env: environment(platformProcess),
@@ -66,8 +66,10 @@ function podSpec(platformProcess: PlatformProcess, image: string): Json<V1PodSpe
     enableServiceLinks: false,
     terminationGracePeriodSeconds,
     securityContext: podSecurity(),
-    ...(before && { initContainers: [{ name: before.name, ...container, command: command(before.main) }] }),
-    containers: [{ name, ...container, command: command(main, args), ports: ports(platformProcess), ...probes(pace) }],
+    ...(before && { initContainers: [{ name: before.name, ...container, command: command(before) }] }),
+    containers: [
+      { name, ...container, command: command(platformProcess), ports: ports(platformProcess), ...probes(pace) },
+    ],
     volumes: [
       { name: temporary.name, emptyDir: {} },
       ...secretVolumes(secrets),
@@ -79,8 +81,8 @@ function podSpec(platformProcess: PlatformProcess, image: string): Json<V1PodSpe
 }
 
 /** Node as process 1 would ignore some signals, so tini starts it (infra/images/platform). */
-function command(main: string, args: readonly string[] = []): string[] {
-  return ['tini', '--', 'node', main, ...args];
+function command({ main, options = [], args = [] }: Pick<PlatformProcess, 'main' | 'options' | 'args'>): string[] {
+  return ['tini', '--', 'node', ...options, main, ...args];
 }
 
 function podField(name: string, fieldPath: string): V1EnvVar {

@@ -11,6 +11,7 @@ import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts'
 import {
   consoleRetry,
   consoleRoute,
+  signInBody,
   disruptionBudget,
   eventsServiceManifest,
   processService,
@@ -65,6 +66,7 @@ export function installation(settings: PlatformSettings): Installation {
       ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
       ...all.map((process) => processDeployment(process, settings.images.platform)),
       consoleRetry(),
+      signInBody(),
       consoleRoute(settings),
       ...(settings.scrape ? processNames.map(processScrape) : []),
     ],

@@ -1,6 +1,7 @@
 import type { V1NetworkPolicy, V1PodDisruptionBudget, V1Service, V1ServiceSpec } from '@kubernetes/client-node';
 import { eventsPort } from '../../../runtime/contracts/event-exchange.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import { signInBodyLimit, signInPath } from '../../../runtime/contracts/api/sessions.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
 import type { IngressRouteSpec, MiddlewareSpec } from '../traefik.ts';
@@ -89,12 +90,35 @@ export function consoleRetry(): Manifest {
   );
 }
 
+const signInBodyName = 'console-api-sign-in-body';
+
+/**
+ * Refuses a body that is too large for a sign-in, and waits for the end of others, in the ingress: everyone may send one, and
+ * hundreds of large or unfinished ones would cost the API. Pure.
+ */
+export function signInBody(): Manifest {
+  const spec: MiddlewareSpec = { buffering: { maxRequestBodyBytes: signInBodyLimit } };
+  return systemObject<{ spec: MiddlewareSpec }>(
+    kinds.Middleware,
+    signInBodyName,
+    { spec },
+    componentLabels('console-api'),
+  );
+}
+
 /**
  * The public route of the management API. The entry point decides about TLS (in k3s, `websecure` enables it), so that an
  * ingress behind a proxy that terminates TLS works too. Pure.
  */
 export function consoleRoute(settings: PlatformSettings): Manifest {
   const labels = componentLabels('console-api');
+  const host = `Host(\`${consoleHost(settings)}\`)`;
+  const rule = (match: string, middlewares: string[]) => ({
+    kind: 'Rule' as const,
+    match,
+    services: [{ name: 'console-api', port: 80 }],
+    middlewares: middlewares.map((name) => ({ name })),
+  });
   return systemObject<{ spec: IngressRouteSpec }>(
     kinds.IngressRoute,
     'console-api',
@@ -102,12 +126,9 @@ export function consoleRoute(settings: PlatformSettings): Manifest {
       spec: {
         entryPoints: settings.entryPoints,
         routes: [
-          {
-            kind: 'Rule',
-            match: `Host(\`${consoleHost(settings)}\`)`,
-            services: [{ name: 'console-api', port: 80 }],
-            middlewares: [{ name: consoleRetryName }],
-          },
+          rule(host, [consoleRetryName]),
+          // Longer than the other, so that it goes first.
+          rule(`(${host}) && Path(\`${signInPath}\`)`, [signInBodyName, consoleRetryName]),
         ],
       },
     },

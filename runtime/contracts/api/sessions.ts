@@ -3,6 +3,11 @@ import { tokenScopes } from '../../domain/token-scopes.ts';
 import { platformRoles, projectRoles } from '../../domain/roles.ts';
 import { timestamp } from './common.ts';
 
+/** The path at which a user signs in, which is open to everyone. */
+export const signInPath = '/api/v1/session';
+/** Largest body of a request to {@link signInPath}, in bytes. The ingress refuses a larger one before it reaches the API. */
+export const signInBodyLimit = 8 * 1024;
+
 /** `POST /api/v1/session` */
 export const sessionCreate = z.strictObject({
   email: z.string().max(320),

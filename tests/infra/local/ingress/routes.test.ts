@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import t from 'tap';
 import { functionRoute } from '../../../../infra/manifests/function.ts';
 import { ingressRoute, sharedObjects } from '../../../../infra/manifests/workload-route.ts';
-import { consoleRetry, consoleRoute } from '../../../../infra/manifests/platform/network.ts';
+import { consoleRetry, consoleRoute, signInBody } from '../../../../infra/manifests/platform/network.ts';
+import { signInBodyLimit, signInPath } from '../../../../runtime/contracts/api/sessions.ts';
 import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
@@ -54,8 +56,30 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
   t.equal((await world.ask({ host })).status, 200);
   await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
   const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;
-  await world.put(consoleRetry(), consoleRoute(settings));
-  t.equal((await world.ask({ host: consoleHost(settings) })).body, 'console');
+  await world.put(consoleRetry(), signInBody(), consoleRoute(settings));
+  const console = { host: consoleHost(settings), method: 'POST' };
+  t.equal((await world.ask(console)).body, 'console');
+  t.equal((await world.ask({ ...console, path: signInPath, body: ' '.repeat(signInBodyLimit) })).body, 'console');
+  t.equal((await world.ask({ ...console, path: signInPath, body: ' '.repeat(signInBodyLimit + 1) })).status, 413);
+});
+
+t.test('a client that leaves before the end of its sign-in is neither an error nor a request to the API', async (t) => {
+  const world = await createWorld(t);
+  const seen: unknown[] = [];
+  await world.serve('console-api', systemNamespace, ({ url }, response) => response.end(String(seen.push(url))));
+  const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;
+  await world.put(consoleRetry(), signInBody(), consoleRoute(settings));
+  const host = consoleHost(settings);
+  for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
+    const head = `POST ${signInPath} HTTP/1.1\r\nHost: ${host}\r\n${framing}\r\n\r\n`;
+    const client = await world.open(`${head}5\r\nabc`);
+    await world.ask({ host });
+    client.destroy();
+    await once(client, 'close');
+    await world.ask({ host });
+  }
+  t.same(seen, ['/', '/', '/', '/']);
+  t.same(world.entries(), []);
 });
 
 t.test('requests go to the ready pods in turn, and never to unready or terminating ones', async (t) => {

@@ -8,8 +8,12 @@ import { text } from 'node:stream/consumers';
 import tap from 'tap';
 import { buildDigest, tools } from '../../../../infra/testcluster/binaries.ts';
 import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts';
+import { consoleRetry, consoleRoute, signInBody } from '../../../../infra/manifests/platform/network.ts';
+import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
+import { signInBodyLimit, signInPath } from '../../../../runtime/contracts/api/sessions.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { generateApiKey } from '../../../../runtime/domain/api-key.ts';
+import { systemNamespace } from '../../../../runtime/domain/labels.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
 import { createBodyDiscards } from '../../../../runtime/http/body-discard.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
@@ -57,7 +61,8 @@ async function startTraefik(
   const dynamic = {
     http: {
       middlewares,
-      serversTransports,
+      // Traefik refuses an empty one.
+      ...(Object.keys(serversTransports).length > 0 && { serversTransports }),
       routers: Object.fromEntries(routers),
       services: {
         app: {
@@ -325,6 +330,74 @@ tap.test('without a checker, both pass on the denial of the interceptor that sta
     t.match(await ask(port, 'GET'), { status: 500, body: 'of the app' }, 'the error of the app is its own');
   }
 });
+
+tap.test(
+  'both refuse a sign-in with a large body before the API, and wait for the end of a small one',
+  unbuilt,
+  async (t) => {
+    const world = await createWorld(t);
+    let seen: unknown[] = [];
+    const api = await world.serve('console-api', systemNamespace, (request, response) => {
+      seen.push(`${request.method} ${request.url}`);
+      request.resume().once('end', () => response.end('of the API'));
+    });
+    const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;
+    const manifests = [consoleRetry(), signInBody(), consoleRoute(settings)];
+    await world.put(...manifests);
+    const traefik = await startTraefik(t, manifests, { app: [api.port], authz: api.port });
+    const start = (port: number, path: string, length: number | undefined) => {
+      const framing = length === undefined ? { 'transfer-encoding': 'chunked' } : { 'content-length': length };
+      const headers = { host: consoleHost(settings), ...framing };
+      const request = httpRequest({ port, host: '127.0.0.1', method: 'POST', path, agent: false, headers });
+      request.on('error', () => undefined).flushHeaders();
+      t.teardown(() => request.destroy());
+      return request;
+    };
+    const replyTo = async (request: ReturnType<typeof start>) => {
+      const [reply] = (await once(request, 'response')) as [IncomingMessage];
+      return { status: reply.statusCode, type: reply.headers['content-type'], body: await text(reply), seen };
+    };
+    const outcomes = async (port: number) => {
+      const send = (path: string, bytes: number, length: number | undefined) => {
+        seen = [];
+        const request = start(port, path, length);
+        request.end(Buffer.alloc(bytes, ' '));
+        return replyTo(request);
+      };
+      const all: unknown[] = [];
+      for (const path of [
+        signInPath,
+        `${signInPath}?a=b`,
+        '/api/v1/sess%69on',
+        `${signInPath}/`,
+        '/api/v1/other',
+        '/',
+      ]) {
+        for (const bytes of [0, signInBodyLimit, signInBodyLimit + 1]) {
+          all.push([path, bytes, await send(path, bytes, bytes), bytes > 0 && (await send(path, bytes, undefined))]);
+        }
+      }
+      seen = [];
+      all.push(await replyTo(start(port, signInPath, 2 ** 20)));
+      const unfinished = start(port, signInPath, 10);
+      unfinished.write('123456789');
+      await send(signInPath, 1, 1);
+      t.same(seen, [`POST ${signInPath}`], 'the API gets none that is not complete');
+      unfinished.end('0');
+      all.push(await replyTo(unfinished));
+      return all;
+    };
+    const status = async () => (await replyTo(start(traefik, signInPath, 2 ** 20))).status;
+    while ((await status()) === 404) await new Promise((resolve) => setTimeout(resolve, 50));
+    const expected = await outcomes(traefik);
+    t.match(expected, [
+      [],
+      [],
+      [signInPath, signInBodyLimit + 1, { status: 413, seen: [] }, { status: 413, seen: [] }],
+    ]);
+    t.same(await outcomes(world.port), expected);
+  },
+);
 
 tap.test('both close an idle connection before the app does, and open another', unbuilt, async (t) => {
   const world = await createWorld(t);

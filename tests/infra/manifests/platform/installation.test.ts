@@ -6,6 +6,7 @@ import { processNames, proxyAwareProcesses } from '../../../../infra/manifests/p
 import type { PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import { parseTrustedProxies } from '../../../../runtime/domain/trusted-proxies.ts';
 import { passes, type End } from '../../../support/network-policy.ts';
+import { processArguments } from '../../../support/process-arguments.ts';
 
 const settings: PlatformSettings = {
   appsDomain: 'apps.example.com',
@@ -42,7 +43,7 @@ interface Container {
   env?: { name: string; value?: string }[];
   volumeMounts: { name: string; mountPath: string }[];
   securityContext: object;
-  resources: { requests: object; limits: object };
+  resources: { requests: { cpu?: string }; limits: object };
 }
 interface PodSpec {
   serviceAccountName: string;
@@ -116,6 +117,7 @@ t.test('the objects of an installation', (t) => {
       'Deployment svc-authz',
       'Deployment svc-interceptor',
       'Middleware console-api-retry',
+      'Middleware console-api-sign-in-body',
       'IngressRoute console-api',
     ],
   );
@@ -257,9 +259,16 @@ t.test('console-api', (t) => {
         services: [{ name: 'console-api', port: 80 }],
         middlewares: [{ name: 'console-api-retry' }],
       },
+      {
+        kind: 'Rule',
+        match: '(Host(`console.apps.example.com`)) && Path(`/api/v1/session`)',
+        services: [{ name: 'console-api', port: 80 }],
+        middlewares: [{ name: 'console-api-sign-in-body' }, { name: 'console-api-retry' }],
+      },
     ],
   });
   t.same(find('Middleware', 'console-api-retry').spec, { retry: { attempts: 2 } });
+  t.same(find('Middleware', 'console-api-sign-in-body').spec, { buffering: { maxRequestBodyBytes: 8192 } });
   t.end();
 });
 
@@ -343,6 +352,22 @@ t.test('a checker has memory for a million keys, and for half as many with the p
   t.end();
 });
 
+t.test('what requests of users wait for has the larger CPU requests', (t) => {
+  const requests = workloads().map(([{ metadata }, { template }]) => {
+    return [metadata.name, template.spec.containers[0]?.resources.requests.cpu];
+  });
+  t.match(Object.fromEntries(requests), {
+    'svc-authz': '100m',
+    'svc-interceptor': '100m',
+    'svc-postgres': '100m',
+    'console-api': '50m',
+    'svc-redis': '50m',
+    'svc-workers': '25m',
+    'svc-controllers': '25m',
+  });
+  t.end();
+});
+
 t.test('every pod meets pod security `restricted`, with a read-only root and a memory limit', (t) => {
   t.match(find('Namespace', 'svc-system').metadata.labels, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   for (const [{ metadata }, { selector, template }] of workloads({ failpoints: true })) {
@@ -393,7 +418,8 @@ t.test('secrets are files in the pods that need them, and never in variables', (
 t.test('only processes that use the client’s address get the trusted proxies', (t) => {
   const commands = (trustedProxies: string[]) =>
     workloads({ optional: { trustedProxies } }).map(
-      ([{ metadata }, { template }]) => [metadata.name, template.spec.containers[0]?.command?.slice(4) ?? []] as const,
+      ([{ metadata }, { template }]) =>
+        [metadata.name, processArguments(template.spec.containers[0]?.command)] as const,
     );
   for (const [name, proxies] of commands(['10.0.0.0/8', '192.0.2.7/32'])) {
     const aware = proxyAwareProcesses.some((aware) => aware === name);
