@@ -92,12 +92,14 @@ export interface StorePodInput {
   logsOnError?: boolean;
   /** Variables in addition to the server's own. */
   env?: Readonly<Record<string, string>>;
+  /** The CPU request. Default `50m`. */
+  cpu?: string;
 }
 
 /** The spec of a pod that runs a store; its StatefulSet provides the volume `data`. Pure. */
 export function storePod(input: StorePodInput): Json<V1PodSpec> {
   const { server, name, image, passwordFile, mounts, volumes, readySeconds, serviceAccountName, env = {} } = input;
-  const { logsOnError = false } = input;
+  const { logsOnError = false, cpu = '50m' } = input;
   const scratch: V1VolumeMount[] = server.scratch.map((mountPath) => ({ name: mountPath.slice(1), mountPath }));
   return {
     ...(serviceAccountName !== undefined && { serviceAccountName }),
@@ -120,7 +122,7 @@ export function storePod(input: StorePodInput): Json<V1PodSpec> {
         livenessProbe: { tcpSocket: { port: 'store' }, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
         readinessProbe: { ...readinessAction(server.readiness), periodSeconds: readySeconds, timeoutSeconds: 3 },
         securityContext: containerSecurity,
-        resources: resources({ cpu: '50m', memory: server.memory.request }, server.memory.limit),
+        resources: resources({ cpu, memory: server.memory.request }, server.memory.limit),
         volumeMounts: [{ name: 'data', mountPath: server.dataPath }, ...scratch, ...mounts],
         ...(logsOnError && { terminationMessagePolicy: 'FallbackToLogsOnError' }),
       },

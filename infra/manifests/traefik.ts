@@ -39,6 +39,7 @@ export interface MiddlewareSpec {
     authResponseHeadersRegex: string;
   };
   retry?: { attempts: number };
+  buffering?: { maxRequestBodyBytes: number };
 }
 
 /**

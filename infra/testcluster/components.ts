@@ -183,6 +183,9 @@ function controllerManagerParameters(layout: Layout, ports: Ports, kubeconfig: s
     `--service-account-private-key-file=${pki('service-accounts.key')}`,
     // On a busy machine the default of 50 s could mark the only node as lost, which removes all pods from the endpoints.
     '--node-monitor-grace-period=5m',
+    // The default of 20 requests a second holds up rollouts of hundreds of apps, which is not the platform's doing.
+    '--kube-api-qps=100',
+    '--kube-api-burst=200',
     `--root-ca-file=${pki('ca.crt')}`,
     `--client-ca-file=${pki('ca.crt')}`,
     '--allocate-node-cidrs=false',

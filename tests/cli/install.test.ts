@@ -1,5 +1,6 @@
 import t from 'tap';
 import { world } from './world.ts';
+import { processArguments } from '../support/process-arguments.ts';
 
 interface Manifest {
   kind: string;
@@ -34,7 +35,7 @@ t.test('flags about the ingress and the proxies are in the manifests', async (t)
       items.find((item) => item.kind === kind && item.metadata.name === name);
     return {
       settings: find('PlatformConfig', 'platform')?.spec,
-      command: find('Deployment', 'svc-authz')?.spec.template.spec.containers[0]?.command.slice(4),
+      command: processArguments(find('Deployment', 'svc-authz')?.spec.template.spec.containers[0]?.command),
       checkers: find('Deployment', 'svc-authz')?.spec.replicas,
       scraped: find('PodMonitor', 'svc-authz') !== undefined,
       stderr,

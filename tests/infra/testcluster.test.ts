@@ -177,6 +177,23 @@ t.test('a kubeconfig contains everything that it needs', async (t) => {
   t.notMatch(text, 'insecure');
 });
 
+t.test('the client of Kubernetes is the same in all tools, so that it is compiled once', async (t) => {
+  const modules = [
+    ...['api', 'apimachinery', 'client-go', 'kube-openapi', 'utils'].map((name) => `k8s.io/${name}`),
+    ...['json', 'structured-merge-diff/v6'].map((name) => `sigs.k8s.io/${name}`),
+    ...['net', 'oauth2', 'sys', 'term', 'text', 'time'].map((name) => `golang.org/x/${name}`),
+    ...['google.golang.org/protobuf', 'go.yaml.in/yaml/v2', 'github.com/json-iterator/go', 'github.com/go-logr/logr'],
+  ];
+  const versionsOf = (tool: string) => {
+    const folder = join(import.meta.dirname, '../../infra/testcluster/build', tool);
+    const lines = readFileSync(join(folder, 'go.mod'), 'utf8').split('\n');
+    return modules.map((module) => lines.find((line) => line.startsWith(`\t${module} `))?.split(' ', 2)[1]);
+  };
+  const expected = versionsOf('kubernetes');
+  t.notOk(expected.includes(undefined));
+  for (const tool of ['coredns', 'traefik']) t.same(versionsOf(tool), expected, tool);
+});
+
 t.test('a build receives the inputs of the binary, and its digest changes with each part', async (t) => {
   const [tool] = tools.filter(({ name }) => name === 'kubernetes');
   assert(tool);

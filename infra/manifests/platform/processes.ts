@@ -19,6 +19,8 @@ export const proxyAwareProcesses = ['console-api', 'svc-authz'] as const satisfi
 export interface PlatformProcess {
   name: ProcessName;
   main: string;
+  /** Options of Node.js. */
+  options?: readonly string[];
   /** Arguments of `main`. */
   args?: readonly string[];
   replicas: number;
@@ -34,7 +36,11 @@ export interface PlatformProcess {
   env: Readonly<Record<string, string>>;
   /** A program that runs to completion before the process starts, with the same environment. */
   before?: { name: string; main: string };
-  /** CPU request, memory request and memory limit. */
+  /**
+   * CPU request, memory request and memory limit. Kubernetes divides busy processors by the CPU requests: what requests to
+   * apps and functions wait for has twice that of the API, and the API twice that of work in the background
+   * (docs/decisions/0104-cpu-requests.md).
+   */
   size: { cpu: string; memory: string; memoryLimit: string };
   probes: ProbePace;
   /** The folder of failpoints, for tests. */
@@ -50,11 +56,16 @@ const failpointsDirectory = '/failpoints';
  * Keeps svc-authz below 180 MB with 100,000 keys. By default, Node and the C library size their space for short-lived
  * objects by the machine, up to a hundred megabytes, and everything that a verdict allocates is short-lived. The process
  * asks for one collection itself, after its first load.
+ *
+ * Its thread marks old objects itself, in steps of a tenth of a millisecond: V8's own threads for it took the core of a
+ * checker that has one for ten milliseconds at a time. And no object begins among the old ones: Node's entries of the next
+ * tick did, once a few of them had become old, and made V8 collect all of them every second
+ * (docs/explanation/performance.md#gate).
  */
-export const authzMemory: Readonly<Record<string, string>> = {
-  NODE_OPTIONS: '--max-semi-space-size=4 --expose-gc',
-  MALLOC_ARENA_MAX: '1',
-};
+export const authzRuntime = {
+  options: ['--no-concurrent-marking', '--no-allocation-site-pretenuring', '--max-semi-space-size=4', '--expose-gc'],
+  env: { MALLOC_ARENA_MAX: '1' },
+} as const;
 
 /** The processes of an installation. Defaults of variables are in `runtime/process/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
@@ -109,7 +120,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
         UV_THREADPOOL_SIZE: '16',
       },
       // Also for its client processes (decision 0037) and the git that polls sources, which have limits of their own.
-      size: { cpu: '50m', memory: '128Mi', memoryLimit: '1536Mi' },
+      size: { cpu: '25m', memory: '128Mi', memoryLimit: '1536Mi' },
       probes,
       ...(settings.failpoints && { failpoints: failpointsDirectory }),
     },
@@ -121,12 +132,13 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       serves: false,
       secrets: ['database', 'gateProbe'],
       env: { ...database, ...gateProbe },
-      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      size: { cpu: '25m', memory: '128Mi', memoryLimit: '512Mi' },
       probes,
     },
     'svc-authz': {
       name: 'svc-authz',
       main: 'gate/authz/main.ts',
+      options: authzRuntime.options,
       args: proxyArguments,
       replicas: checkerReplicas,
       kubernetes: false,
@@ -135,9 +147,9 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       // for as long as Kubernetes takes to notice. A checker on Traefik's own node is lost only together with it.
       nearest: true,
       secrets: ['database', 'gateProbe'],
-      env: { ...database, ...gateProbe, ...authzMemory },
+      env: { ...database, ...gateProbe, ...authzRuntime.env },
       // V8 takes half of it for objects. 1 GiB is enough for a million keys (docs/reference/limits.md#keys-in-memory).
-      size: { cpu: '50m', memory: '128Mi', memoryLimit: settings.optional.profile === 'nano' ? '512Mi' : '1Gi' },
+      size: { cpu: '100m', memory: '128Mi', memoryLimit: settings.optional.profile === 'nano' ? '512Mi' : '1Gi' },
       // Every request to a gated app waits for a checker that hangs, until a probe removes it.
       probes: probePace(undefined),
     },
@@ -149,7 +161,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       serves: true,
       secrets: [],
       env: {},
-      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      size: { cpu: '100m', memory: '128Mi', memoryLimit: '512Mi' },
       probes,
     },
   };

@@ -12,10 +12,19 @@ interface Store {
   server: StoreServer;
   secret: SecretName;
   storage: string;
+  /** The CPU request. */
+  cpu: string;
 }
 
-const postgres: Store = { name: 'svc-postgres', server: storeServers.postgres, secret: 'database', storage: '5Gi' };
-const redis: Store = { name: 'svc-redis', server: storeServers.redis, secret: 'redis', storage: '1Gi' };
+const postgres: Store = {
+  name: 'svc-postgres',
+  server: storeServers.postgres,
+  secret: 'database',
+  storage: '5Gi',
+  // Callers of the API wait for it.
+  cpu: '100m',
+};
+const redis: Store = { name: 'svc-redis', server: storeServers.redis, secret: 'redis', storage: '1Gi', cpu: '50m' };
 
 /** PostgreSQL, which holds the platform's records. Pure. */
 export function postgresManifests(image: string, pace: ProbePace): Manifest[] {
@@ -27,7 +36,7 @@ export function redisManifests(image: string, pace: ProbePace): Manifest[] {
   return storeManifests(redis, image, pace);
 }
 
-function storeManifests({ name, server, secret, storage }: Store, image: string, pace: ProbePace): Manifest[] {
+function storeManifests({ name, server, secret, storage, cpu }: Store, image: string, pace: ProbePace): Manifest[] {
   const labels = componentLabels(name);
   return [
     systemObject<V1Service>(
@@ -57,6 +66,7 @@ function storeManifests({ name, server, secret, storage }: Store, image: string,
               volumes: secretVolumes([secret]),
               readySeconds: pace.storeReady,
               serviceAccountName: name,
+              cpu,
             }),
           },
           // Uses the default storage class. A StatefulSet's claims cannot be changed later: resize the claim itself.

@@ -110,7 +110,8 @@ function podSpec(image: string, ingress: IngressPorts): object {
         args: traefikParameters(ingress),
         env: Object.entries(goEnvironment).map(([name, value]) => ({ name, value })),
         readinessProbe: { httpGet: { host: '127.0.0.1', path: '/ping', port: ingress.admin }, periodSeconds: 1 },
-        resources: { requests: { cpu: '50m', memory: '64Mi' } },
+        // Every request waits for it; it reads all routes again whenever pods of an app change.
+        resources: { requests: { cpu: '200m', memory: '64Mi' } },
         securityContext: {
           allowPrivilegeEscalation: false,
           readOnlyRootFilesystem: true,

@@ -15,6 +15,7 @@ import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { environmentNamespaceObject } from '../../support/cluster.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+import { processArguments } from '../../support/process-arguments.ts';
 
 const settings: PlatformSettings = {
   appsDomain: 'apps.example.com',
@@ -68,7 +69,7 @@ const ingressAddress = (kube: FakeKube) => storedSettings(kube)?.spec.ingressAdd
 function command(kube: FakeKube, name: string): string[] | undefined {
   const deployments = kube.all<KubeObject>(kinds.Deployment);
   const { spec } = deployments.find(({ metadata }) => metadata.name === name) ?? {};
-  return (spec as ProcessSpec | undefined)?.template.spec.containers[0]?.command.slice(4);
+  return processArguments((spec as ProcessSpec | undefined)?.template.spec.containers[0]?.command);
 }
 
 interface ProcessSpec {
@@ -134,6 +135,7 @@ t.test('objects are applied after the objects that they need', async (t) => {
     'PlatformConfig platform',
     'Deployment svc-system/console-api',
     'Middleware svc-system/console-api-retry',
+    'Middleware svc-system/console-api-sign-in-body',
     'IngressRoute svc-system/console-api',
   ].map(place);
   t.same(
