@@ -16,13 +16,14 @@ import { createApiServer } from './apiserver/server.ts';
 import { createControllerManager } from './controllers/controller-manager.ts';
 import { bootstrapObjects } from './bootstrap-objects.ts';
 import type { Home } from './home.ts';
+import { createGoCache } from './go-cache.ts';
 import { createImageUploadServer } from './image-upload.ts';
 import { diskMetrics } from './metrics/disk-metrics.ts';
 import { createLocalMetrics } from './metrics/local-metrics.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { builtImages, createImageStore } from './node/images.ts';
 import { createLocalLogs } from './local-logs.ts';
-import { createLocalNode, type LocalNode, type LocalNodeOptions } from './node/node.ts';
+import { createLocalNode, systemPath, type LocalNode, type LocalNodeOptions } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
 import { readStoreCredentials } from './store-credentials.ts';
@@ -96,7 +97,16 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   const images = createImageStore(home.images);
   const credentials = () => readStoreCredentials(kube, 'push', `127.0.0.1:${ports.images}`);
   const deletionCredentials = () => readStoreCredentials(kube, 'delete', `127.0.0.1:${ports.images}`);
-  const imageUpload = createImageUploadServer({ images, log, prefix: builtImages, credentials, deletionCredentials });
+  const goCache = createGoCache({ folder: home.go, path: systemPath, log });
+  add({ name: 'packages of Go', stop: () => goCache.stop() });
+  const imageUpload = createImageUploadServer({
+    images,
+    log,
+    prefix: builtImages,
+    credentials,
+    deletionCredentials,
+    goPackages: () => goCache.find(),
+  });
   await imageUpload.start(ports.images);
   add({ name: 'image upload', stop: () => imageUpload.stop() });
 

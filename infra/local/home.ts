@@ -9,6 +9,8 @@ export interface Home {
   /** Pods, their logs and their volumes. */
   node: string;
   images: string;
+  /** What `go-cache.ts` compiled. */
+  go: string;
   /** The ring of metrics. */
   metrics: string;
   log: string;
@@ -43,6 +45,7 @@ export function homeAt(folder: string): Home {
     apiServer: join(folder, 'apiserver'),
     node: join(folder, 'node'),
     images: join(folder, 'images'),
+    go: join(folder, 'go'),
     metrics: join(folder, 'metrics', 'workloads.ring'),
     log: join(folder, 'svc-local.log'),
     logs: join(folder, 'logs'),

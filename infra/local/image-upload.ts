@@ -22,6 +22,8 @@ export interface ImageUploadOptions {
   credentials: () => Promise<string | undefined>;
   /** The same for deletions. */
   deletionCredentials: () => Promise<string | undefined>;
+  /** The folder with compiled packages of Go; default none. */
+  goPackages?: () => Promise<string | undefined>;
   /** Maximum size of an archive in bytes. Default 2 GiB. */
   maxBytes?: number;
 }
@@ -70,10 +72,11 @@ class Refusal extends Error {
  * an app runs. The header `x-dependencies` says which folder of the archive has dependencies; a later build of the same
  * repository asks for their key (`GET /images/<repository>@<digest>`), and uploads the rest alone:
  * docs/decisions/0086-dependencies-on-the-embedded-cluster.md. svc-workers deletes images with credentials of its own:
- * `DELETE /v2/<path>/manifests/<digest>`.
+ * `DELETE /v2/<path>/manifests/<digest>`. The step that builds has no credentials, and asks where compiled packages of Go
+ * are: `GET /go-packages`.
  */
 export function createImageUploadServer(options: ImageUploadOptions): ImageUploadServer {
-  const { images, log, prefix, credentials, deletionCredentials, maxBytes = defaultMaxBytes } = options;
+  const { images, log, prefix, credentials, deletionCredentials, goPackages, maxBytes = defaultMaxBytes } = options;
 
   /** @throws Refusal for other credentials than the expected ones */
   const authorize = async ({ headers }: IncomingMessage, expected: string | undefined): Promise<void> => {
@@ -135,6 +138,13 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
     await pipeline(tar.stdout, response).catch(() => tar.kill('SIGKILL'));
   };
 
+  /** Says in which folder they are. The request has no part in what is compiled, so it needs no credentials. */
+  const sendGoPackages = async (response: ServerResponse): Promise<void> => {
+    const folder = await goPackages?.();
+    if (folder === undefined) throw new Refusal(404, 'there are no compiled packages of Go');
+    response.writeHead(200, { 'content-type': 'text/plain' }).end(folder);
+  };
+
   const receive = async (request: IncomingMessage): Promise<{ digest: string; dependencyBytes: number }> => {
     const { name, asksForFiles } = await nameIn(request);
     if (asksForFiles) throw new Refusal(404, 'only GET is supported');
@@ -165,7 +175,7 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
         return;
       }
       if (request.method === 'GET') {
-        await sendDependencies(request, response);
+        await (request.url === '/go-packages' ? sendGoPackages(response) : sendDependencies(request, response));
         return;
       }
       if (request.method !== 'PUT') throw new Refusal(404, 'use PUT, GET or DELETE');

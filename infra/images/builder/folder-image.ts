@@ -7,6 +7,7 @@ import { BuildFailure } from './failure.ts';
 import { goProgram, onlyDockerfile, ownFolder, type Plan } from '../../../runtime/domain/folder-plan.ts';
 import { dependenciesOf, readBuilt, readRestored, stateOf, unpackRestored, writeBuilt } from './folder-dependencies.ts';
 import { hasBuildScript } from './generated-build.ts';
+import { goSearchPath, withGoPackages } from './go-packages.ts';
 import { entrypointOf, planOf } from './plan.ts';
 import { authorization } from './registry-credentials.ts';
 import { run } from './run.ts';
@@ -20,7 +21,7 @@ import { addStaticServer } from './static-site.ts';
  * @param options.now in ms since 1970
  */
 export async function makeFolderImage(
-  { workspace, dockerfile = 'Dockerfile' }: Pick<BuildSettings, 'workspace' | 'dockerfile'>,
+  { workspace, target, dockerfile = 'Dockerfile' }: Pick<BuildSettings, 'workspace' | 'target' | 'dockerfile'>,
   { context, now }: { context: string; now: number },
 ): Promise<void> {
   const hasDockerfile = existsSync(join(context, dockerfile));
@@ -31,7 +32,7 @@ export async function makeFolderImage(
       `ignoring ${dockerfile}: the embedded cluster has no containers and builds the folder instead\n`,
     );
   }
-  if (language === 'go') return buildGo(context);
+  if (language === 'go') return buildGo(context, hostOf(target));
   if (language === 'static') return addStaticServer(context);
   const dependencies = await dependenciesOf(context, plan, { env: process.env, now });
   const cached = dependencies !== undefined && readRestored(workspace)?.key === dependencies.key;
@@ -81,12 +82,14 @@ async function installPython(context: string): Promise<void> {
   await run('python3', [...pip, ...what], { cwd: context, name: 'pip install' });
 }
 
-async function buildGo(context: string): Promise<void> {
+/** @param host of the image store */
+async function buildGo(context: string, host: string): Promise<void> {
   mkdirSync(join(context, ownFolder), { recursive: true });
-  // Pods have the system's PATH, which lacks the folder that Go's own installation uses: https://go.dev/doc/install
-  const env = { PATH: `${process.env['PATH'] ?? ''}:/usr/local/go/bin` };
+  const PATH = goSearchPath(process.env['PATH'] ?? '');
   try {
-    await run('go', ['build', '-buildvcs=false', '-o', goProgram, '.'], { cwd: context, env });
+    await withGoPackages(host, (env) =>
+      run('go', ['build', '-buildvcs=false', '-o', goProgram, '.'], { cwd: context, env: { ...env, PATH } }),
+    );
   } catch (error) {
     if (!(error instanceof BuildFailure) || !error.message.includes('ENOENT')) throw error;
     throw new BuildFailure(
@@ -115,6 +118,9 @@ export async function pushFolderImage(
   return send(context, { image, target, headers, without: cached ? folder : undefined });
 }
 
+/** The image store's address. */
+const hostOf = (target: string) => target.slice(0, target.indexOf('/'));
+
 function dependsOnSomething(context: string): boolean {
   if (existsSync(join(context, 'package-lock.json'))) return true;
   return /"(?:\w+D|d)ependencies"/.test(manifestIn(context));
@@ -136,7 +142,7 @@ async function send(
   });
   let sizeBytes = 0;
   archive.stdout.on('data', (chunk: Buffer) => (sizeBytes += chunk.length));
-  const host = target.slice(0, target.indexOf('/'));
+  const host = hostOf(target);
   const packed = new Promise<number | null>((resolve) => archive.once('close', resolve));
   const answer = await new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request(

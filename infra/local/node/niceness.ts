@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { appLabel, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import type { NodePod } from './pod-spec.ts';
 
+/** Of builds. */
 const buildNiceness = 5;
 /**
  * Of the platform's processes that no request to an app or function waits for. Those who call console-api wait for its

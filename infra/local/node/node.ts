@@ -80,6 +80,9 @@ export interface LocalNodeOptions {
   stopSeconds?: number;
 }
 
+/** The PATH of pods, unless an option says another. */
+export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
 export function createLocalNode(options: LocalNodeOptions): LocalNode {
   const { kube, clock, folder, images, issueToken, apiServer, stopSeconds = 10, portRange, backOff, passwd } = options;
   const isRoot = process.getuid?.() === 0;
@@ -116,7 +119,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     claims: join(folder, 'claims'),
     ports: createPortPool(portRange),
     variables: {
-      PATH: options.path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      PATH: options.path ?? systemPath,
       SVC_HOSTS_FILE: hostsFile,
       // Without these, Node.js and the C library size their short-lived memory by the machine.
       NODE_OPTIONS: `--require=${JSON.stringify(join(programs, 'preload.cjs'))} --max-semi-space-size=4`,

@@ -100,7 +100,8 @@ t.test('Go is found where its own installation is, which is not on the PATH of p
   const { PATH } = process.env;
   process.env['PATH'] = `${join(folder, 'bin')}:/usr/bin:/bin`;
   t.teardown(() => (process.env['PATH'] = PATH));
-  await makeFolderImage({ workspace: folder, dockerfile: undefined }, { context: join(folder, 'app'), now: 0 });
+  const settings = { workspace: folder, target: '127.0.0.1:1/app:1', dockerfile: undefined };
+  await makeFolderImage(settings, { context: join(folder, 'app'), now: 0 });
   t.match(readFileSync(join(folder, 'app/path'), 'utf8').trim().split(':').at(-1), '/usr/local/go/bin');
 });
 
