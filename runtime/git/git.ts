@@ -139,12 +139,23 @@ function configuration(at: number, key: string, value: string): [string, string]
 }
 
 /**
- * A git whose processes have this limit of memory each, are the first to be ended where memory runs out, and the last to
- * get a processor. Where the kernel shares processors among sessions, git's own session gets that priority, too.
+ * Gives a tenth of the weight of other programs, or less where this process has a niceness and no session of its own. With
+ * 19, which gives a seventieth, a poll over ssh took longer than its time limit on a busy machine, however quickly the
+ * server answered.
+ */
+const niceness = 10;
+
+/**
+ * A git whose processes have this limit of memory each, are the first to be ended where memory runs out, and stand back
+ * for other programs. Where the kernel shares processors among sessions, git's own session gets that priority, too.
  */
 function limitedProgram(folder: string, memoryMaxMib: number): string {
-  const settings = 'echo 1000 2>/dev/null >/proc/self/oom_score_adj\necho 19 2>/dev/null >/proc/self/autogroup\n';
-  return writeProgram(folder, 'git', `${settings}ulimit -d ${memoryMaxMib * 1024} && exec nice -n 19 git "$@"\n`);
+  const lines = [
+    'echo 1000 2>/dev/null >/proc/self/oom_score_adj',
+    `echo ${niceness} 2>/dev/null >/proc/self/autogroup`,
+    `ulimit -d ${memoryMaxMib * 1024} && exec nice -n ${niceness} git "$@"`,
+  ];
+  return writeProgram(folder, 'git', `${lines.join('\n')}\n`);
 }
 
 /** The program that prints the user name and the password for git; the password is empty without a token. */

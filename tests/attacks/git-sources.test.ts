@@ -156,6 +156,16 @@ t.test('what the settings allow is reached, so the test above would see a connec
   t.ok(service.connections() > afterPoll);
 });
 
+t.test('polls that a member asks for over and over do not reach a server that fails', async (t) => {
+  const service = await loopbackService(t);
+  const url = `http://127.0.0.1:${service.port}/shop/api.git`;
+  const poll = await poller(t, ['127.0.0.1/32']);
+  t.match(await poll(url), { failures: 1 });
+  const afterFirst = service.connections();
+  for (let more = 0; more < 20; more++) t.match(await poll(url), { failures: 1 });
+  t.equal(service.connections(), afterFirst);
+});
+
 t.test('a build connects to the addresses that were checked, whatever the name resolves to later', async (t) => {
   const programs = t.testdir({
     git: '#!/bin/sh\nenv | grep ^GIT_CONFIG >>"${0%/*}/environment"\nexit 1\n',

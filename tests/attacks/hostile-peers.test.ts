@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
@@ -294,14 +295,15 @@ async function pollGit(t: Test, server: string, resolved: readonly string[] = []
   );
 }
 
-t.test('git: a poll and what it starts get a processor last', async (t) => {
+t.test('git: a poll and what it starts stand back for other programs', async (t) => {
   const programs = t.testdir({ git: '#!/bin/sh\nnice\nsh -c nice\ncat /proc/self/autogroup 2>/dev/null || true\n' });
   chmodSync(join(programs, 'git'), 0o755);
   const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
   const git = createGit({ folder: mkdtempSync(join(programs, 'own-')), env, memoryMaxMib: 64 });
   const [own, ofChild, session] = (await git(['ls-remote'], { timeoutMs: 10_000 })).split('\n');
-  t.same([own, ofChild], ['19', '19']);
-  if (session) t.match(session, /nice 19$/, 'where sessions share processors');
+  const niceness = String(Math.min(19, getPriority() + 10));
+  t.same([own, ofChild], [niceness, niceness]);
+  if (session) t.match(session, /nice 10$/, 'where sessions share processors');
 });
 
 /** The head of a list of branches: https://git-scm.com/docs/http-protocol */

@@ -34,6 +34,8 @@ export interface PollingDependencies {
   env: Readonly<Record<string, string | undefined>>;
   /** Between two polls of a source, in ms; default a minute. */
   intervalMs?: number;
+  /** How long a source rests after a first failed poll, in ms; default 5 s. */
+  restMs?: number;
   /** Between 0 and 1; default `Math.random`. */
   random?: () => number;
   /** Resolves the names of git servers; default: the system's resolver. */
@@ -45,6 +47,9 @@ export interface PollingDependencies {
 const minuteMs = 60_000;
 /** The longest interval between two polls of a source that keeps failing. */
 const failingMaxMs = 15 * minuteMs;
+const defaultRestMs = 5_000;
+/** The longest rest of a source that keeps failing. */
+const restMaxMs = minuteMs;
 /** Retry delay after a concurrent change. */
 const soonMs = 3_000;
 const timeoutMs = 20_000;
@@ -56,13 +61,18 @@ const memoryMaxMib = 64;
  */
 const share = { perOwner: catalogue.polling.places / 2, waitMs: 4_000, soonMs: 1_000, spacingMs: 250 };
 
+/** A time that doubles with each failure, up to four times and to a maximum. */
+const doubled = (ms: number, failures: number, maxMs: number) => Math.min(maxMs, ms * 2 ** Math.min(failures, 4));
+
 /**
  * Polls one git source: reads the tip of its branch and deploys a new commit. The work row is the schedule: every outcome
  * sets the next poll, with jitter, so that sources of one server are not polled at the same time. A failing server is no
- * failure of the work: it is shown in the status of the source and polled less often.
+ * failure of the work: it is shown in the status of the source and polled less often. A user who asks for polls of it all the
+ * same (`svc app git sync`) gets the next one after a rest, which doubles with each failure: a poll costs the platform up to
+ * 20 s and 64 MiB.
  */
 export function createPollingProcessor(dependencies: PollingDependencies): Processor {
-  const { pool, kube, env, intervalMs = minuteMs, random = Math.random } = dependencies;
+  const { pool, kube, env, intervalMs = minuteMs, restMs = defaultRestMs, random = Math.random } = dependencies;
   const { names, clock = systemClock } = dependencies;
   const shares = createOwnerShares(clock, catalogue.polling, share);
 
@@ -107,12 +117,19 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
       const problem = error instanceof GitError ? error.problem : 'address';
       await recordPollFailure(pool, source, { error: error.message.slice(0, 500), problem });
       log.debug({ namespace: source.namespace, app: source.name, reason: error.message }, 'git source failed');
-      return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(source.failures, 4)));
+      return again(doubled(intervalMs, source.failures, failingMaxMs));
     }
+  };
+
+  /** When a source that failed may be polled again. */
+  const restEnd = ({ failures, polledAt }: GitSourceState): Date => {
+    if (failures === 0 || polledAt === null) return new Date(0);
+    return new Date(polledAt.getTime() + doubled(restMs, failures - 1, restMaxMs));
   };
 
   return async (attempt) => {
     const source = await findGitSource(pool, attempt.recordId);
+    if (source && restEnd(source) > source.readAt) return { again: restEnd(source) };
     return source ? shares.run(source.project, attempt, () => poll(source, attempt)) : 'done';
   };
 }

@@ -28,12 +28,14 @@ interface WorldOptions {
   gitNetworks?: string[];
   tls?: { key: string; certificate: string };
   caCertificates?: string;
+  /** Of a source that failed; default none, so that it can be polled again at once. */
+  restMs?: number;
 }
 
 async function world(t: Test, options: WorldOptions = {}) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
-  const { token, gitNetworks = ['127.0.0.0/8'], tls, caCertificates } = options;
+  const { token, gitNetworks = ['127.0.0.0/8'], tls, caCertificates, restMs = 0 } = options;
   const server = await gitServer(t, { ...(token !== undefined && { token }), ...(tls && { tls }) });
   kube.seed({
     apiVersion: 'platform.svc/v1',
@@ -54,7 +56,7 @@ async function world(t: Test, options: WorldOptions = {}) {
     await kube.mergePatch<App>(ref, { spec: { git } });
     await projectGitSource(pool, app.id, git);
   };
-  const process = createPollingProcessor({ pool, kube, env: globalThis.process.env, random: () => 0.5 });
+  const process = createPollingProcessor({ pool, kube, env: globalThis.process.env, restMs, random: () => 0.5 });
   const poll = async () => {
     const attempt: Attempt = {
       recordId: app.id,
@@ -223,6 +225,32 @@ t.test('a server that cannot be polled is reported, and polled less and less oft
   await projectGitSource(pool, app.id, undefined);
   t.equal(await poll(), 'done', 'a source that was removed');
   t.equal(await state(), undefined);
+});
+
+t.test('a source that fails rests before the poll that a user asks for, and longer after each failure', async (t) => {
+  const { pool, server, use, poll, state } = await world(t, { restMs: 5_000 });
+  server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'nowhere' });
+  const restMs = async () => {
+    const outcome = await poll();
+    const { polledAt } = (await state()) ?? {};
+    return outcome === 'done' ? undefined : outcome.again.getTime() - (polledAt?.getTime() ?? 0);
+  };
+  await poll();
+  server.requests.length = 0;
+  const rests: unknown[] = [await restMs()];
+  for (const failures of [2, 3, 5, 20]) {
+    await pool.query('UPDATE git_sources SET failures = $1', [failures]);
+    rests.push(await restMs());
+  }
+  t.same(rests, [5_000, 10_000, 20_000, 60_000, 60_000]);
+  t.same(server.requests, [], 'nothing was asked');
+  await pool.query(`UPDATE git_sources SET failures = 1, polled_at = now() - interval '5 seconds'`);
+  await poll();
+  t.match(await state(), { failures: 2 }, 'then it is polled');
+  await use({ url: server.url(), branch: 'main' });
+  await poll();
+  t.match(await state(), { failures: 0, error: null }, 'a new source is polled at once');
 });
 
 t.test('a poll that fails late reports nothing for the new source', async (t) => {
