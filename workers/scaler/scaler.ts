@@ -18,6 +18,9 @@ const tickEveryMs = 2_000;
 /** The cache of an informer. */
 type Objects<T extends KubeObject> = Pick<Informer<T>, 'list'>;
 
+/** One that says whether it has changed. */
+type Versioned<T extends KubeObject, Reads extends keyof Informer<T>> = Pick<Informer<T>, Reads | 'version'>;
+
 /** The fields of a Deployment that the scaler reads. */
 export interface ScaledDeployment extends KubeObject {
   spec?: { replicas?: number; strategy?: { type?: string } };
@@ -26,9 +29,9 @@ export interface ScaledDeployment extends KubeObject {
 
 export interface ScalerOptions {
   kube: Pick<KubeClient, 'replaceScale'>;
-  functions: Objects<FunctionResource>;
+  functions: Versioned<FunctionResource, 'list'>;
   /** All Deployments, or at least those of functions. */
-  deployments: Pick<Informer<ScaledDeployment>, 'get'>;
+  deployments: Versioned<ScaledDeployment, 'get'>;
   /** The pods with the label `app=svc-interceptor` in the system namespace. */
   interceptors: Objects<Pod>;
   fetchReport: FetchReport;
@@ -77,6 +80,10 @@ export function createScaler(options: ScalerOptions): Scaler {
    * arrives. Of thousands of functions, almost all.
    */
   const resting = new Map<Id, Scalable>();
+  /** The others. */
+  const awake = new Map<Id, Scalable>();
+  /** What both caches were when all functions were last looked at. */
+  let seen: readonly unknown[] = [];
   let stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
@@ -116,7 +123,10 @@ export function createScaler(options: ScalerOptions): Scaler {
     });
     const { inflight, rate, idleMs } = traffic;
     if (desired === replicas) {
-      if (replicas === limits.minReplicas && !source && inflight === 0 && rate === 0) resting.set(id, scalable);
+      if (replicas === limits.minReplicas && !source && inflight === 0 && rate === 0) {
+        awake.delete(id);
+        resting.set(id, scalable);
+      }
       return;
     }
     const requests = trigger === 'http' && { inflight, rate: Math.round(rate), idleMs };
@@ -124,12 +134,14 @@ export function createScaler(options: ScalerOptions): Scaler {
     await writeScale(deployment, { from: replicas, to: desired }, reason);
   };
 
-  /** The functions that do not rest. */
-  const awake = (): Scalable[] => {
-    const all = functions.list();
+  /** Rouses functions that have changed. A look at thousands takes milliseconds, so it needs a change of a cache. */
+  const look = (): void => {
+    const versions = [functions.version(), deployments.version()];
+    if (versions.every((version, index) => version !== undefined && version === seen[index])) return;
+    seen = versions;
+    awake.clear();
     const present = new Set<Id>();
-    const result: Scalable[] = [];
-    for (const resource of all) {
+    for (const resource of functions.list()) {
       const { name, namespace, labels, deletionTimestamp } = resource.metadata;
       const id = labels?.[idLabel];
       const deployment = deployments.get(name, namespace);
@@ -139,22 +151,21 @@ export function createScaler(options: ScalerOptions): Scaler {
       const before = resting.get(id);
       if (before?.resource === resource && before.deployment === deployment) continue;
       resting.delete(id);
-      result.push({ id, resource, deployment });
+      awake.set(id, { id, resource, deployment });
     }
     for (const id of resting.keys()) if (!present.has(id)) resting.delete(id);
-    return result;
   };
 
   const tick = async (): Promise<void> => {
     // Read before the reports, so that the write conflicts when an interceptor scales up meanwhile.
-    const scalables = awake();
+    look();
     const [loads] = await Promise.all([readEventLoads(), reports.refresh(interceptors.list())]);
     for (const id of reports.active()) {
       const roused = resting.get(id);
-      if (roused && resting.delete(id)) scalables.push(roused);
+      if (roused && resting.delete(id)) awake.set(id, roused);
     }
-    history.retain(new Set(scalables.map(({ id }) => id)));
-    await Promise.all(scalables.map((scalable) => scale(scalable, loads)));
+    history.retain(new Set(awake.keys()));
+    await Promise.all([...awake.values()].map((scalable) => scale(scalable, loads)));
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -169,6 +180,7 @@ export function createScaler(options: ScalerOptions): Scaler {
       stopping = new AbortController();
       history.clear();
       resting.clear();
+      seen = [];
       running = run(stopping.signal);
     },
     async stop() {

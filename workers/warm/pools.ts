@@ -1,8 +1,8 @@
 import type { V1ResourceQuota } from '@kubernetes/client-node';
 import type { Logger } from 'pino';
 import type { FunctionDeployment } from '../../infra/manifests/function.ts';
-import { warmPool, warmPoolName } from '../../infra/manifests/warm-pool.ts';
-import type { BuiltIn, KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import { warmPool, warmPoolName, type WarmTemplate } from '../../infra/manifests/warm-pool.ts';
+import type { BuiltIn, KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -11,7 +11,7 @@ import { applyObject, deleteChild, refOf } from '../../runtime/kube/children.ts'
 import type { Change, Informer } from '../../runtime/kube/informer.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { hasRoom, poolsOf } from './pool-size.ts';
-import { deleteToken, digestOfToken, ensureToken } from './token.ts';
+import { deleteToken, digestOfToken, ensureToken, readToken } from './token.ts';
 import { warmTemplateOf } from './warmable.ts';
 
 /** Changes of an environment are collected for this long. */
@@ -65,6 +65,12 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     return digest;
   };
 
+  const templateOf = (deployment: Stored<FunctionDeployment>): WarmTemplate | undefined => {
+    const { name, namespace, labels } = deployment.metadata;
+    const resource = labels?.[kindLabel] === 'Function' ? functions.get(name, namespace) : undefined;
+    return resource && warmTemplateOf(resource, deployment);
+  };
+
   const adjust = async (namespace: string): Promise<void> => {
     const environment = namespaces.get(namespace);
     const replicas = size();
@@ -72,12 +78,8 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     if (environment.metadata.deletionTimestamp !== undefined) return;
     const objects = deployments.listIn(namespace);
     const existing = objects.filter(({ metadata }) => metadata.labels?.[warmLabel] !== undefined);
-    const templates = objects.flatMap((deployment) => {
-      const resource = functions.get(deployment.metadata.name, namespace);
-      const isFunctions = deployment.metadata.labels?.[kindLabel] === 'Function';
-      return (isFunctions && resource && warmTemplateOf(resource, deployment)) || [];
-    });
-    const desired = replicas === 0 ? [] : poolsOf(templates);
+    // Without pools, a change of one function must not cost a template of each of thousands.
+    const desired = replicas === 0 ? [] : poolsOf(objects.flatMap((deployment) => templateOf(deployment) ?? []));
     const names = new Set(desired.map(({ digest }) => warmPoolName(digest)));
     for (const pool of existing) {
       if (!names.has(pool.metadata.name)) await deleteChild(kube, undefined, refOf(pool));
@@ -104,6 +106,14 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
     dueAt.set(namespace, clock.monotonic());
   };
 
+  /** Reads a token again. Only another one has the pools adjusted, which looks at all functions of the environment. */
+  const reread = async (namespace: string, digest: string): Promise<void> => {
+    const token = await readToken(kube, namespace).catch(() => undefined);
+    const isSame = token !== undefined && digestOfToken(token) === digest;
+    if (!isSame || !tokens.delete(namespace)) recheck(namespace);
+    else tokens.set(namespace, { digest, readAt: clock.monotonic() });
+  };
+
   const run = async (signal: AbortSignal): Promise<void> => {
     let adjustedTo: number | undefined;
     while (!signal.aborted) {
@@ -112,7 +122,7 @@ export function createWarmPools(options: WarmPoolsOptions): WarmPools {
       adjustedTo = size();
       // One at a time, so that the reads of many environments are spread.
       const [oldest] = tokens;
-      if (oldest && now - oldest[1].readAt >= tokenMs) recheck(oldest[0]);
+      if (oldest && now - oldest[1].readAt >= tokenMs) await reread(oldest[0], oldest[1].digest);
       for (const [namespace, at] of [...dueAt]) {
         if (signal.aborted) return;
         if (at > now) continue;

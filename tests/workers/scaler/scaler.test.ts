@@ -139,8 +139,8 @@ t.test('a write carries the version that was read, and a lost race is not a faul
         return fail ? Promise.reject(fail) : Promise.resolve();
       },
     },
-    functions: { list: () => [hello] },
-    deployments: { get: () => deployment },
+    functions: { list: () => [hello], version: () => undefined },
+    deployments: { get: () => deployment, version: () => undefined },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
     clock: fakeClock(),
@@ -164,8 +164,9 @@ t.test('a Deployment of an earlier function of that name is not changed', async 
   const scaler = createScaler({
     ...noEvents,
     kube: { replaceScale: () => Promise.resolve(void writes++) },
-    functions: { list: () => [hello] },
+    functions: { list: () => [hello], version: () => undefined },
     deployments: {
+      version: () => undefined,
       get: () => ({
         apiVersion: 'apps/v1',
         kind: 'Deployment',
@@ -202,14 +203,24 @@ t.test('a function with its minimum of pods and no load is left alone until it c
     metadata: helloFunction().metadata,
     spec: { replicas },
   });
-  let hello = helloWith(1);
-  let deployment = deploymentWith(1);
+  const functions = { current: helloWith(1), version: 1, looks: 0 };
+  const deployments = { current: deploymentWith(1), version: 1 };
+  const change = <T>(cache: { current: T; version: number }, object: T) => {
+    cache.current = object;
+    cache.version++;
+  };
   const load = { inflight: 0, requests: 0 };
   const scaler = createScaler({
     ...noEvents,
-    kube: { replaceScale: (_, replicas) => Promise.resolve(void (deployment = deploymentWith(replicas))) },
-    functions: { list: () => [hello] },
-    deployments: { get: () => deployment },
+    kube: { replaceScale: (_, replicas) => Promise.resolve(change(deployments, deploymentWith(replicas))) },
+    functions: {
+      list() {
+        functions.looks++;
+        return [functions.current];
+      },
+      version: () => String(functions.version),
+    },
+    deployments: { get: () => deployments.current, version: () => String(deployments.version) },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report([{ ...traffic(load.inflight, 0), requests: load.requests }])),
     clock,
@@ -221,7 +232,7 @@ t.test('a function with its minimum of pods and no load is left alone until it c
     considered = false;
     await clock.advance(2_000);
     await scaler.tick();
-    return { replicas: deployment.spec?.replicas, considered };
+    return { replicas: deployments.current.spec?.replicas, considered };
   };
   const lookFor = async (count: number) => {
     for (const _ of seconds(count)) await look();
@@ -229,6 +240,7 @@ t.test('a function with its minimum of pods and no load is left alone until it c
   };
   t.same(await look(), { replicas: 1, considered: true });
   t.same(await lookFor(10), { replicas: 1, considered: false });
+  t.equal(functions.looks, 1, 'a cache that has not changed is not gone through again');
 
   load.inflight = 35;
   t.same(await look(), { replicas: 4, considered: true }, 'at once');
@@ -238,10 +250,10 @@ t.test('a function with its minimum of pods and no load is left alone until it c
   t.same(await look(), { replicas: 10, considered: true }, 'also for short requests between two looks');
   t.same(await lookFor(70), { replicas: 1, considered: false });
 
-  hello = helloWith(3);
+  change(functions, helloWith(3));
   t.same(await look(), { replicas: 3, considered: true }, 'a changed function');
   t.same(await lookFor(4), { replicas: 3, considered: false });
-  deployment = deploymentWith(7);
+  change(deployments, deploymentWith(7));
   t.match(await look(), { considered: true }, 'a changed Deployment object');
   t.same(await lookFor(70), { replicas: 3, considered: false });
 });
@@ -268,8 +280,9 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
   };
   const scaler = createScaler({
     kube: { replaceScale: (_, replicas) => Promise.resolve(void (world.replicas = replicas)) },
-    functions: { list: () => [hello] },
+    functions: { list: () => [hello], version: () => undefined },
     deployments: {
+      version: () => undefined,
       get: () => ({
         apiVersion: 'apps/v1',
         kind: 'Deployment',

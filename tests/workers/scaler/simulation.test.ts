@@ -199,9 +199,10 @@ function createSimulation(seed: number) {
         await write(scale, newReplicas);
       },
     },
-    functions: { list: () => [resource] },
+    functions: { list: () => [resource], version: () => '1' },
     // The informer's view, which sometimes lags.
     deployments: {
+      version: () => String(clock.monotonic()),
       get: () => {
         const view = observed;
         observed = deployment();
