@@ -263,6 +263,11 @@ t.test('a pod keeps its user over a restart of the node, which ends all its proc
   const escaped = Number(readFileSync(join(podFolder(before, pod), 'containers/main/work/escaped'), 'utf8'));
   t.ok(identify('escaped', escaped));
   await before.node.stop();
+  // It has been killed, which takes effect when it gets a processor.
+  await eventually(
+    () => Promise.resolve(identify('escaped', escaped)),
+    (running) => running === undefined,
+  );
   t.notOk(identify('escaped', escaped), 'it ends with its pod');
   const orphan = spawn('sleep', ['1000'], { uid: user, gid: user, detached: true, stdio: 'ignore' });
   const orphanEnded = once(orphan, 'exit');

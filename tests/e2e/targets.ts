@@ -79,7 +79,7 @@ export async function bringUp(
 const kinds = {
   outage: { folder: 'outage/', jobs: 1, what: 'end-to-end tests that stop the API server' },
   disruptive: { folder: 'disruptive/', jobs: 1, what: 'end-to-end tests that disturb the platform' },
-  shared: { folder: '', jobs: 4, what: 'end-to-end tests' },
+  shared: { folder: '', jobs: 5, what: 'end-to-end tests' },
   last: { folder: 'last/', jobs: 1, what: 'end-to-end tests of what the others left' },
 } as const;
 
@@ -87,7 +87,7 @@ const kinds = {
  * What a disruptive file may disturb alone, each with a folder: a file of one part needs nothing that one of another
  * disturbs. The other disruptive files run after these, one by one.
  */
-const parts = ['gate', 'deployments'] as const;
+const parts = ['gate', 'deployments', 'functions'] as const;
 
 type EndToEndKind = keyof typeof kinds;
 
@@ -97,9 +97,9 @@ const kindNames = Object.keys(kinds) as EndToEndKind[];
 export function endToEndFiles(target: TargetName): Record<EndToEndKind, string[]> {
   const files = (kind: EndToEndKind) => {
     const folder = `tests/e2e/${kinds[kind].folder}`;
-    const subfolders = ['', `${target}/`, ...(kind === 'disruptive' ? parts.map((part) => `${part}/`) : [])];
+    const folders = [folder, ...(kind === 'disruptive' ? parts.map((part) => `${folder}${part}/`) : [])];
     return globSync(
-      subfolders.map((subfolder) => `${folder}${subfolder}*.test.ts`),
+      folders.flatMap((each) => [`${each}*.test.ts`, `${each}${target}/*.test.ts`]),
       { cwd: root },
     ).sort();
   };

@@ -1,13 +1,30 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { paths } from '../../infra/testcluster/cluster.ts';
+import { findBinary, tools } from '../../infra/testcluster/binaries.ts';
+import { defaultHome, layoutOf } from '../../infra/testcluster/settings.ts';
 
+/**
+ * The kubectl of the test cluster's version, once the cluster has been built. The link to it is beside the program that was
+ * built: the one of the cluster goes when the cluster is taken down, while tests on the embedded cluster still run.
+ */
+function builtKubectl(): string | undefined {
+  const tool = tools.find(({ name }) => name === 'kubernetes');
+  const program = tool && findBinary(tool, layoutOf(defaultHome()).cache);
+  if (program === undefined) return undefined;
+  const link = join(dirname(program), 'kubectl');
+  try {
+    symlinkSync(program, link);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return link;
+}
+
+const built = builtKubectl();
 /** The test cluster's kubectl, which has its version; otherwise the one on PATH. */
-const ofCluster = join(paths().binDir, 'kubectl');
-const isOfCluster = existsSync(ofCluster);
-export const kubectlProgram = isOfCluster ? ofCluster : 'kubectl';
+export const kubectlProgram = built ?? 'kubectl';
 
 /**
  * Variables for kubectl. Its garbage collector would take a third of the processor time of a short call; a long one
@@ -17,7 +34,7 @@ export const kubectlEnv = { GOGC: 'off', GOMEMLIMIT: '256MiB' } as const;
 
 /** Why tests that call kubectl are skipped, or false when it is installed; for tap's `skip`. */
 export const noKubectl: string | false =
-  !isOfCluster && spawnSync(kubectlProgram, ['version', '--client'], { stdio: 'ignore' }).error
+  built === undefined && spawnSync(kubectlProgram, ['version', '--client'], { stdio: 'ignore' }).error
     ? 'kubectl is not installed'
     : false;
 

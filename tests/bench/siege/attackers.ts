@@ -111,6 +111,8 @@ export function createAttackers({ ingress, host }: Places, counts: Counts) {
       socket.once('data', (answer: Buffer) => count(answer.toString('latin1', 9, 12)));
       socket.on('error', () => undefined);
       socket.once('close', () => {
+        // Those that the attack ends itself count as `held`.
+        if (socket.bytesRead === 0 && stops.length > 0) count('closed');
         held.delete(socket);
         sending.delete(socket);
       });
@@ -140,7 +142,10 @@ export function createAttackers({ ingress, host }: Places, counts: Counts) {
       },
       end() {
         for (const stop of stops.splice(0)) stop();
-        for (const socket of held) socket.destroy();
+        for (const socket of held) {
+          if (socket.bytesRead === 0) count('held');
+          socket.destroy();
+        }
       },
     };
   };

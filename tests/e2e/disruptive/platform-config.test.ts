@@ -4,6 +4,7 @@ import type { PlatformConfigView } from '../../../runtime/contracts/api/platform
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 import { restart } from '../../support/replicas.ts';
 import { targetOf } from '../../support/target/target.ts';
+import { processArguments } from '../../support/process-arguments.ts';
 
 /** Changes the settings of a running installation. At the end they are the same as at the start. */
 const platform = await runningPlatform();
@@ -29,7 +30,7 @@ async function proxyArguments(): Promise<Record<string, string>> {
   return Object.fromEntries(
     items.map(({ metadata, spec }) => {
       const [container] = spec.template.spec.containers;
-      return [metadata.name, container?.command.slice(4).join(' ') ?? ''];
+      return [metadata.name, processArguments(container?.command).join(' ')];
     }),
   );
 }

@@ -12,7 +12,7 @@ t.test('no test has left a secret in a log, an Event, a specification, an argume
   const secrets = await installationSecrets(platform);
   t.ok(secrets.size >= 4, [...secrets.keys()].join(', '));
   const places = await placesOf(platform);
-  // On a cluster, disruptive/cluster/logs.test.ts reads the log store while it is enabled.
+  // On a cluster, disruptive/functions/cluster/logs.test.ts reads the log store while it is enabled.
   const stored = places.get('the files of the log store') ?? '';
   if (platform.info.target === 'local') t.ok(stored.includes('"pod":"console-api-'), 'the log store was read');
   t.same(secretsIn(places, secrets), []);

@@ -70,7 +70,8 @@ const commands: readonly { args: string; input?: object }[] = [
   { args: 'get cronjobs,replicasets' },
   { args: 'get secret token -o jsonpath={.data}' },
   { args: 'get configmap none' },
-  { args: 'get parrots' },
+  // Tests beside this one have resources of other names on the same cluster.
+  { args: 'get unicorns' },
   { args: 'describe configmap settings' },
   { args: 'describe secret token' },
   { args: 'describe service web' },

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { createFeedClient } from '../../../runtime/logs/feed-client.ts';
 import { createFlushLog } from '../../../runtime/logs/flush-log.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { ownFolder } from '../../support/own-folder.ts';
 import { seededRandom } from '../../support/random.ts';
 import { soakFactor, testSeed } from '../../support/soak.ts';
@@ -177,11 +178,13 @@ t.test('a record that is damaged is no failure, and one of a repeated flush is r
 });
 
 t.test('a store whose data was deleted is read from its beginning', async (t) => {
-  const old = await startStore(t);
+  // Both begin at the same moment.
+  const clock = fakeClock(new Date());
+  const old = await startStore(t, { clock });
   const { position } = await feedAll(old, undefined);
   await old.append({ records: [record('old', 1)] });
   const last = await feedAll(old, position);
-  const store = await startStore(t);
+  const store = await startStore(t, { clock });
   await store.append({ records: [record('new', 1)] });
   const { lines, missed } = await feedAll(store, last.position);
   t.same([lines.map(({ line }) => line), missed], [['new'], 0]);

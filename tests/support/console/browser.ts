@@ -12,6 +12,12 @@ import type { Test } from 'tap';
  */
 const programs = { shell: '/usr/bin/chromium-headless-shell', browser: '/usr/bin/chromium' };
 
+/**
+ * What a page waits for at most, in milliseconds: a build that a page shows can wait for two builds of other test files,
+ * each of which takes half a minute on a busy machine.
+ */
+const pageTimeoutMs = 180_000;
+
 /** A browser whose pages report what goes wrong in them. */
 export interface TestBrowser {
   /** Errors and violations of the page's policy that the browser's console has shown, exceptions, and dialogs. */
@@ -43,6 +49,7 @@ export async function startBrowser(t: Test): Promise<TestBrowser> {
     faults,
     async page(test, { width = 1440, scheme = 'light' } = {}) {
       const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+      context.setDefaultTimeout(pageTimeoutMs);
       await serveFiles(context, files);
       const page = await context.newPage();
       page.on('console', (message) => {

@@ -13,6 +13,7 @@ import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { platformConfigObject, settings } from '../../support/objects.ts';
 import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
+import { processArguments } from '../../support/process-arguments.ts';
 
 const signal = new AbortController().signal;
 const place = { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' };
@@ -37,7 +38,10 @@ const commands = (kube: FakeKube) =>
   Object.fromEntries(
     kube
       .all<ProcessDeployment>(kinds.Deployment)
-      .map(({ metadata, spec }) => [metadata.name, spec.template.spec.containers[0]?.command.slice(4).join(' ')]),
+      .map(({ metadata, spec }) => [
+        metadata.name,
+        processArguments(spec.template.spec.containers[0]?.command).join(' '),
+      ]),
   );
 
 /** Consecutive process lives of the controllers over the same cluster. */

@@ -1,11 +1,11 @@
 import t from 'tap';
-import type { PlatformStatus } from '../../../../runtime/contracts/api/platform.ts';
-import { node } from '../../../../infra/testcluster/settings.ts';
-import { codeFile } from '../../../support/code-file.ts';
-import { drainPlatform } from '../../../support/drained-platform.ts';
-import { storedLogs } from '../../../support/log-store-text.ts';
-import { eventually, runningPlatform, testProject, uniqueName } from '../../../support/platform.ts';
-import { installationSecrets, secretsIn } from '../../../support/secret-hunt.ts';
+import type { PlatformStatus } from '../../../../../runtime/contracts/api/platform.ts';
+import { node } from '../../../../../infra/testcluster/settings.ts';
+import { codeFile } from '../../../../support/code-file.ts';
+import { drainPlatform } from '../../../../support/drained-platform.ts';
+import { storedLogs } from '../../../../support/log-store-text.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../../../../support/platform.ts';
+import { installationSecrets, secretsIn } from '../../../../support/secret-hunt.ts';
 
 const platform = await runningPlatform();
 const code = `

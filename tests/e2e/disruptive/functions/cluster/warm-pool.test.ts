@@ -1,14 +1,14 @@
 import t from 'tap';
-import { functionContainer } from '../../../../infra/manifests/function-pod.ts';
-import type { FunctionDeployment } from '../../../../infra/manifests/function.ts';
-import type { Stored } from '../../../../runtime/contracts/kubernetes.ts';
-import { isContainerRunning, isPodLive, isStandIn, type Pod } from '../../../../runtime/contracts/pod.ts';
-import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
-import { kindLabel, warmLabel } from '../../../../runtime/domain/labels.ts';
-import { createKubeClient } from '../../../../runtime/kube/client.ts';
-import { loadKubeConfig } from '../../../../runtime/kube/kubeconfig.ts';
-import { codeFile } from '../../../support/code-file.ts';
-import { eventually, runningPlatform, testProject } from '../../../support/platform.ts';
+import { functionContainer } from '../../../../../infra/manifests/function-pod.ts';
+import type { FunctionDeployment } from '../../../../../infra/manifests/function.ts';
+import type { Stored } from '../../../../../runtime/contracts/kubernetes.ts';
+import { isContainerRunning, isPodLive, isStandIn, type Pod } from '../../../../../runtime/contracts/pod.ts';
+import { kinds } from '../../../../../runtime/contracts/resources/kinds.ts';
+import { kindLabel, warmLabel } from '../../../../../runtime/domain/labels.ts';
+import { createKubeClient } from '../../../../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../../../../runtime/kube/kubeconfig.ts';
+import { codeFile } from '../../../../support/code-file.ts';
+import { eventually, runningPlatform, testProject } from '../../../../support/platform.ts';
 
 /**
  * A pool of generic pods (decision 0098) with more demand than pods, after changes by hand and with other settings. The

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { codeFile } from '../../support/code-file.ts';
-import { startLoad } from '../../support/load.ts';
-import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
-import { replacePods } from '../../support/replicas.ts';
+import { codeFile } from '../../../support/code-file.ts';
+import { startLoad } from '../../../support/load.ts';
+import { eventually, runningPlatform, testProject } from '../../../support/platform.ts';
+import { replacePods } from '../../../support/replicas.ts';
 
 const platform = await runningPlatform();
 
