@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { accessTokenPrefix } from './access-token-prefix.ts';
+import { dayMs } from './period.ts';
 import { checksum, randomText } from './random-text.ts';
 import { Problem } from './problem.ts';
 
@@ -34,7 +35,6 @@ export function hasDigest(token: string, digest: Buffer): boolean {
   return digest.length === own.length && timingSafeEqual(own, digest);
 }
 
-const dayMs = 24 * 3_600_000;
 /** The lifetime of a token that is created without one. */
 export const tokenLifetimeMs = 90 * dayMs;
 /** The longest lifetime of a token. */

@@ -3,7 +3,8 @@ export const periods = ['day', 'week', 'month'] as const;
 
 export type Period = (typeof periods)[number];
 
-const dayMs = 86_400_000;
+/** A day in milliseconds. */
+export const dayMs = 86_400_000;
 
 /** A calendar day in UTC, `YYYY-MM-DD`. */
 export function utcDay(date: Date): string {

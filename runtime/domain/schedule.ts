@@ -1,4 +1,5 @@
 import { CronExpressionParser } from 'cron-parser';
+import { dayMs } from './period.ts';
 import { Problem } from './problem.ts';
 
 /** A cron expression that Kubernetes accepts. */
@@ -41,8 +42,6 @@ const fields: readonly Field[] = [
 
 /** The last day of the months that have fewer than 31, in a leap year. */
 const lastDays: Readonly<Record<string, number>> = { '2': 29, '4': 30, '6': 30, '9': 30, '11': 30 };
-
-const dayMs = 86_400_000;
 
 /**
  * Parses a cron expression as Kubernetes does: minute, hour, day of the month, month, day of the week (0 is Sunday), or

@@ -1,12 +1,10 @@
-import { utcDay } from './period.ts';
+import { dayMs, utcDay } from './period.ts';
 import { Problem } from './problem.ts';
 
 /** How many UTC days of usage are kept, including today. */
 const usageDaysKept = 92;
 /** How many of them are in the totals of a key and in the default window. */
 const usageDaysShown = 90;
-
-const dayMs = 86_400_000;
 
 /** The UTC day `days` before `day`. */
 export function daysBefore(day: string, days: number): string {

@@ -47,8 +47,8 @@ export function partsOf(groups: Iterable<Group>): FlushPart[] {
 
 /** The state of a store at one moment. */
 export interface FeedSources {
-  /** When the store began with no lines: its ids say nothing about those of a store before. */
-  began: number;
+  /** Which store it is: ids of lines say nothing about those of a store before, whose data was deleted. */
+  identity: number;
   /** The id of the next line that is accepted. */
   next: number;
   /** The lines in memory that are not being written. */
@@ -68,12 +68,12 @@ interface Position {
 
 /** Reads a page. The position is of an earlier page; another text is treated as the end. */
 export async function readFeed(text: string | undefined, sources: FeedSources): Promise<FeedPage> {
-  const { began, next, memory, flushing, flushes } = sources;
-  const parsed = parsePosition(text, began);
+  const { identity, next, memory, flushing, flushes } = sources;
+  const parsed = parsePosition(text, identity);
   const position = parsed && parsed.after < next ? parsed : { after: next - 1 };
   const page = (lines: FedLine[], end: Position, missed = 0): FeedPage => ({
     lines,
-    position: formatPosition(end, began),
+    position: formatPosition(end, identity),
     missed,
     pending: next - 1 - end.after,
   });
@@ -172,8 +172,8 @@ function fedLine({ namespace, kind, name }: SegmentKey, line: StoredLine): FedLi
   return { id, namespace, pod, container, workload: { kind, name }, time, stream, line: text };
 }
 
-function formatPosition({ after, flush }: Position, began: number): string {
-  return [began, after, ...(flush ? [flush.generation, flush.part, flush.block] : [])].join('.');
+function formatPosition({ after, flush }: Position, identity: number): string {
+  return [identity, after, ...(flush ? [flush.generation, flush.part, flush.block] : [])].join('.');
 }
 
 /** Whether a text can be a position. */
@@ -182,10 +182,10 @@ export function isPosition(text: string): boolean {
 }
 
 /** The beginning for a position in another store. */
-function parsePosition(text: string | undefined, began: number): Position | undefined {
+function parsePosition(text: string | undefined, identity: number): Position | undefined {
   if (text === undefined || !isPosition(text)) return undefined;
   const [store, after = 0, generation, part = 0, block = 0] = text.split('.').map(Number);
-  if (store !== began) return { after: 0 };
+  if (store !== identity) return { after: 0 };
   return { after, ...(generation !== undefined && { flush: { generation, part, block } }) };
 }
 

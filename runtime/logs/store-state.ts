@@ -1,7 +1,9 @@
+import { randomInt } from 'node:crypto';
+
 /** What the store remembers besides lines. */
 export interface StoreState {
-  /** When the store began with no lines, in ms since 1970. */
-  began: number;
+  /** A random number, which a store whose data was deleted does not have again. */
+  identity: number;
   /** The generation of the first journal that is not in the segments. */
   generation: number;
   /** The id of the next line. */
@@ -17,10 +19,10 @@ export interface StoreState {
 /** Shippers that are remembered after they have not sent for some days. */
 const shippersMax = 1_000;
 
-/** The state of a new store. Its numbers are higher than those of a store whose state was lost. */
+/** The state of a new store. Its generation and ids are higher than those of a store whose state was lost. */
 export function emptyState(now: Date): StoreState {
   return {
-    began: now.getTime(),
+    identity: randomInt(2 ** 48 - 1),
     generation: now.getTime(),
     next: now.getTime() * 1000,
     shippers: new Map(),
@@ -35,10 +37,10 @@ export function formatState({ shippers, namespaces, ...numbers }: StoreState): s
 /** Reads a stored state; an empty one for a text that is none. */
 export function parseState(text: string): StoreState | undefined {
   try {
-    // Stores of earlier versions did not write when they began.
-    const stored = { began: 0, ...(JSON.parse(text) as Omit<StoreState, 'began'> & { began?: number }) };
-    const { began, generation, next, shippers, namespaces, fedAt } = stored;
-    return { began, generation, next, shippers: new Map(shippers), namespaces: new Map(namespaces), fedAt };
+    // Stores of earlier versions have none.
+    const stored = { identity: 0, ...(JSON.parse(text) as Omit<StoreState, 'identity'> & { identity?: number }) };
+    const { identity, generation, next, shippers, namespaces, fedAt } = stored;
+    return { identity, generation, next, shippers: new Map(shippers), namespaces: new Map(namespaces), fedAt };
   } catch {
     return undefined;
   }

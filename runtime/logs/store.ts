@@ -376,7 +376,7 @@ export function createLogStore(options: LogStoreOptions): LogStore {
       // From now on, flushes are recorded, also after a kill.
       if (isNew) await inFlushTurn(writeState);
       return readFeed(position, {
-        began: state.began,
+        identity: state.identity,
         next: state.next,
         memory: { first: active.first, groups: active.groups.values() },
         flushing: flushing?.first,

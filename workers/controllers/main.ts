@@ -150,7 +150,7 @@ await runProcess({
     const state: ObservedState = {
       pods: () => informers.of<Pod>(kinds.Pod, { labelSelector: kindLabel }).list(),
       cronJobs: () => informers.of<ScheduledJob>(kinds.CronJob, managedSelection).list(),
-      deployments: () => informers.of<PlatformDeployment>(kinds.Deployment, managedSelection).list(),
+      deployments: () => informers.of<PlatformDeployment>(kinds.Deployment, managedSelection).listIn(systemNamespace),
       statefulSets: () => informers.of<PlatformStatefulSet>(kinds.StatefulSet, managedSelection).list(),
       nodes: () => nodes.current(),
     };

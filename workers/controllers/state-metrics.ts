@@ -23,6 +23,7 @@ interface ProcessReplicas {
 export interface ObservedState {
   pods: () => Stored<Pod>[];
   cronJobs: () => Stored<ScheduledJob>[];
+  /** Those of the platform's own namespace suffice: a health report every few seconds must not look at thousands. */
   deployments: () => Stored<PlatformDeployment>[];
   statefulSets: () => Stored<PlatformStatefulSet>[];
   nodes: () => readonly ClusterNode[];
