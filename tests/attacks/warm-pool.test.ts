@@ -36,8 +36,9 @@ for (const runtime of [nodeRuntime, pythonRuntime]) {
       const wrong = ['', 'Bearer', 'Bearer ', `Bearer ${digest}`, `Bearer ${token}x`, `Basic ${token}`, token];
       for (const authorization of wrong) {
         // Without a body: its rest can fail to be sent once the pod has answered and closed the connection.
-        const { status } = await askPod(port, 'POST', '/start', { authorization });
+        const { status, closes } = await askPod(port, 'POST', '/start', { authorization });
         t.equal(status, 401, authorization);
+        t.ok(closes, 'a client does not send its next request on the connection');
       }
       t.equal((await askPod(port, 'POST', '/start')).status, 401);
       for (const [method, path] of [
@@ -46,7 +47,9 @@ for (const runtime of [nodeRuntime, pythonRuntime]) {
         ['PUT', '/start'],
         ['POST', '/start/../start?'],
       ] as const) {
-        t.equal((await askPod(port, method, path)).status, 404, `${method} ${path}`);
+        const { status, closes } = await askPod(port, method, path);
+        t.equal(status, 404, `${method} ${path}`);
+        t.ok(closes, `${method} ${path}`);
       }
       const request = flood(port, '/start', { method: 'POST', size: huge });
       await request.closed;

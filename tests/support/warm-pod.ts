@@ -75,15 +75,16 @@ function templateVariables(token: string): Record<string, string> {
   return Object.fromEntries((container?.env ?? []).map(({ name, value = '' }) => [name, value]));
 }
 
-/** A request to a generic pod. */
+/** A request to a generic pod. `closes`: the answer says that it is the last one on its connection. */
 export async function askPod(
   port: number,
   method: string,
   path: string,
   headers: Record<string, string> = {},
   body?: string,
-): Promise<{ status: number; text: string }> {
+): Promise<{ status: number; text: string; closes: boolean }> {
   const init = { method, headers, ...(body !== undefined && { body }), signal: AbortSignal.timeout(5_000) };
   const response = await fetch(`http://127.0.0.1:${port}${path}`, init);
-  return { status: response.status, text: await response.text() };
+  const closes = response.headers.get('connection') === 'close';
+  return { status: response.status, text: await response.text(), closes };
 }

@@ -42,7 +42,9 @@ def _become(start):
 
 
 def _answer(connection, status, body=b""):
-    head = f"HTTP/1.1 {status} \r\ncontent-length: {len(body)}\r\n\r\n"
+    """All but 200 are the last answer on their connection, and say so (RFC 9112, section 9.6)."""
+    close = "" if status == 200 else "connection: close\r\n"
+    head = f"HTTP/1.1 {status} \r\ncontent-length: {len(body)}\r\n{close}\r\n"
     connection.socket.sendall(head.encode() + body)
 
 
