@@ -1,3 +1,4 @@
+import { dayMs } from '../../runtime/domain/period.ts';
 import type { KeyView } from '../../runtime/contracts/api/keys.ts';
 import type { UsageSummary } from '../../runtime/contracts/api/usage.ts';
 import type { LocatedKey } from '../../runtime/api/locate-key.ts';
@@ -5,7 +6,7 @@ import type { ApiKey } from '../../runtime/records/keys.ts';
 import type { KeyUsage } from '../../runtime/records/usage.ts';
 
 /** A warning is shown in the last two weeks before an expiry. */
-const warningMs = 14 * 86_400_000;
+const warningMs = 14 * dayMs;
 
 function expiryWarning(expiresAt: Date | null, now: Date): 'soon' | 'expired' | undefined {
   const remainingMs = expiresAt ? expiresAt.getTime() - now.getTime() : Infinity;

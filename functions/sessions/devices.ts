@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
+import { dayMs } from '../../runtime/domain/period.ts';
 import { seal, unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
 
 /** How long a device is known after a sign-in; longer than a session, since it is for the next sign-in. */
-export const deviceLifetimeMs = 90 * 24 * 3_600_000;
+export const deviceLifetimeMs = 90 * dayMs;
 
 const content = z.object({ id: z.string(), until: z.int() });
 

@@ -17,6 +17,7 @@ import { route, sessionOf, type Route, type RouteRequest, type SessionToken } fr
 import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { clientName } from '../../runtime/domain/client-name.ts';
 import { normaliseEmail } from '../../runtime/domain/email.ts';
+import { dayMs } from '../../runtime/domain/period.ts';
 import { findUserByEmail } from '../../runtime/records/users.ts';
 import { accountSessionRoutes } from './account-sessions.ts';
 import { cookiesOf, createCookieWriter } from './cookies.ts';
@@ -25,7 +26,7 @@ import type { Guesser, LoginLimit } from './login-limit.ts';
 import type { Passwords } from './password.ts';
 
 /** Lifetime of a session. */
-const lifetimeMs = 30 * 24 * 3_600_000;
+const lifetimeMs = 30 * dayMs;
 
 export interface SessionRoutesOptions {
   pool: Pool;

@@ -8,6 +8,7 @@ import { checkEmail } from '../../runtime/domain/email.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { checkPassword, generatePassword } from '../../runtime/domain/password.ts';
+import { dayMs } from '../../runtime/domain/period.ts';
 import { Problem, tooManyAttempts } from '../../runtime/domain/problem.ts';
 import { pageOfRows } from '../../runtime/http/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
@@ -34,7 +35,7 @@ import {
 } from './schema.ts';
 
 /** Lifetime of a one-time password. */
-const oneTimeMs = 7 * 24 * 3_600_000;
+const oneTimeMs = 7 * dayMs;
 
 export interface UserDependencies {
   pool: Pool;

@@ -7,6 +7,7 @@ import { bindingStatus, type Binding, type BindingStatus } from '../../runtime/c
 import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
 import { passwordField, usernameField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { dayMs } from '../../runtime/domain/period.ts';
 import type { NameLookup } from '../../runtime/process/name-lookup.ts';
 import { NoClientError } from '../../runtime/process/client-pool.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -49,7 +50,7 @@ const failingMaxMs = 10 * 60_000;
 /** Retry delay for a server that cannot send notifications yet, because it was started by an older version. */
 const noEventsMs = 10 * 60_000;
 /** Interval after which manual changes on a server are reverted. */
-const recheckMs = 24 * 3_600_000;
+const recheckMs = dayMs;
 
 /**
  * Provisions one binding, or removes it, depending on the workload's spec. Every step is idempotent: the password is
