@@ -14,9 +14,21 @@ const hopByHop = [
   'Upgrade',
 ];
 
+/** Canonical names by the names that were received: nearly all of them are the same in all messages. */
+const canonicalNames = new Map<string, string>();
+/** Of the names that stay known, so that strangers' cannot fill the memory. */
+const nameLimits = { max: 1_000, maxLength: 64 };
+
 /** A name as Go's `textproto.CanonicalMIMEHeaderKey` writes it: `X-Svc_key-Name` for `x-svc_KEY-name`. Pure. */
 export function canonicalName(name: string): string {
-  return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+  let canonical = canonicalNames.get(name);
+  if (canonical !== undefined) return canonical;
+  canonical = name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+  if (name.length <= nameLimits.maxLength) {
+    if (canonicalNames.size >= nameLimits.max) canonicalNames.clear();
+    canonicalNames.set(name, canonical);
+  }
+  return canonical;
 }
 
 /** Name and value pairs of node:http's raw header list. Pure. */
