@@ -45,6 +45,9 @@ export interface WorkUnderFaults {
 /** The number of operations under load before a fault, and after it. */
 export const someOperations = 15;
 
+/** Far longer than workloads take to settle after a fault. */
+const settleLimitMs = 5 * 60_000;
+
 /** Of the app that is deployed again. */
 const replicas = 2;
 
@@ -149,10 +152,12 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
     },
     async settled(test, churn) {
       await churn.stop();
+      // What never settles is to be told before the file's time limit ends it without a word.
+      const deadline = performance.now() + settleLimitMs;
       test.same(
         await eventually(
           () => churn.faults(),
-          (faults) => faults.length === 0,
+          (faults) => faults.length === 0 || performance.now() > deadline,
         ),
         [],
       );
