@@ -8,7 +8,7 @@ import type { AnswerEvent, assistantQuestion } from '../../runtime/contracts/api
 import { transaction } from '../../runtime/db/pool.ts';
 import { assistantLimits, assistantUserShare } from '../../runtime/domain/assistant.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
-import { periodStart } from '../../runtime/domain/period.ts';
+import { dayMs, periodStart } from '../../runtime/domain/period.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { actorOf, sessionOf, type AuditFields, type RouteReply, type RouteRequest } from '../../runtime/http/route.ts';
 import {
@@ -31,7 +31,6 @@ import type { AssistantDependencies } from './dependencies.ts';
 type AskRequest = RouteRequest<{ project: string }, unknown, z.output<typeof assistantQuestion>>;
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** A client that takes nothing for this long is cut off, in ms. */
 const stalledMs = 30_000;
 

@@ -46,7 +46,7 @@ export interface WorkUnderFaults {
 export const someOperations = 15;
 
 /** Far longer than workloads take to settle after a fault. */
-const settleLimitMs = 5 * 60_000;
+const settleLimitMs = 10 * 60_000;
 
 /** Of the app that is deployed again. */
 const replicas = 2;

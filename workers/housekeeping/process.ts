@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Attempt, Processor } from '../../runtime/bus/runner.ts';
 import { assistantLimits } from '../../runtime/domain/assistant.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { periodStart, utcDay } from '../../runtime/domain/period.ts';
+import { dayMs, periodStart, utcDay } from '../../runtime/domain/period.ts';
 import { catalogue } from '../../runtime/queues/catalogue.ts';
 import { purgeChunks } from '../../runtime/records/source-chunks.ts';
 import {
@@ -26,7 +26,6 @@ export interface HousekeepingDependencies {
 }
 
 const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 /** The age of its last report at which a checker counts as gone. It reports every 5 s, and denies all requests after 90 s without the database. */
 const silentMs = 10 * 60_000;
 /** Retention of usage in UTC days, including the current one (docs/reference/api.md#usage). */

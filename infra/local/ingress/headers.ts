@@ -16,7 +16,7 @@ const hopByHop = [
 
 /** Canonical names by the names that were received: nearly all of them are the same in all messages. */
 const canonicalNames = new Map<string, string>();
-/** Of the names that stay known, so that strangers' cannot fill the memory. */
+/** How many names are kept, and how long ones: clients may send any, which must not fill the memory. */
 const nameLimits = { max: 1_000, maxLength: 64 };
 
 /** A name as Go's `textproto.CanonicalMIMEHeaderKey` writes it: `X-Svc_key-Name` for `x-svc_KEY-name`. Pure. */

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { z } from 'zod';
 import type { tokenCreated, TokenView } from '../../../../runtime/contracts/api/tokens.ts';
+import { dayMs } from '../../../../runtime/domain/period.ts';
 import { includesRole } from '../../../../runtime/domain/roles.ts';
 import { scopeRole, tokenScopes, type TokenScope } from '../../../../runtime/domain/token-scopes.ts';
 import { useProjectChange } from '../api/change.ts';
@@ -15,7 +16,6 @@ import { OnceDialog } from '../parts/once-dialog.tsx';
 import { accountText } from '../text/account.ts';
 
 const words = accountText.tokens;
-const dayMs = 86_400_000;
 
 const lifetimes = [
   { value: '7', label: words.lifetimes.week },

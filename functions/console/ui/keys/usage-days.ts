@@ -1,6 +1,5 @@
 import type { UsageCounts } from '../../../../runtime/contracts/api/usage.ts';
-
-const dayMs = 86_400_000;
+import { dayMs, utcDay } from '../../../../runtime/domain/period.ts';
 
 type Day = UsageCounts & { day: string };
 
@@ -9,7 +8,7 @@ export function daysOf(from: string, to: string, days: readonly Day[]): Day[] {
   const byDay = new Map(days.map((day) => [day.day, day]));
   const count = Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
   return Array.from({ length: count }, (_, index) => {
-    const day = new Date(Date.parse(from) + index * dayMs).toISOString().slice(0, 10);
+    const day = utcDay(new Date(Date.parse(from) + index * dayMs));
     return byDay.get(day) ?? { day, allowed: 0, rateDenied: 0, quotaDenied: 0 };
   });
 }
