@@ -107,7 +107,8 @@ t.test('settings and hosts are changed, and an app is deleted once its name is t
   await page.getByLabel('Domains that pages may load from').fill('cdn.example.com');
   await page.getByText(`svc app security set api --csp cdn.example.com --project ${project}`).waitFor();
   await pages.button('Save 1 change').click();
-  await eventually(app, ({ security }) => security.headers && security.csp?.[0] === 'cdn.example.com');
+  await pages.button('Save 1 change').waitFor({ state: 'detached' });
+  t.match(await app(), { security: { headers: true, csp: ['cdn.example.com'] } });
 
   // Two people change one setting, and the page has not learned of the first change when it sends the second.
   await page.getByLabel('Number of pods').fill('2');

@@ -1,6 +1,7 @@
+import { InfiniteQueryObserver, QueryClient } from '@tanstack/react-query';
 import t from 'tap';
 import { createChanges } from '../../../functions/console/ui/api/changes.ts';
-import { isAbout } from '../../../functions/console/ui/api/live.ts';
+import { isAbout, live, sendAgain } from '../../../functions/console/ui/api/live.ts';
 import type { WatchMessage } from '../../../runtime/contracts/api/watch.ts';
 
 const ready = (number: number): WatchMessage => ({ type: 'ready', cursor: `c${number}` });
@@ -100,4 +101,39 @@ t.test('a change concerns the queries of its project, environment and kind', asy
   t.notOk(about(['project', 'shop', 'prod', 'apps'], ['App'], member), 'another kind');
   t.ok(about(['project', 'shop', 'prod', 'apps'], 'all', member));
   t.ok(isAbout(query(['project', 'shop', 'prod', 'apps'], ['App']), 'shop', 'all'));
+});
+
+t.test('a change does not cancel the request for older entries', async (t) => {
+  const client = new QueryClient();
+  t.teardown(() => client.clear());
+  const requests: { page: number; answer: PromiseWithResolvers<string> }[] = [];
+  const list = new InfiniteQueryObserver(client, {
+    queryKey: ['project', 'shop', null, 'audit'],
+    queryFn: ({ pageParam }) => {
+      const answer = Promise.withResolvers<string>();
+      requests.push({ page: pageParam, answer });
+      return answer.promise;
+    },
+    initialPageParam: 0,
+    getNextPageParam: (_, pages) => pages.length,
+    ...live,
+  });
+  t.teardown(list.subscribe(() => {}));
+  requests[0]?.answer.resolve('newest');
+  await list.fetchOptimistic(list.options);
+
+  const older = list.fetchNextPage();
+  await sendAgain(client, 'shop', ['all']);
+  requests[1]?.answer.resolve('older');
+  t.same((await older).data?.pages, ['newest', 'older']);
+
+  const again = sendAgain(client, 'shop', [changed(1)]);
+  requests[2]?.answer.resolve('newest, again');
+  t.same(
+    requests.map(({ page }) => page),
+    [0, 1, 0],
+    'a later change sends the list again',
+  );
+  await client.cancelQueries();
+  await again;
 });

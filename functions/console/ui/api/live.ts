@@ -1,3 +1,4 @@
+import type { Query, QueryClient } from '@tanstack/react-query';
 import type { WatchKind, WatchMessage } from '../../../../runtime/contracts/api/watch.ts';
 
 declare module '@tanstack/react-query' {
@@ -37,3 +38,20 @@ export function isAbout({ queryKey, meta }: LiveQuery, project: string, message:
   const isElsewhere = typeof environment === 'string' && (message.environment ?? environment) !== environment;
   return !isElsewhere && (meta.live === 'all' || meta.live.includes(message.kind));
 }
+
+/**
+ * Sends the queries again that may show one of the changes. A list to which older items are just being added stands still, and
+ * is left alone: to send it again would cancel the request that the user made.
+ */
+export function sendAgain(
+  client: QueryClient,
+  project: string,
+  changes: readonly (WatchMessage | 'all')[],
+): Promise<void> {
+  return client.invalidateQueries({
+    predicate: (query) => !isReadingMore(query) && changes.some((change) => isAbout(query, project, change)),
+  });
+}
+
+const isReadingMore = ({ state }: Query): boolean =>
+  state.fetchStatus !== 'idle' && state.fetchMeta?.fetchMore !== undefined;

@@ -4,7 +4,7 @@ import type { WatchMessage } from '../../../../runtime/contracts/api/watch.ts';
 import { createChanges } from '../api/changes.ts';
 import { ApiError, pathOf, requestLines } from '../api/client.ts';
 import { subscribeConnection, unreachableSince } from '../api/connection.ts';
-import { isAbout } from '../api/live.ts';
+import { sendAgain } from '../api/live.ts';
 import { text } from '../text/common.ts';
 
 /** Changes that come within this time are read together. */
@@ -77,9 +77,7 @@ function createRefresh(client: QueryClient, project: string): Refresh {
       await new Promise((resolve) => setTimeout(resolve, gatherMs));
       // It can be paused meanwhile.
       const changes = state.isPaused ? [] : due.splice(0);
-      await client.invalidateQueries({
-        predicate: (query) => changes.some((change) => isAbout(query, project, change)),
-      });
+      await sendAgain(client, project, changes);
     }
     state.isRunning = false;
   };
