@@ -9,7 +9,7 @@ import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts
 import type { Informers } from './informers.ts';
 import { isKubeError, namespaceTerminating, type KubeClient, type Selection } from './kube-client.ts';
 import { createKeyQueue } from './key-queue.ts';
-import { createBlockerWatch } from './blocker-watch.ts';
+import { createBlockerWatch, type BlockerWatch } from './blocker-watch.ts';
 import { isRefusal } from './refusal.ts';
 import type { Blocker } from './blocker.ts';
 
@@ -106,7 +106,7 @@ export interface Controller {
   /** Registers its informers; call it before they start. */
   register(): void;
   registered(): boolean;
-  /** Starts the workers; call it after the informers have synced. */
+  /** Starts the workers, also again after {@link stop}; call it after the informers have synced. */
   start(): void;
   /** Starts no further reconciles and waits for running ones. */
   stop(): Promise<void>;
@@ -127,14 +127,20 @@ export interface ControllerOptions {
   resyncMs?: number;
 }
 
+/** What runs from a start to the next stop. */
+interface Run {
+  stopping: AbortController;
+  blockers: BlockerWatch;
+  tasks: Promise<void>[];
+}
+
 /** Runs a {@link ControllerDefinition} with watches, queue, workers, back-off, resync and metrics. */
 export function createController(options: ControllerOptions): Controller {
   const { kube, definition, informers, metrics, clock, resyncMs = defaultResyncMs } = options;
   const { name, kind, selection, fromCopies = false, owns = [], watches = [], workers = defaultWorkers } = definition;
   const log = options.log.child({ controller: name });
   const queue = createKeyQueue(clock);
-  const stopping = new AbortController();
-  let tasks: Promise<void>[] = [];
+  let run: Run | undefined;
   let registered = false;
   /** The objects whose first reconcile after the start is still to come. */
   const untouched = new Set<string>();
@@ -150,7 +156,6 @@ export function createController(options: ControllerOptions): Controller {
       if (informers.of(kind, selection).get(objectName, namespace)) queue.add(text);
     }
   };
-  const blockers = createBlockerWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
 
   const concerns = (object: Stored<KubeObject>) => definition.concerns?.(object) ?? true;
   const objects = () => informers.of(kind, selection).list();
@@ -167,14 +172,14 @@ export function createController(options: ControllerOptions): Controller {
     return copy?.metadata.deletionTimestamp === undefined ? copy : undefined;
   };
 
-  const reconcile = async (text: string) => {
+  const reconcile = async (text: string, { stopping: { signal }, blockers }: Run) => {
     const key = parseKey(text);
     const startedAt = clock.monotonic();
     const requestLog = log.child(key);
     let result: ReconcileResult = 'success';
     try {
       const object = currentCopy(text, key) ?? (await kube.get(kind, key.name, key.namespace));
-      const outcome = await definition.reconcile({ ...key, object, signal: stopping.signal, log: requestLog });
+      const outcome = await definition.reconcile({ ...key, object, signal, log: requestLog });
       queue.forget(text);
       failed.delete(text);
       blockers.set(text, outcome?.blockers ?? []);
@@ -188,7 +193,7 @@ export function createController(options: ControllerOptions): Controller {
       blockers.set(text, error instanceof ForeignObjectError ? [error.blocker] : []);
       // Conflicts and running deletions are normal and no failure.
       result = isExpected(error) ? 'requeue' : isRefusal(error) ? 'refused' : 'error';
-      if (stopping.signal.aborted) requestLog.debug({ err: error }, 'reconcile interrupted');
+      if (signal.aborted) requestLog.debug({ err: error }, 'reconcile interrupted');
       else if (result === 'refused') requestLog.warn({ err: error, retryInMs: inMs }, 'reconcile refused');
       else if (result === 'error') requestLog.error({ err: error, retryInMs: inMs }, 'reconcile failed');
       else requestLog.debug({ err: error, retryInMs: inMs }, 'reconcile retried');
@@ -196,18 +201,18 @@ export function createController(options: ControllerOptions): Controller {
     metrics.observe(name, result, (clock.monotonic() - startedAt) / 1000);
   };
 
-  const work = async () => {
+  const work = async (current: Run) => {
     for (;;) {
       const key = await queue.take();
       if (key === undefined) return;
-      await reconcile(key);
+      await reconcile(key, current);
       queue.done(key);
     }
   };
 
-  const resync = async () => {
-    while (!stopping.signal.aborted) {
-      const slept = await clock.sleep(resyncMs, stopping.signal).then(
+  const resync = async ({ stopping: { signal } }: Run) => {
+    while (!signal.aborted) {
+      const slept = await clock.sleep(resyncMs, signal).then(
         () => true,
         () => false,
       );
@@ -251,20 +256,27 @@ export function createController(options: ControllerOptions): Controller {
     },
     registered: () => registered,
     start() {
-      if (tasks.length > 0) return;
+      if (run) return;
+      const stopping = new AbortController();
+      const blockers = createBlockerWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
+      const current: Run = { stopping, blockers, tasks: [] };
+      run = current;
+      queue.open();
       const informer = informers.of(kind, selection);
+      untouched.clear();
       if (informer.lastSeenMs() <= currentMs)
         for (const object of informer.list()) if (concerns(object)) untouched.add(keyText(object.metadata));
       // Keys that the watches added before are not added twice.
       enqueueAll();
-      tasks = [...Array.from({ length: workers }, work), resync()];
+      current.tasks = [...Array.from({ length: workers }, () => work(current)), resync(current)];
       log.info({ workers }, 'controller started');
     },
     async stop() {
-      stopping.abort(new Error(`controller ${name} was stopped`));
+      run?.stopping.abort(new Error(`controller ${name} was stopped`));
       queue.close();
-      await Promise.all(tasks);
-      await blockers.stop();
+      await Promise.all(run?.tasks ?? []);
+      await run?.blockers.stop();
+      run = undefined;
     },
     enqueueAll,
     enqueue: (key) => enqueueExisting([key]),

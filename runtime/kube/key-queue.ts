@@ -19,8 +19,10 @@ export interface KeyQueue {
   /** Takes the next key, until {@link done}; undefined once the queue is closed. */
   take(): Promise<string | undefined>;
   done(key: string): void;
-  /** Ends the waiting of workers and drops all keys. */
+  /** Ends the waiting of workers, drops all keys and their back-off, and takes no more keys until {@link open}. */
   close(): void;
+  /** Takes keys again after {@link close}; a new queue is open. */
+  open(): void;
   /** The number of waiting keys. */
   depth(): number;
   /** Milliseconds since the oldest taken key was taken; 0 without any. */
@@ -99,9 +101,13 @@ export function createKeyQueue(clock: Clock): KeyQueue {
       closed = true;
       waiting.clear();
       changedWhileRunning.clear();
+      failures.clear();
       for (const { cancel } of delayed.values()) cancel.abort();
       delayed.clear();
       for (const taker of takers.splice(0)) taker(undefined);
+    },
+    open() {
+      closed = false;
     },
     depth: () => waiting.size,
     longestRunningMs() {

@@ -35,10 +35,13 @@ export interface LeaseOptions {
   identity: string;
   clock: Clock;
   log: Logger;
-  /** Called once, when this process becomes the leader. */
+  /** Called each time this process becomes the leader. */
   onElected: () => void;
-  /** Called once when the leadership may be lost. The process should end, because it does not become a candidate again. */
-  onLost: () => void;
+  /**
+   * Called each time the leadership may be lost, when another process may lead already. Resolves once the leader's work has
+   * ended: the process then becomes a candidate again.
+   */
+  onLost: () => Promise<void>;
 }
 
 /**
@@ -150,15 +153,17 @@ export function createLease(options: LeaseOptions): LeaderLease {
   };
 
   const run = async () => {
-    await campaign();
-    if (!lease) return;
-    log.info('leading');
-    onElected();
-    await hold();
-    if (stopping.signal.aborted) return;
-    lease = undefined;
-    log.error('leadership lost');
-    onLost();
+    for (;;) {
+      await campaign();
+      if (!lease) return;
+      log.info('leading');
+      onElected();
+      await hold();
+      if (stopping.signal.aborted) return;
+      lease = undefined;
+      log.error('leadership lost');
+      await onLost();
+    }
   };
 
   return {

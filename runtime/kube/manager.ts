@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { ControllerHealth } from '../contracts/api/health.ts';
@@ -11,6 +12,7 @@ import { createLease } from './lease.ts';
 /** Work besides the controllers that only the leader runs, such as the scaler. */
 interface LeaderPart {
   name: string;
+  /** Starts it, also again after a stop. */
   start(): void | Promise<void>;
   stop(): void | Promise<void>;
 }
@@ -21,19 +23,26 @@ export interface ManagerOptions {
   clock: Clock;
   log: Logger;
   registry: Registry;
-  /** Called when the leadership is lost and everything is being stopped; the process should end. */
-  onLost: () => void;
+  /** Ends the process. Called when the leadership is lost and the leader's work does not end within two minutes. */
+  endProcess: () => void;
   /** Default 3,600,000; see {@link createController}. */
   resyncMs?: number;
 }
 
-/** Runs controllers while this process is the leader. */
+/** Long enough for several requests, one after the other, that the API server does not answer (30 s each). */
+const endLimitMs = 120_000;
+
+/**
+ * Runs controllers while this process is the leader. A leader that could not renew its Lease, such as while the API server
+ * was away, ends the work and competes for the Lease again: a process that ended would meet the kubelet's back-off, which
+ * grows to five minutes.
+ */
 export interface Manager {
   /** Shared with other parts of the process; they run with or without leadership. */
   readonly informers: Informers;
   /** Adds a controller; call it before {@link start}. */
   add(definition: ControllerDefinition): Controller;
-  /** Adds a part that starts after the controllers and stops before them; call it before {@link start}. */
+  /** Adds a part that starts after the controllers and stops with them; call it before {@link start}. */
   addLeaderPart(part: LeaderPart): void;
   start(): void;
   /** Waits for running reconciles, then releases the Lease. */
@@ -46,7 +55,7 @@ export interface Manager {
 
 /** Creates a manager; it has no effect before {@link Manager.start}. */
 export function createManager(options: ManagerOptions): Manager {
-  const { kube, clock, registry, onLost, resyncMs } = options;
+  const { kube, clock, registry, endProcess, resyncMs } = options;
   const log = options.log.child({ part: 'manager' });
   const informers = createInformers({ kube, clock, log: options.log });
   const metrics = createControllerMetrics(registry);
@@ -54,13 +63,13 @@ export function createManager(options: ManagerOptions): Manager {
   const parts: LeaderPart[] = [];
   const started: LeaderPart[] = [];
   let leading = false;
-  let stopping = false;
-  let work: Promise<void> = Promise.resolve();
-  let ended: Promise<void> | undefined;
+  let stopped = false;
+  /** From an election to the end of its work. */
+  let term: { ending: AbortController; work: Promise<void>; ended?: Promise<void> } | undefined;
 
-  const startWork = async () => {
-    await informers.whenSynced();
-    if (stopping) return;
+  const startWork = async (signal: AbortSignal) => {
+    await Promise.race([informers.whenSynced(), once(signal, 'abort')]);
+    if (signal.aborted) return;
     for (const controller of controllers.filter((entry) => entry.registered())) {
       controller.start();
       started.push(controller);
@@ -69,21 +78,27 @@ export function createManager(options: ManagerOptions): Manager {
       await part.start();
       started.push(part);
     }
-    leading = true;
+    leading = !signal.aborted;
   };
 
-  const endWork = async () => {
-    stopping = true;
+  const endWork = async ({ ending, work }: { ending: AbortController; work: Promise<void> }) => {
     leading = false;
-    // First, because a start in progress waits for them.
-    await informers.stop();
+    ending.abort();
     await work;
-    for (let part = started.pop(); part; part = started.pop()) await part.stop();
+    // At once, because another process may lead: none goes on while another waits for its requests.
+    const running = started.splice(0).toReversed();
+    await Promise.all(running.map(async (part) => part.stop()));
   };
-  const stopWork = () => (ended ??= endWork());
+  /** Ends the work of the current term, once. */
+  const endTerm = async () => {
+    if (term) await (term.ended ??= endWork(term));
+  };
 
-  const fail = (error: unknown) => {
-    if (!stopping) log.error({ err: error }, 'cannot start the controllers');
+  const endProcessAfterLimit = async (ended: AbortSignal) => {
+    await clock.sleep(endLimitMs, ended).catch(() => undefined);
+    if (ended.aborted) return;
+    log.error({ limitMs: endLimitMs }, 'the controllers do not stop');
+    endProcess();
   };
 
   const lease = createLease({
@@ -92,11 +107,24 @@ export function createManager(options: ManagerOptions): Manager {
     clock,
     log: options.log,
     onElected() {
-      work = startWork().catch(fail);
+      if (stopped) return;
+      const ending = new AbortController();
+      const work = startWork(ending.signal).catch((error: unknown) => {
+        if (!ending.signal.aborted) log.error({ err: error }, 'cannot start the controllers');
+      });
+      term = { ending, work };
     },
-    onLost() {
-      stopWork().catch((error: unknown) => log.error({ err: error }, 'cannot stop the controllers'));
-      onLost();
+    async onLost() {
+      const ended = new AbortController();
+      const watched = endProcessAfterLimit(ended.signal);
+      try {
+        await endTerm();
+      } catch (error) {
+        log.error({ err: error }, 'cannot stop the controllers');
+        endProcess();
+      }
+      ended.abort();
+      await watched;
     },
   });
 
@@ -131,8 +159,10 @@ export function createManager(options: ManagerOptions): Manager {
       lease.start();
     },
     async stop() {
-      await stopWork();
+      stopped = true;
+      await endTerm();
       await lease.stop();
+      await informers.stop();
     },
     isLeader: () => lease.isLeader(),
     report() {

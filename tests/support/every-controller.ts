@@ -36,7 +36,7 @@ export function everyController({
     clock,
     log: silentLog,
     registry: new Registry(),
-    onLost: () => undefined,
+    endProcess: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   const shared = {

@@ -81,8 +81,7 @@ await runProcess({
       clock,
       log,
       registry,
-      // The kubelet restarts the process, which then waits for the lease.
-      onLost: () => lifecycle.end(),
+      endProcess: () => lifecycle.end(),
     });
     const kube = { ...connection, cache: manager.informers.cache };
     const events = createEventRecorder({ kube, component: name, clock, log });

@@ -42,7 +42,7 @@ async function stuck(
     clock,
     registry: new Registry(),
     log: silentLog,
-    onLost: () => undefined,
+    endProcess: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   manager.add({

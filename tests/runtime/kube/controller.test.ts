@@ -9,7 +9,7 @@ import type { ControllerDefinition, ReconcileRequest } from '../../../runtime/ku
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { createManager } from '../../../runtime/kube/manager.ts';
 import { fakeClock, settle } from '../../support/clock.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 
 const app = (name: string, spec: object = {}): KubeObject => ({
@@ -43,7 +43,7 @@ function setUp(t: Teardown, definition: Partial<ControllerDefinition> = {}) {
       registry,
       log: silentLog,
       lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
-      onLost: () => events.push('lost'),
+      endProcess: () => events.push('process ended'),
       resyncMs: 600_000,
     }),
     metric: async (name: string, labels: Record<string, string>) => {
@@ -358,47 +358,116 @@ t.test('the report is healthy only when this process leads, has synced caches an
   t.same(world.manager.report(), { healthy: true, managerStarted: true, cacheSynced: true, controllers: registered });
 });
 
-t.test('nothing runs without leadership; losing it stops everything and is reported', async (t) => {
-  const world = setUp(t);
-  const parts: string[] = [];
-  world.manager.addLeaderPart({
-    name: 'scaler',
-    start: () => void parts.push('start'),
-    stop: () => void parts.push('stop'),
-  });
-  world.kube.seed(app('one'), {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { name: 'svc-controllers', namespace: 'svc-system' },
-    spec: { holderIdentity: 'b', leaseDurationSeconds: 15 },
-  });
-  world.manager.start();
-  await world.clock.advance(14_000);
-  t.same([world.passes, parts], [[], []]);
-  await world.clock.advance(6_000);
-  t.same([world.passes, parts], [['one'], ['start']]);
-  let end: (() => void) | undefined;
-  world.pass = ({ signal }) =>
-    new Promise((resolve) => {
-      end = resolve;
-      signal.addEventListener('abort', () => world.events.push('pass told'));
+t.test(
+  'nothing runs without leadership; after losing it, the process competes again once its work has ended',
+  async (t) => {
+    const world = setUp(t);
+    const { manager, kube, clock, passes, events } = world;
+    const parts: string[] = [];
+    manager.addLeaderPart({
+      name: 'scaler',
+      start: () => void parts.push('start'),
+      stop: () => void parts.push('stop'),
     });
-  await world.kube.mergePatch(
+    kube.seed(app('one'), lease);
+    manager.start();
+    await clock.advance(14_000);
+    t.same([passes, parts], [[], []]);
+    await clock.advance(6_000);
+    t.same([passes, parts], [['one'], ['start']]);
+    const slow = slowPass(world);
+    await change(kube, 1);
+    await stealLease(kube);
+    await clock.advance(3_000);
+    t.same(parts, ['start', 'stop']);
+    t.same(events, ['pass told']);
+    t.notOk(manager.isLeader());
+    t.equal(manager.report().healthy, false);
+    await clock.advance(20_000);
+    t.match(await kube.get(kinds.Lease, 'svc-controllers', 'svc-system'), { spec: { holderIdentity: 'thief' } });
+    slow.end();
+    world.pass = async () => undefined;
+    passes.length = 0;
+    await clock.advance(20_000);
+    t.ok(manager.isLeader());
+    t.ok(manager.report().healthy);
+    t.same([passes, parts], [['one'], ['start', 'stop', 'start']], 'everything is looked at again');
+    await change(kube, 2);
+    t.same(passes, ['one', 'one']);
+    t.same(events, ['pass told'], 'the process goes on');
+
+    await manager.stop();
+    t.same(parts, ['start', 'stop', 'start', 'stop']);
+    await kube.create(app('late'));
+    await clock.advance(10_000);
+    t.notOk(passes.includes('late'));
+    t.equal(clock.sleepers(), 0);
+  },
+);
+
+t.test('a leader whose work does not end after the loss ends the process, and does not lead again', async (t) => {
+  const world = setUp(t);
+  const { manager, kube, clock, events } = world;
+  kube.seed(app('one'));
+  const slow = slowPass(world);
+  manager.start();
+  await clock.advance(1_000);
+  await stealLease(kube);
+  await clock.advance(110_000);
+  t.same(events, ['pass told']);
+  await clock.advance(20_000);
+  t.same(events, ['pass told', 'process ended']);
+  await clock.advance(30_000);
+  t.notOk(manager.isLeader());
+  slow.end();
+});
+
+t.test('a leader that loses the Lease before its first lists competes again, and then starts', async (t) => {
+  const { manager, kube, clock, passes, events } = setUp(t);
+  kube.seed(app('one'));
+  let isAway = false;
+  kube.intercept = ({ kind }) => {
+    if (isAway || (kind === 'App' && passes.length === 0 && clock.monotonic() < 40_000)) throw new Error('unreachable');
+  };
+  manager.start();
+  await clock.advance(1_000);
+  t.ok(manager.isLeader());
+  isAway = true;
+  await clock.advance(15_000);
+  t.notOk(manager.isLeader());
+  isAway = false;
+  await clock.advance(60_000);
+  t.ok(manager.isLeader());
+  t.same(passes, ['one']);
+  t.same(events, []);
+});
+
+const lease = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'svc-controllers', namespace: 'svc-system' },
+  spec: { holderIdentity: 'b', leaseDurationSeconds: 15 },
+};
+
+async function stealLease(kube: FakeKube): Promise<void> {
+  const live = await kube.get<Stored<KubeObject>>(kinds.Lease, 'svc-controllers', 'svc-system');
+  if (live) await kube.replace({ ...live, spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 } });
+}
+
+async function change(kube: FakeKube, value: number): Promise<void> {
+  await kube.mergePatch(
     { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'one' },
-    { spec: { a: 1 } },
+    { spec: { value } },
   );
   await settle();
-  const live = await world.kube.get<Stored<KubeObject>>(kinds.Lease, 'svc-controllers', 'svc-system');
-  if (live) await world.kube.replace({ ...live, spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 } });
-  await world.clock.advance(3_000);
-  t.same(parts, ['start', 'stop']);
-  t.same(world.events.sort(), ['lost', 'pass told']);
-  t.notOk(world.manager.isLeader());
-  t.equal(world.manager.report().healthy, false);
-  end?.();
-  await world.manager.stop();
-  await world.kube.create(app('late'));
-  await world.clock.advance(10_000);
-  t.notOk(world.passes.includes('late'));
-  t.equal(world.clock.sleepers(), 0);
-});
+}
+
+/** Lets passes go on until the end is called. */
+function slowPass(world: ReturnType<typeof setUp>): { end(): void } {
+  const ended = Promise.withResolvers<void>();
+  world.pass = ({ signal }) => {
+    signal.addEventListener('abort', () => world.events.push('pass told'));
+    return ended.promise;
+  };
+  return { end: () => ended.resolve() };
+}

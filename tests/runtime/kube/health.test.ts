@@ -23,7 +23,7 @@ function setUp(t: { teardown(end: () => unknown): void }) {
     clock,
     log: silentLog,
     registry: new Registry(),
-    onLost: () => undefined,
+    endProcess: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   t.teardown(() => manager.stop());

@@ -85,7 +85,7 @@ t.test('it reports how long the oldest work takes', async (t) => {
   t.equal(queue.longestRunningMs(), 1_000);
 });
 
-t.test('closing ends the workers and drops waiting keys', async (t) => {
+t.test('closing ends the workers and drops waiting keys, until it is opened again', async (t) => {
   const clock = fakeClock();
   const queue = createKeyQueue(clock);
   const waiting = [queue.take(), queue.take()];
@@ -96,4 +96,7 @@ t.test('closing ends the workers and drops waiting keys', async (t) => {
   t.equal(await queue.take(), undefined);
   t.equal(queue.depth(), 0);
   t.equal(clock.sleepers(), 0);
+  queue.open();
+  queue.add('b');
+  t.equal(await queue.take(), 'b');
 });

@@ -74,7 +74,7 @@ t.test('the real Prometheus fires the alerts of real causes in the controllers',
     clock: systemClock,
     log: silentLog,
     registry,
-    onLost: () => undefined,
+    endProcess: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   const hang = Promise.withResolvers<void>();
