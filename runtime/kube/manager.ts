@@ -29,6 +29,14 @@ export interface ManagerOptions {
   resyncMs?: number;
 }
 
+/** From an election until the leader's work has ended. */
+interface Term {
+  ending: AbortController;
+  /** Resolves when the work has started, or its start was abandoned. */
+  work: Promise<void>;
+  ended?: Promise<void>;
+}
+
 /** Long enough for several requests, one after the other, that the API server does not answer (30 s each). */
 const endLimitMs = 120_000;
 
@@ -64,8 +72,7 @@ export function createManager(options: ManagerOptions): Manager {
   const started: LeaderPart[] = [];
   let leading = false;
   let stopped = false;
-  /** From an election to the end of its work. */
-  let term: { ending: AbortController; work: Promise<void>; ended?: Promise<void> } | undefined;
+  let term: Term | undefined;
 
   const startWork = async (signal: AbortSignal) => {
     await Promise.race([informers.whenSynced(), once(signal, 'abort')]);
@@ -81,7 +88,7 @@ export function createManager(options: ManagerOptions): Manager {
     leading = !signal.aborted;
   };
 
-  const endWork = async ({ ending, work }: { ending: AbortController; work: Promise<void> }) => {
+  const endWork = async ({ ending, work }: Term) => {
     leading = false;
     ending.abort();
     await work;
