@@ -19,9 +19,9 @@ export interface KeyQueue {
   /** Takes the next key, until {@link done}; undefined once the queue is closed. */
   take(): Promise<string | undefined>;
   done(key: string): void;
-  /** Ends the waiting of workers, drops all keys and their back-off, and takes no more keys until {@link open}. */
+  /** Drops all keys and back-offs, and ignores further keys until {@link open}. Waiting workers get undefined. */
   close(): void;
-  /** Takes keys again after {@link close}; a new queue is open. */
+  /** Accepts keys again after {@link close}. A new queue is open. */
   open(): void;
   /** The number of waiting keys. */
   depth(): number;

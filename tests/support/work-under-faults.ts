@@ -152,7 +152,7 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
     },
     async settled(test, churn) {
       await churn.stop();
-      // What never settles is to be told before the file's time limit ends it without a word.
+      // Fails with the list of faults, which the file's time limit would not show.
       const deadline = performance.now() + settleLimitMs;
       test.same(
         await eventually(

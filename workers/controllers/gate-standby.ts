@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { checkerService } from '../../runtime/contracts/gate-denials.ts';
@@ -71,7 +72,7 @@ export function createGateStandby({ kube, checkers, services, clock, log }: Gate
   };
 
   const run = async (signal: AbortSignal): Promise<void> => {
-    const ended = aborted(signal);
+    const ended = once(signal, 'abort');
     while (!signal.aborted) {
       const changed = new Promise<void>((resolve) => (wake = resolve));
       if (await check()) await Promise.race([changed, ended]);
@@ -97,8 +98,4 @@ export function createGateStandby({ kube, checkers, services, clock, log }: Gate
 /** As kube-proxy sees it: a terminating checker that is still ready gets requests while there is no other. */
 function isServing(pod: Pod): boolean {
   return isPodReady(pod) && !isPodEnded(pod);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -40,8 +40,8 @@ export function isAbout({ queryKey, meta }: LiveQuery, project: string, message:
 }
 
 /**
- * Sends the queries again that may show one of the changes. A list to which older items are just being added stands still, and
- * is left alone: to send it again would cancel the request that the user made.
+ * Sends the queries again that may show one of the changes. A list whose next page is being read is left alone: sending it
+ * again would cancel the request for that page.
  */
 export function sendAgain(
   client: QueryClient,
