@@ -19,17 +19,14 @@ export const watchFlag = toggle('repeat until Ctrl-C, and print what changes', {
 
 /** For commands about a whole project. */
 export const projectFlags = {
-  project: text('<project>', 'project (SVC_PROJECT; default: svc project use)', { short: 'p', hyphenless: true }),
+  project: text('<project>', 'project (SVC_PROJECT; default: svc project use)', { short: 'p' }),
   ...apiFlags,
 };
 
 /** For commands about an environment. */
 export const scopeFlags = {
   project: projectFlags.project,
-  environment: text('<environment>', 'environment (SVC_ENVIRONMENT; default: the only one)', {
-    short: 'e',
-    hyphenless: true,
-  }),
+  environment: text('<environment>', 'environment (SVC_ENVIRONMENT; default: the only one)', { short: 'e' }),
   ...apiFlags,
 };
 

@@ -15,8 +15,8 @@ export interface Flag<Value> {
   either?: boolean;
   /** Left out of the help. */
   hidden?: boolean;
-  /** Whether no value begins with a hyphen, so that a word that does is the next option and the value is missing. */
-  hyphenless?: boolean;
+  /** Whether a value may read like another flag of the command, such as `-e`, which one word of a command line may. */
+  anyWord?: boolean;
   /** @param name the flag as typed @throws Failure (usage) */
   read(raw: RawValue, name: string): Value;
 }
@@ -56,7 +56,6 @@ function onlyOne(raw: RawValue, name: string): string | undefined {
 interface Options {
   short?: string;
   hidden?: boolean;
-  hyphenless?: boolean;
 }
 
 /** A flag with one value. */
@@ -71,7 +70,7 @@ export function textOrNone(placeholder: string, description: string): Flag<strin
 
 /** A flag with an image reference. */
 export function imageReference(description: string): Flag<string | undefined> {
-  return text('<image>', description, { hyphenless: true });
+  return text('<image>', description);
 }
 
 /** A required flag with one value. */

@@ -193,8 +193,9 @@ function guarded(command: Command, words: readonly string[]): string[] {
     }
     const optional = flag.placeholder.startsWith('[');
     const value = inline ?? (optional && !isValue(queue[0]) ? '' : queue.shift());
-    // A flag after a flag is not its value: the user forgot the value. A value that starts with -- needs --flag=--value.
-    if (value === undefined || (inline === undefined && value.startsWith(flag.hyphenless ? '-' : '--'))) {
+    // A flag after a flag is not its value: the user forgot the value. A value that reads like one needs --flag=--value.
+    const isForgotten = (word: string) => word.startsWith('--') || (!flag.anyWord && isShortFlag(command, word));
+    if (value === undefined || (inline === undefined && isForgotten(value))) {
       throw usageFailure(`${typed} needs a value: ${typed} ${flag.placeholder}`);
     }
     result.push(`--${key}=${guard}${value}`);
@@ -214,6 +215,10 @@ function switchesOf({ flags }: Command, word: string): string[] {
 /** Whether a word after an option can be its value. */
 function isValue(word: string | undefined): boolean {
   return word !== undefined && !word.startsWith('-');
+}
+
+function isShortFlag({ flags }: Command, word: string): boolean {
+  return Object.values(flags).some(({ short }) => short !== undefined && word === `-${short}`);
 }
 
 /** An option in a word, such as `--output=json` or `-ojson`, with the value in the same word. */

@@ -18,7 +18,7 @@ export const createCommand = command({
   description: 'Create an app from an image or a git repository.',
   flags: {
     image: imageReference('image with registry, name and tag'),
-    git: text('<url>', 'build from this repository instead of using an image', { hyphenless: true }),
+    git: text('<url>', 'build from this repository instead of using an image'),
     ...gitSourceFlags,
     hostname: text('<host>', 'public host (default <app>--<project>-<environment>.<apps domain>)'),
     ...settingFlags,

@@ -11,7 +11,7 @@ export const createCommand = command({
   args: ['job'],
   description: 'Create a job that runs on demand or on a schedule.',
   flags: {
-    image: requiredText('<image>', 'image with registry, name and tag', { hyphenless: true }),
+    image: requiredText('<image>', 'image with registry, name and tag'),
     ...settingFlags,
     ...newEnvironmentFlags,
     ...scopeFlags,

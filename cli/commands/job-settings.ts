@@ -7,7 +7,10 @@ import { readMount } from '../key-values.ts';
 
 /** For `create` and `update`. */
 export const settingFlags = {
-  command: textsOrEmpty('<line>', "command to run instead of the image's (several: one word each)"),
+  command: {
+    ...textsOrEmpty('<line>', "command to run instead of the image's (several: one word each)"),
+    anyWord: true,
+  },
   shell: text('<line>', 'shell command to run instead (requires /bin/sh in the image)'),
   volume: texts('<name:/path>', 'volume and mount path'),
   schedule: text('<cron>', 'five-field cron expression, such as "0 2 * * *"'),

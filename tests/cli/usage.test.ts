@@ -73,6 +73,8 @@ t.test('a usage error ends with 2, suggests a correction, and sends nothing', as
     [['job', 'create', 'j', '--image', '-e', 'prod'], /--image needs a value: --image <image>/],
     [['app', 'create', 'api', '--git', '-p', 'shop'], /--git needs a value: --git <url>/],
     [['app', 'list', '-p', '-e', 'prod'], /-p needs a value: -p <project>/],
+    [['audit', '--environment', '-p', 'shop'], /--environment needs a value: --environment <environment>/],
+    [['app', 'promote', 'api', '--from', '-p', 'shop'], /--from needs a value: --from <environment>/],
     [['app', 'create', 'api', '--image', ''], /--image needs a value, but the value is empty/],
     [['app', 'list', '--environment='], /--environment needs a value, but the value is empty/],
     [['function', 'create', 'f', '--trigger', 'redis', '--list', ''], /--list needs a value, but the value is empty/],
