@@ -64,6 +64,8 @@ function expressionsIn(file: string): RegExp[] {
 
 /** Far more than linear work takes for 16 KiB, and far less than work of a higher degree or an exponential one. */
 const suspiciousMicroseconds = 4_000;
+/** From this on, much shorter texts show the growth as well, and sooner. */
+const slowMicroseconds = 100_000;
 /** Far more than {@link attacksAtOnce} attacks on a linear expression take, unless the machine is busy with other work. */
 const endlessMs = 2_000;
 
@@ -77,7 +79,10 @@ function effectiveAttack(expression: RegExp): Attack | undefined {
   const attacks = attacksOn(pattern);
   let next = 0;
   while (next < attacks.length) {
-    const { attack, endless, tried } = suspiciousAttack(pattern, attacks.slice(next, next + attacksAtOnce));
+    const { attack, endless, microseconds, tried } = suspiciousAttack(
+      pattern,
+      attacks.slice(next, next + attacksAtOnce),
+    );
     next += tried;
     const isEffective =
       attack &&
@@ -85,7 +90,7 @@ function effectiveAttack(expression: RegExp): Attack | undefined {
         isSuperLinear(
           (size) => attackText(attack, size),
           (text) => text.replace(pattern, ''),
-          { size: 4_096 },
+          { size: microseconds < slowMicroseconds ? 4_096 : 1_024 },
         ));
     if (isEffective) return attack;
   }
@@ -93,36 +98,39 @@ function effectiveAttack(expression: RegExp): Attack | undefined {
 }
 
 /**
- * The first attack that takes suspiciously long, if any, and how many were tried: an attack that succeeds takes long. One
- * that reached the time limit because of other work on the machine is not tried yet.
+ * The first attack that takes suspiciously long, if any, with its time, and how many were tried: an attack that succeeds
+ * takes long. One that reached the time limit because of other work on the machine is not tried yet.
  */
 function suspiciousAttack(
   pattern: RegExp,
   attacks: readonly Attack[],
-): { attack: Attack | undefined; endless: boolean; tried: number } {
+): { attack: Attack | undefined; endless: boolean; microseconds: number; tried: number } {
   let tried = 0;
   let before = process.threadCpuUsage();
-  const microseconds = () => {
+  const sinceBefore = () => {
     const { user, system } = process.threadCpuUsage(before);
     return user + system;
   };
+  let microseconds = 0;
   const run = () =>
     attacks.find((attack) => {
       tried++;
       const text = attackText(attack, 16_384);
       before = process.threadCpuUsage();
       text.replace(pattern, '');
-      return microseconds() >= suspiciousMicroseconds;
+      microseconds = sinceBefore();
+      return microseconds >= suspiciousMicroseconds;
     });
   try {
     const attack = vm.runInNewContext('run()', { run }, { timeout: endlessMs }) as Attack | undefined;
-    return { attack, endless: false, tried };
+    return { attack, endless: false, microseconds, tried };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    if (tried === 0 || microseconds() < (endlessMs * 1_000) / 4) {
-      return { attack: undefined, endless: false, tried: Math.max(tried - 1, 0) };
+    microseconds = sinceBefore();
+    if (tried === 0 || microseconds < (endlessMs * 1_000) / 4) {
+      return { attack: undefined, endless: false, microseconds, tried: Math.max(tried - 1, 0) };
     }
-    return { attack: attacks[tried - 1], endless: true, tried };
+    return { attack: attacks[tried - 1], endless: true, microseconds, tried };
   }
 }
 
