@@ -23,7 +23,7 @@ import { accountSessionRoutes } from './account-sessions.ts';
 import { cookiesOf, createCookieWriter } from './cookies.ts';
 import { deviceLifetimeMs, type Devices } from './devices.ts';
 import type { Guesser, LoginLimit } from './login-limit.ts';
-import type { Passwords } from './password.ts';
+import type { Passwords, Verify } from './password.ts';
 
 /** Lifetime of a session. */
 const lifetimeMs = 30 * dayMs;
@@ -87,7 +87,7 @@ export function createSessionRoutes({
         const guesser = guesserOf(account, request);
         const own = 'own' in guesser ? guesser.own : undefined;
         const caller = own === undefined ? { network: clientNetwork(clientAddress, 48) } : { known: account };
-        const { user, proven } = await passwords.signIn(caller, async (verify) => {
+        const check = async (verify: Verify) => {
           const wait = await loginLimit.take(account, guesser);
           if (wait > 0) {
             log.warn({ clientAddress }, 'login refused: too many attempts');
@@ -95,7 +95,8 @@ export function createSessionRoutes({
           }
           const record = await findUserByEmail(pool, account);
           return { user: record, proven: await verify(body.password, record?.passwordHash) };
-        });
+        };
+        const { user, proven } = await passwords.signIn(caller, check, request.signal);
         const now = clock.now();
         const token = generateSessionToken();
         const expiresAt = new Date(now.getTime() + lifetimeMs);

@@ -22,9 +22,11 @@ export interface PasswordTurns {
   /**
    * Runs work when its turn comes. Known callers go first, but for each fifth turn. Their accounts have turns one after the
    * other, and so have the networks of strangers, so that the many calls of some do not keep out the others.
-   * @param work returns its result and the milliseconds of a processor that its hashing takes @throws Problem `too_many_requests`
+   * @param work returns its result and the milliseconds of a processor that its hashing takes
+   * @param signal aborted when nobody waits for the result any more: what has not begun then has no turn
+   * @throws Problem `too_many_requests`
    */
-  run<T>(caller: Caller, work: () => Promise<{ result: T; hashMs: number }>): Promise<T>;
+  run<T>(caller: Caller, work: () => Promise<{ result: T; hashMs: number }>, signal?: AbortSignal): Promise<T>;
 }
 
 type Kind = 'known' | 'unknown';
@@ -55,21 +57,24 @@ export function createPasswordTurns(pause: (ms: number) => Promise<void> = wait)
     else if (mayStart('known')) rooms.known.startNext();
   };
 
-  const enter = async (caller: Caller): Promise<Kind> => {
+  const enter = async (caller: Caller, signal: AbortSignal | undefined): Promise<Kind> => {
     const [kind, group] =
       'known' in caller ? (['known', caller.known] as const) : (['unknown', caller.network] as const);
+    if (signal?.aborted) throw tooMany;
     if (mayStart(kind)) {
       start(kind);
       return kind;
     }
     await new Promise<void>((resolve, reject) => {
-      rooms[kind].add(group, {
+      const entry = {
         start() {
           start(kind);
           resolve();
         },
         refuse: () => reject(tooMany),
-      });
+      };
+      rooms[kind].add(group, entry);
+      signal?.addEventListener('abort', () => rooms[kind].remove(group, entry), { once: true });
     });
     return kind;
   };
@@ -80,8 +85,8 @@ export function createPasswordTurns(pause: (ms: number) => Promise<void> = wait)
   };
 
   return {
-    async run(caller, work) {
-      const kind = await enter(caller);
+    async run(caller, work, signal) {
+      const kind = await enter(caller, signal);
       let spent = 0;
       try {
         const { result, hashMs } = await work();

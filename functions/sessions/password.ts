@@ -16,16 +16,18 @@ export interface Passwords {
   verify(password: string, stored: string | undefined, account: string): Promise<boolean>;
   /**
    * Runs a sign-in when its turn comes. All that a sign-in costs belongs into it, also its queries: what finds no place
-   * costs nothing else. @throws Problem `too_many_requests`
+   * costs nothing else.
+   * @param signal aborted when its client disconnects: a sign-in that still waits then costs nothing
+   * @throws Problem `too_many_requests`
    */
-  signIn<T>(caller: Caller, work: (verify: Verify) => Promise<T>): Promise<T>;
+  signIn<T>(caller: Caller, work: (verify: Verify) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 /**
  * Whether a password matches a hash. Without a hash it returns false after the same work, so that the duration does not
  * show which accounts exist.
  */
-type Verify = (password: string, stored: string | undefined) => Promise<boolean>;
+export type Verify = (password: string, stored: string | undefined) => Promise<boolean>;
 
 /** Derives a key of a length in bytes from a password and a salt. */
 type Derive = (password: string, salt: Buffer, bytes: number, options: ScryptOptions) => Promise<Buffer>;
@@ -71,8 +73,8 @@ export function createPasswords({
   return {
     hash: (password, account) => ofUser(account, () => hash(password)),
     verify: (password, stored, account) => ofUser(account, () => matches(password, stored)),
-    signIn: (caller, work) =>
-      turns.run(caller, async () => {
+    signIn(caller, work, signal) {
+      const timedWork = async () => {
         let hashMs = 0;
         const timed: Verify = async (password, stored) => {
           const startedAt = nowMs();
@@ -82,6 +84,8 @@ export function createPasswords({
           return isMatch;
         };
         return { result: await work(timed), hashMs };
-      }),
+      };
+      return turns.run(caller, timedWork, signal);
+    },
   };
 }

@@ -11,6 +11,8 @@ export interface WaitingRoom {
    * fewer. If each group has one, a random one makes room: who filled the room does not keep all others out.
    */
   add(group: string, entry: Waiting): void;
+  /** Refuses an entry of the group, if it still waits. */
+  remove(group: string, entry: Waiting): void;
   /** Starts the next entry, if there is one. */
   startNext(): void;
   isEmpty(): boolean;
@@ -62,6 +64,15 @@ export function createWaitingRoom(max: { all: number; ofGroup: number }): Waitin
       queue.push(entry);
       queues.set(group, queue);
       count(group, length, queue.length);
+    },
+    remove(group, entry) {
+      const queue = queues.get(group) ?? [];
+      const at = queue.indexOf(entry);
+      if (at < 0) return;
+      count(group, queue.length, queue.length - 1);
+      queue.splice(at, 1);
+      if (queue.length === 0) queues.delete(group);
+      entry.refuse();
     },
     startNext() {
       const [first] = queues;

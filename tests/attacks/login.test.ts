@@ -1,10 +1,11 @@
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
 import { createDevices } from '../../functions/sessions/devices.ts';
 import { createSessionRoutes } from '../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../functions/sessions/login-limit.ts';
-import { createPasswords } from '../../functions/sessions/password.ts';
+import { createPasswords, type Passwords, type Verify } from '../../functions/sessions/password.ts';
 import type { Caller } from '../../functions/sessions/password-turns.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { insertUser } from '../../runtime/records/users.ts';
@@ -18,7 +19,7 @@ const baseUrl = 'http://console.test';
 const day = 24 * 3_600_000;
 
 /** A console with two users, whose password hashing is replaced where only the limits matter. */
-async function world(t: { teardown(end: () => unknown): void }) {
+async function world(t: { teardown(end: () => unknown): void }, replaced: Partial<Passwords> = {}) {
   const { pool } = await testDatabase(t);
   const clock = fakeClock(new Date());
   const callers: Caller[] = [];
@@ -29,6 +30,7 @@ async function world(t: { teardown(end: () => unknown): void }) {
       callers.push(caller);
       return work((text, stored) => Promise.resolve(text === stored));
     },
+    ...replaced,
   };
   for (const name of ['dana', 'erin']) {
     const user = { id: newId(), email: `${name}@svc.local`, passwordHash: password, role: 'member' } as const;
@@ -125,11 +127,13 @@ function heldPasswords() {
   });
   return {
     /** @param network of a stranger; undefined for a known device @param account of that */
-    signIn: (name: string, network?: string, account = 'dana@svc.local') =>
-      passwords.signIn(network === undefined ? { known: account } : { network }, (verify) => {
+    signIn: (name: string, network?: string, account = 'dana@svc.local', signal?: AbortSignal) => {
+      const work = (verify: Verify) => {
         begun.push(name);
         return verify(name, undefined);
-      }),
+      };
+      return passwords.signIn(network === undefined ? { known: account } : { network }, work, signal);
+    },
     begun: () => begun,
     running: () => [...started.keys()],
     endPause: async () => {
@@ -160,6 +164,47 @@ t.test('a queue full of strangers does not keep out a known device', async (t) =
     await endPause();
   }
   await Promise.all(strangers);
+});
+
+t.test('a sign-in whose client has disconnected has no turn', async (t) => {
+  const { signIn, begun, end, endPause } = heldPasswords();
+  const client = new AbortController();
+  const ofClient = () => signIn('gone', 'b', undefined, client.signal);
+  const [first, gone, next] = [signIn('first', 'a'), ofClient(), signIn('next', 'c')];
+  const refusal = t.rejects(gone, { code: 'too_many_requests' });
+  client.abort();
+  await refusal;
+  await end('first');
+  await endPause();
+  await end('next');
+  await Promise.all([first, next]);
+  await t.rejects(ofClient(), { code: 'too_many_requests' });
+  t.same(begun(), ['first', 'next']);
+});
+
+t.test('the API learns that the client of a sign-in has disconnected', async (t) => {
+  const begun = Promise.withResolvers<AbortSignal | undefined>();
+  const ended = Promise.withResolvers<never>();
+  const { api } = await world(t, {
+    signIn(_caller, _work, signal) {
+      begun.resolve(signal);
+      return ended.promise;
+    },
+  });
+  const client = new AbortController();
+  const call = fetch(`${api.url}/api/v1/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'dana@svc.local', password }),
+    signal: client.signal,
+  });
+  const signal = await begun.promise;
+  const disconnected = signal && once(signal, 'abort');
+  t.ok(disconnected, 'the sign-in gets a signal');
+  client.abort();
+  await t.rejects(call);
+  await disconnected;
+  ended.reject(new Error('nobody waits for it'));
 });
 
 t.test('a dozen networks full of guesses do not keep out a stranger from another one', async (t) => {
