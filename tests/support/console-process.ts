@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { consoleRuntime } from '../../infra/manifests/platform/processes.ts';
 import { migrate } from '../../runtime/db/migrate.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { silentLog } from './log.ts';
@@ -49,16 +50,21 @@ export async function startConsole(t: Tap): Promise<ConsoleProcess> {
   });
   const [port, adminPort] = [await freePort(), await freePort()];
   const base = `http://127.0.0.1:${port}`;
-  const started = startProcess(t, main, {
-    PORT: String(port),
-    ADMIN_PORT: String(adminPort),
-    EVENTS_PORT: '0',
-    DATABASE_URL: `${server}/${name}`,
-    KUBECONFIG: join(folder, 'kubeconfig'),
-    ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
-    ADMIN_PASSWORD_FILE: join(folder, 'password'),
-    BASE_URL: base,
-  });
+  const started = startProcess(
+    t,
+    main,
+    {
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      EVENTS_PORT: '0',
+      DATABASE_URL: `${server}/${name}`,
+      KUBECONFIG: join(folder, 'kubeconfig'),
+      ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
+      ADMIN_PASSWORD_FILE: join(folder, 'password'),
+      BASE_URL: base,
+    },
+    consoleRuntime.options,
+  );
   await Promise.race([
     started.logged('process started'),
     started.ended.then((code) => {

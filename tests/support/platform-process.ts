@@ -20,13 +20,14 @@ export interface PlatformProcess {
   lines: string[];
 }
 
-/** Starts one of the platform's processes with only this environment; killed at the end of the test. */
+/** Starts one of the platform's processes with only this environment and these options of Node.js; killed at the end of the test. */
 export function startProcess(
   t: { teardown(end: () => unknown): void },
   main: string,
   env: Readonly<Record<string, string>>,
+  options: readonly string[] = [],
 ): PlatformProcess {
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [...options, main], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache, ...env },

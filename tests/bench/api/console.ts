@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createApiServer } from '../../../infra/local/apiserver/server.ts';
+import { consoleRuntime } from '../../../infra/manifests/platform/processes.ts';
 import { migrate } from '../../../runtime/db/migrate.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { createKubeClient } from '../../../runtime/kube/client.ts';
@@ -52,17 +53,22 @@ export async function startConsole(
   writeFileSync(join(folder, 'keys.json'), JSON.stringify(keys));
   const port = await freePort();
   const base = `http://127.0.0.1:${port}`;
-  const started = startProcess(t, main, {
-    PORT: String(port),
-    ADMIN_PORT: String(await freePort()),
-    EVENTS_PORT: '0',
-    DATABASE_URL: database,
-    KUBECONFIG: server.kubeconfig,
-    ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
-    ADMIN_PASSWORD_FILE: join(folder, 'password'),
-    BASE_URL: base,
-    ...environment,
-  });
+  const started = startProcess(
+    t,
+    main,
+    {
+      PORT: String(port),
+      ADMIN_PORT: String(await freePort()),
+      EVENTS_PORT: '0',
+      DATABASE_URL: database,
+      KUBECONFIG: server.kubeconfig,
+      ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
+      ADMIN_PASSWORD_FILE: join(folder, 'password'),
+      BASE_URL: base,
+      ...environment,
+    },
+    consoleRuntime.options,
+  );
   for (;;) {
     const { ok } = await fetch(`${base}/health`).catch(() => ({ ok: false }));
     if (ok) break;

@@ -202,7 +202,7 @@ t.test('console-api', (t) => {
             {
               name: 'console-api',
               ...shared,
-              command: ['tini', '--', 'node', 'functions/main.ts'],
+              command: ['tini', '--', 'node', '--max-semi-space-size=4', 'functions/main.ts'],
               ports: [
                 { name: 'http', containerPort: 8080, protocol: 'TCP' },
                 { name: 'admin', containerPort: 8081, protocol: 'TCP' },
