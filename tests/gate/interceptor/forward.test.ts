@@ -567,7 +567,7 @@ t.test('a head of 60 KiB is forwarded; a larger one is named as the cause, and n
 });
 
 t.test('trailers reach the client, and only over HTTP/1.1', async (t) => {
-  const world = createWorld(t, { replicas: 1 });
+  const world = createWorld(t, { replicas: 1, halfCloseMs: 2 ** 31 - 1 });
   const { port } = await world.startInterceptor();
   await world.startPod((request, response) => {
     if (request.method === 'HEAD') {
@@ -614,7 +614,7 @@ t.test('a client that ends its side after the request gets the answer', async (t
   t.equal(await text(idle), '');
 });
 
-/** Sends bytes, ends the connection's side and returns what comes back. */
+/** Sends bytes, ends the connection's side and returns what comes back; needs a long `halfCloseMs`. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
   socket.end(bytes);
