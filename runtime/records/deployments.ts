@@ -260,17 +260,18 @@ export interface Applied {
  * @returns false when it was in neither state
  */
 export async function startDeployment(database: Database, id: Id, applied?: Applied): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `UPDATE deployments SET state = 'rolling_out', started_at = COALESCE(started_at, clock_timestamp()),
+  const { rowCount } = await database.query({
+    name: 'start-deployment',
+    text: `UPDATE deployments SET state = 'rolling_out', started_at = COALESCE(started_at, clock_timestamp()),
        settings = $2, env_secret = $3, other_settings = $4
      WHERE id = $1 AND state IN ('accepted', 'building')`,
-    [
+    values: [
       id,
       applied ? JSON.stringify(applied.settings) : null,
       applied?.envSecret ?? null,
       applied?.otherSettings ? JSON.stringify(applied.otherSettings) : null,
     ],
-  );
+  });
   return rowCount === 1;
 }
 

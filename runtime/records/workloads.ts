@@ -36,8 +36,9 @@ export async function findProjected(
   workloads: readonly WorkloadProjection[],
 ): Promise<(true | undefined)[]> {
   const column = <Name extends keyof WorkloadProjection>(name: Name) => workloads.map((workload) => workload[name]);
-  const { rows } = await database.query<{ id: Id }>(
-    `SELECT id FROM workloads JOIN unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[],
+  const { rows } = await database.query<{ id: Id }>({
+    name: 'find-projected',
+    text: `SELECT id FROM workloads JOIN unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::text[],
          $7::text[], $8::boolean[])
        AS desired (id, kind, environment_id, project, environment, namespace, name, gated) USING (id)
      WHERE deleted_at IS NOT NULL OR
@@ -45,7 +46,7 @@ export async function findProjected(
          workloads.name, workloads.gated) =
        (desired.kind, desired.environment_id, desired.project, desired.environment, desired.namespace, desired.name,
          desired.gated)`,
-    [
+    values: [
       column('id'),
       column('kind'),
       column('environmentId'),
@@ -55,7 +56,7 @@ export async function findProjected(
       column('name'),
       column('gated'),
     ],
-  );
+  });
   const projected = new Set(rows.map(({ id }) => id));
   return workloads.map(({ id }) => projected.has(id) || undefined);
 }
