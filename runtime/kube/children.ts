@@ -54,8 +54,8 @@ export interface ChildOptions<T extends KubeObject> {
   /** Sets fields that are sent on creation only, such as the first number of replicas. Pure. */
   initially?: (desired: T) => T;
   /**
-   * Trusts the cache when it shows the desired state, instead of reading the object. For kinds whose every change causes
-   * another reconcile.
+   * Trusts the cache instead of reading the object, and writes over the version that it shows. For kinds whose every
+   * change causes another reconcile.
    */
   cached?: boolean;
   /** Whether the owner is its controller, default true. It is deleted with its owner in any case. */
@@ -94,20 +94,23 @@ export async function ensureChildObject<T extends KubeObject>(
   const marked = withMarks(owner && Object.assign(ownerReference(owner), { controller: controlled }), desired);
   const isCurrent = (live: Stored<T>) => includesDesired(live, merged(live, keep ? keep(live, marked) : marked));
   const cachedObject = cached ? kube.cache?.get<T>(resourceOf(ref), ref.name, ref.namespace) : undefined;
-  if (cachedObject && isUsable(cachedObject, owner) && isCurrent(cachedObject))
-    return { outcome: 'unchanged', object: cachedObject };
+  // The write names its version, so that it is refused if the object has changed since.
+  let copy = cachedObject && isUsable(cachedObject, owner) ? cachedObject : undefined;
   // An object that is not in the cache most likely does not exist, so that reading it first would waste a request.
   let createFirst = cached && kube.cache !== undefined && cachedObject === undefined;
   for (let round = 1; ; round++) {
+    const isCopy = copy !== undefined;
     try {
-      const live = createFirst ? undefined : await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
+      const live = createFirst ? undefined : (copy ?? (await kube.get<T>(resourceOf(ref), ref.name, ref.namespace)));
       createFirst = false;
+      copy = undefined;
       if (!live) return { outcome: 'created', object: await kube.create(initially ? initially(marked) : marked) };
       refuseForeign(live, owner);
       if (isCurrent(live)) return { outcome: 'unchanged', object: live };
       return { outcome: 'updated', object: await kube.replace(merged(live, keep ? keep(live, marked) : marked)) };
     } catch (error) {
-      if (isKubeError(error, 409) && round < maxRounds) continue;
+      const isOutdated = isKubeError(error, 409) || (isCopy && isKubeError(error, 404));
+      if (isOutdated && round < maxRounds) continue;
       throw toChildError(error, ref);
     }
   }

@@ -97,7 +97,8 @@ function templateDigest({ spec }: Deployment): string {
   return createHash('sha256').update(canonical(spec.template)).digest('hex').slice(0, 16);
 }
 
-function isCurrent({ metadata, spec, status }: Stored<Deployment>, generation: number): boolean {
+/** Whether the deployment controller has seen this release, so that the object's status is about its pods. Pure. */
+export function isCurrent({ metadata, spec, status }: Stored<Deployment>, generation: number): boolean {
   return (
     isOfRelease(spec.template.metadata, generation) && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0)
   );

@@ -3,7 +3,7 @@ import type { WorkloadRoute } from '../../infra/manifests/workload-route.ts';
 import { appService, type AppManifestInput } from '../../infra/manifests/app.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
-import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { App, Release } from '../../runtime/contracts/resources/app.ts';
 import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { firstPromotionOf, type FirstPromotion } from '../../runtime/contracts/resources/promotion.ts';
@@ -38,7 +38,7 @@ import { collectEnvironments } from './app-environments.ts';
 import { ensurePods } from './app-pods.ts';
 import { handOverBindings, type BindingRecords } from './bindings.ts';
 import type { Deployment } from './deployment-object.ts';
-import { otherReleasesGoneInMs, patienceLeftMs } from './app-release.ts';
+import { isCurrent, otherReleasesGoneInMs, patienceLeftMs } from './app-release.ts';
 import { deleteRuns, ensureReleaseCommand, ensureRuns, type CommandState } from './app-runs.ts';
 import { publicHosts } from './app-routing.ts';
 import { observedStatus } from './app-status.ts';
@@ -55,6 +55,13 @@ import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from '.
 const configRetryMs = 5_000;
 /** Interval of looks at a release command, whose pod may have a fault that lasts. */
 const commandCheckMs = 10_000;
+
+/** What one reconcile did to the app's objects. */
+interface EnsuredObjects {
+  routeChanged: boolean;
+  /** Undefined when the pods were left unchanged. */
+  deployment?: Stored<Deployment> | undefined;
+}
 
 /** Where the first deployment of an app comes from. */
 interface FirstDeployment {
@@ -120,7 +127,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     if (spec.git) gitless.delete(identity.id);
     else gitless.add(identity.id);
     const release = spec.release && recordedRelease(app, spec.release);
-    let changed = { route: false, pods: false };
+    let ensured: EnsuredObjects = { routeChanged: false };
     let edit: ImageEdit | undefined;
     let command: CommandState = { phase: 'none' };
     if (release) checkImageProject(release.image, identity, config.builds);
@@ -133,7 +140,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       const willDeploy = edit !== undefined && (await recordEdit(app, identity, edit, config));
       command = await ensureReleaseCommand(kube, app, identity, { release, now: clock.now() });
       const pods = !willDeploy && (command.phase === 'none' || command.phase === 'succeeded');
-      changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods });
+      ensured = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods });
     } else if (spec.image !== '') {
       checkImageProject(checkImage(spec.image), identity, config.builds);
       const actor = app.metadata.annotations?.[createdByAnnotation];
@@ -141,8 +148,10 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     }
     // The app's previous host is served until the route has changed.
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());
-    const observation = release ? await observe(app, identity, changed.pods) : { deployment: undefined, pods: [] };
-    const view = { routed: release !== undefined, changed: changed.route, hosts, config, signal };
+    const observation = release
+      ? await observe(app, identity, release, ensured.deployment)
+      : { deployment: undefined, pods: [] };
+    const view = { routed: release !== undefined, changed: ensured.routeChanged, hosts, config, signal };
     const gate = await gates.check(app, step, view);
     const now = clock.now();
     const {
@@ -213,32 +222,34 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     }
   };
 
-  /** @returns whether anything changed */
   const ensureObjects = async (
     app: Stored<App>,
     input: AppManifestInput,
     route: WorkloadRoute,
     { gate, pods: withPods }: { gate: GateStep; pods: boolean },
-  ): Promise<{ route: boolean; pods: boolean }> => {
+  ): Promise<EnsuredObjects> => {
     await ensureRouteParts(kube, app, route);
-    const pods = withPods && (await ensurePods(kube, app, input));
+    const deployment = withPods ? await ensurePods(kube, app, input) : undefined;
     await ensureChild(kube, app, appService(input), { cached: true });
-    const changed = { route: await ensureRoute(kube, app, route, gate), pods };
+    const routeChanged = await ensureRoute(kube, app, route, gate);
     await ensureDisruptionBudget(kube, app, { ...input, kind: 'App' }, app.spec.replicas);
-    return changed;
+    return { routeChanged, deployment };
   };
 
+  /** @param ensured the Deployment object of this reconcile; undefined when the pods were left unchanged */
   const observe = async (
     { spec, status }: Stored<App>,
-    { id, name, namespace }: WorkloadIdentity,
-    changed: boolean,
+    identity: WorkloadIdentity,
+    release: Release,
+    ensured: Stored<Deployment> | undefined,
   ) => {
-    const rolledOut = status?.release?.phase === 'available' && status.release.generation === spec.release?.generation;
-    // A cached object suffices when nothing changed: a newer version causes another reconcile.
-    const cached = rolledOut && !changed ? kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) : undefined;
-    const deployment = cached ?? (await kube.get<Deployment>(kinds.Deployment, name, namespace));
+    const { id, namespace } = identity;
+    const deployment = ensured ?? (await seenDeployment(identity));
+    const isRolledOut = status?.release?.phase === 'available' && status.release.generation === release.generation;
     const { readyReplicas = 0 } = deployment?.status ?? {};
-    if (rolledOut && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
+    if (isRolledOut && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
+    // No pod counts before the deployment controller has seen the release, which causes another reconcile.
+    if (!isRolledOut && deployment && !isCurrent(deployment, release.generation)) return { deployment, pods: [] };
     // The pods show why the app is not ready, and which releases still get requests.
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: servingPods(id) });
     const away = items.some(isAwayFromStorage);

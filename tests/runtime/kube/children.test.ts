@@ -173,6 +173,38 @@ t.test('a conflict is resolved by reading again', async (t) => {
   t.match(await read(kube), { spec: { replicas: 3 }, metadata: { labels: { touched: 'yes' } } });
 });
 
+t.test('a copy is written over without a read, and read once it is outdated', async (t) => {
+  const server = fakeKube();
+  const app = await appIn(server);
+  const withCopy = (copy: Stored<KubeObject>) => {
+    const kube = { ...server, cache: { get: () => copy as never, list: () => [copy] as never[] } };
+    return (desired: Deployment) => ensureChild(kube, app, desired, { cached: true });
+  };
+  const callsOf = async (work: () => Promise<unknown>) => {
+    const before = server.calls.length;
+    await work();
+    return server.calls.slice(before).map(({ verb }) => verb);
+  };
+  await ensureChild(server, app, deployment({ replicas: 1 }));
+  const copy = await read(server);
+  const ensure = withCopy(copy);
+  t.same(await callsOf(() => ensure(deployment({ replicas: 2 }))), ['replace']);
+  t.equal((await read(server)).spec.replicas, 2);
+  const outdated = ['replace', 'get', 'replace'];
+  t.same(await callsOf(() => ensure(deployment({ replicas: 3 }))), outdated, 'the copy is older than the last write');
+  t.equal((await read(server)).spec.replicas, 3);
+  await server.delete(refOf(copy));
+  t.same(await callsOf(() => ensure(deployment({ replicas: 4 }))), ['replace', 'get', 'create'], 'it was deleted');
+  t.equal((await read(server)).spec.replicas, 4);
+
+  const foreign = { ...copy, metadata: { ...copy.metadata, labels: {} } };
+  t.same(
+    await callsOf(() => withCopy(foreign)(deployment({ replicas: 5 }))),
+    ['get', 'replace'],
+    'a copy of another owner',
+  );
+});
+
 t.test('two concurrent creates of a child result in one', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);

@@ -157,3 +157,33 @@ t.test(
     t.ok(calls.length > 0 && calls.every(({ verb }) => verb === 'list'));
   },
 );
+
+t.test('a new release of an app is written once, and its pods are listed once they are due', async (t) => {
+  const { clock, kube } = await runningControllers(t);
+  const release = (generation: number) => ({
+    generation,
+    deploymentId: fixedId(generation),
+    image: `api:${generation}`,
+  });
+  const spec = { image: 'api:1', port: 8080, replicas: 1, release: release(1) };
+  const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' };
+  const { apiVersion, kind, ...metadata } = ref;
+  await kube.create({ apiVersion, kind, metadata, spec });
+  const callsOf = async (change: () => Promise<unknown>) => {
+    const before = kube.calls.length;
+    await change();
+    await clock.advance(1_000);
+    const calls = kube.calls.slice(before + 1).filter((call) => call.kind !== 'Lease');
+    return calls.map((call) => `${call.verb} ${call.kind}`);
+  };
+  for (let second = 0; second < 30; second++) {
+    await clock.advance(1_000);
+    await settleDeployments(kube);
+  }
+  t.same(await callsOf(() => kube.mergePatch(ref, { spec: { release: release(2) } })), [
+    'replace Deployment',
+    'replaceStatus App',
+  ]);
+  t.same(await callsOf(() => settleDeployments(kube)), ['list Pod', 'replaceStatus App']);
+  t.match(kube.all<App>(kinds.App)[0]?.status, { release: { generation: 2, phase: 'available' } });
+});
