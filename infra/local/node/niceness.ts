@@ -6,11 +6,12 @@ import type { NodePod } from './pod-spec.ts';
 const buildNiceness = 5;
 /**
  * Of the platform's processes that no request to an app or function waits for. Those who call console-api wait for its
- * answer, and nobody for svc-workers.
+ * answer; rollouts wait for svc-controllers, and nobody for svc-workers alone.
  */
 const processNiceness: ReadonlyMap<string | undefined, number> = new Map([
   ['console-api', 3],
-  ['svc-workers', 5],
+  ['svc-controllers', 5],
+  ['svc-workers', 10],
 ]);
 
 /**

@@ -3,7 +3,7 @@ import t from 'tap';
 import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
 import { startNode } from '../../../support/local-node.ts';
 
-t.test('the API, the workers and builds stand back, and what they start', async (t) => {
+t.test('the API, the controllers, the workers and builds stand back, and what they start', async (t) => {
   const { image, kube, log, until } = await startNode(t);
   await image('tool:1', '');
   // The session gets its niceness just after the program's start.
@@ -11,7 +11,8 @@ t.test('the API, the workers and builds stand back, and what they start', async 
   const script = `nice; sh -c nice; if [ -e /proc/self/autogroup ]; then ${waitForSession}; cat /proc/self/autogroup; fi`;
   const cases: [namespace: string, app: string, niceness: number][] = [
     ['svc-system', 'console-api', 3],
-    ['svc-system', 'svc-workers', 5],
+    ['svc-system', 'svc-controllers', 5],
+    ['svc-system', 'svc-workers', 10],
     ['svc-system', 'svc-authz', 0],
     ['svc-system', 'svc-interceptor', 0],
     ['svc-builds', 'shop', 5],
